@@ -1,0 +1,95 @@
+"""Settings: every knob of the service, each readable from the environment as SLUICE_<NAME>.
+
+Nothing is read at import. `Settings.from_env()` is called where a process begins (`create_app`, the worker, the command
+line); what the command line gives wins over the environment. A value that cannot be right stops the start with a
+sentence, and that sentence never repeats the store's address, which may hold a password.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "SLUICE_"
+SCHEMES = ("redis://", "rediss://", "unix://")
+
+
+class StartError(Exception):
+    """The service cannot start; the message is a sentence for the person at the terminal."""
+
+
+def _store_address(url: str) -> str:
+    if not url.startswith(SCHEMES):
+        raise ValueError(f"the address of a store begins with one of {', '.join(SCHEMES)}")
+    return url
+
+
+StoreAddress = Annotated[str, AfterValidator(_store_address)]
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    data: Path = Field(Path("data"), description="Directory of the embedded store: everything Sluice remembers.")
+    redis: StoreAddress | None = Field(
+        None,
+        repr=False,
+        description="Address of your own Redis or Valkey (`redis://`, `rediss://`, `unix://`); "
+        "without it, an embedded one is started in the data directory.",
+    )
+    workers: int = Field(1, ge=1, le=256, description="API processes that share the port.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least serious message logged.")
+
+    max_body_bytes: int = Field(10_000_000, ge=1, description="Longest request body, NDJSON streams excepted.")
+    max_text_chars: int = Field(1_000_000, ge=1, description="Longest text of a document.")
+    max_documents: int = Field(1000, ge=1, description="Most documents, or judgements, in a JSON request.")
+    max_topics: int = Field(100_000, ge=1, description="Most topics.")
+    max_stream_lines: int = Field(1_000_000, ge=1, description="Most lines of an NDJSON request.")
+    max_stream_bytes: int = Field(1_000_000_000, ge=1, description="Longest NDJSON request.")
+
+    judgements_kept: int = Field(5000, ge=1, description="Judgements kept a topic; the oldest are forgotten.")
+    versions_kept: int = Field(100, ge=1, description="Versions listed and restorable a topic.")
+    documents_kept: int = Field(50_000, ge=1, description="Documents remembered for feedback by id.")
+
+    store_timeout_s: float = Field(
+        1.0, gt=0, le=60, allow_inf_nan=False, description="Seconds the store may take before a request answers 503."
+    )
+    sweep_s: float = Field(
+        2.0,
+        gt=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="Seconds between two looks for changes that went unnoticed.",
+    )
+
+    served_weights: int = Field(500, ge=1, description="Largest weights of a topic's model that are served.")
+    title_weight: float = Field(
+        2.0,
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+        description="How often a word of the title counts, against one of the text.",
+    )
+    stemmer: str | None = Field(None, description="Snowball stemmer, such as `english`; needs the `stemming` extra.")
+    stop_words: bool = Field(False, description="Leave out common English words.")
+    bigrams: bool = Field(False, description="Pairs of neighbouring words are features too.")
+
+    @classmethod
+    def from_env(cls, **given: Any) -> Self:
+        """The settings of the environment, overruled by those given (None is not given)."""
+        try:
+            return cls(**{name: value for name, value in given.items() if value is not None})
+        except ValidationError as error:
+            raise StartError(
+                "; ".join(_sentence(cls, e["loc"], e["msg"], e["input"]) for e in error.errors())
+            ) from None
+
+
+def _sentence(settings: type[Settings], where: tuple[int | str, ...], message: str, value: object) -> str:
+    name = str(where[0]) if where else ""
+    secret = name not in settings.model_fields or not settings.model_fields[name].repr
+    got = "" if secret else f" (got {str(value)[:80]!r})"
+    return f"{PREFIX}{name.upper()}: {message.removeprefix('Value error, ')}{got}"

@@ -1,0 +1,33 @@
+"""What every test may ask for: a real store, emptied before each test, and no setting from outside."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from service.config import PREFIX
+from service.embedded import Embedded
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _plain_environment() -> None:
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Embedded]:
+    """One embedded server for the whole run. A test that stops or kills a server starts its own."""
+    with tempfile.TemporaryDirectory(prefix="sluice-") as directory, Embedded(Path(directory)) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(embedded: Embedded) -> str:
+    """The address of a store with nothing in it."""
+    with Redis.from_url(embedded.url) as client:
+        client.flushall()
+    return embedded.url
