@@ -1,0 +1,60 @@
+"""Every learner by name, and the reading of its parameters from JSON."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, Literal, Protocol, cast, get_args, get_origin, get_type_hints
+
+from models import wh
+from models.dense import Document, Vector, check
+
+Params = wh.Params
+
+
+class Learner(Protocol):
+    """The shape of a learner's module (see models/dense.py); p and s are its own `Params` and `State`."""
+
+    Params: type[Any]
+
+    def start(self, p: Any, query: Document | None) -> Any: ...
+    def resume(self, p: Any, v: Vector) -> Any: ...
+    def learn(self, p: Any, s: Any, x: Document, y: bool) -> Any: ...
+    def update(self, p: Any, s: Any, x: Document, y: bool) -> float: ...
+    def predict(self, p: Any, s: Any, x: Document) -> float: ...
+    def vectors(self, p: Any, s: Any) -> tuple[Vector, ...]: ...
+
+
+LEARNERS: Mapping[str, Learner] = {"wh": wh}
+
+
+def parse_params(kind: str, params: Mapping[str, object]) -> Params:
+    """The parameters of a learner, or a ValueError with a sentence that names what is wrong."""
+    check(kind in LEARNERS, f"learner must be one of {', '.join(LEARNERS)}")
+    Kind = LEARNERS[kind].Params
+    known = get_type_hints(Kind)
+    names = [f.name for f in dataclasses.fields(Kind)]
+    for name, value in params.items():
+        check(name in names, f"{kind} has no parameter {name[:40]!r}; it has {', '.join(names)}")
+        check(_fits(value, known[name]), f"{name} must be {_says(known[name])}")
+    return cast(Params, Kind(**params))
+
+
+def _fits(value: object, hint: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if isinstance(hint, UnionType):
+        return any(_fits(value, one) for one in get_args(hint))
+    if hint is float:  # JSON writes 1.0 as 1, at any length, and Python counts True as 1
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def _says(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(get_args(hint))}"
+    if isinstance(hint, UnionType):
+        return " or ".join(_says(one) for one in get_args(hint))
+    return {float: "a finite number", int: "a whole number", bool: "true or false"}.get(hint, "null")
