@@ -1,0 +1,76 @@
+"""What this service raises on purpose.
+
+* ServiceError
+  x BadRequest          400   not JSON, not UTF-8, nested too deeply
+  x NotFound            404   no such topic, version or judgement; a document that is not remembered (send its text)
+  x Conflict            409   the id is taken; the version can no longer be reached
+  x PreconditionFailed  412   If-Match names another version
+  x TooLarge            413   more bytes, lines or documents than the settings allow
+  x WrongMediaType      415   neither application/json nor application/x-ndjson
+  x BadInput            422   a field is missing, unknown or out of range
+  x StoreUnavailable    503   Redis did not answer, or is full
+
+Each becomes an RFC 9457 problem document in one place, `problems.py`. The detail is a sentence that says what to do;
+it never repeats the input.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, TypedDict
+
+
+class FieldError(TypedDict):
+    """Where in the request (a JSON pointer) and what is wrong there."""
+
+    pointer: str
+    detail: str
+
+
+class ServiceError(Exception):
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = list(errors)
+
+
+class BadRequest(ServiceError):
+    status = 400
+    title = "Bad request"
+
+
+class NotFound(ServiceError):
+    status = 404
+    title = "Not found"
+
+
+class Conflict(ServiceError):
+    status = 409
+    title = "Conflict"
+
+
+class PreconditionFailed(ServiceError):
+    status = 412
+    title = "Precondition failed"
+
+
+class TooLarge(ServiceError):
+    status = 413
+    title = "Too large"
+
+
+class WrongMediaType(ServiceError):
+    status = 415
+    title = "Unsupported media type"
+
+
+class BadInput(ServiceError):
+    status = 422
+    title = "Invalid input"
+
+
+class StoreUnavailable(ServiceError):
+    status = 503
+    title = "Store unavailable"
+    retry_after_s: ClassVar[int] = 1

@@ -1,0 +1,170 @@
+"""A topic's log, and what stands after reading it.
+
+The log is a Redis stream of events; an event's number (`seq`) is also the version of the model that has folded it.
+
+    created    the topic's settings for the first time; `edited` later; `refreshed` under a newer background
+    judged     a document is relevant or not: its features, and what had been decided before
+    withdrawn  a judgement is taken back
+    restored   the topic is again what it was at an earlier version
+    published  a model made elsewhere (an import, a retraining) is the new base; learning goes on from it
+    compacted  the oldest judgements are forgotten, to keep the log bounded
+
+`resolve` reads events into a `Lineage`: the settings, the base, and the judgements that stand, each at the place of
+its *first* mention. So a corrected label is folded where the wrong one had been, a withdrawn judgement never was, and
+a model is a function of its lineage alone:
+
+    model = fold(learn, base or query, judgements after the base)
+
+A correction cannot reach into a published base; of a judgement that the base rests on, it counts as a new one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
+
+Kind = Literal["created", "edited", "refreshed", "judged", "withdrawn", "restored", "published", "compacted"]
+KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of the log; only the fields that its kind needs are set, and only those are stored."""
+
+    kind: Kind
+    at_ms: int
+    epoch: int  # the background in force
+    seq: int = 0
+    document: str = ""
+    relevant: bool = False
+    bag: bytes = b""  # features of the judged document, or of the query
+    title: str = ""
+    by: str = ""
+    decision: str = ""  # before the judgement
+    score: float = 0.0
+    settings: str = ""  # the topic as its user wants it, JSON
+    model: bytes = b""
+    cause: str = ""
+    version: int = 0  # which one is restored
+
+    def to_fields(self) -> dict[str, bytes]:
+        stored: dict[str, bytes] = {}
+        for name, default in _DEFAULTS.items():
+            value = getattr(self, name)
+            if value != default:
+                stored[name] = value if isinstance(value, bytes) else str(value).encode()
+        return stored
+
+    @classmethod
+    def from_fields(cls, seq: int, stored: Mapping[bytes, bytes]) -> "Event":
+        def text(name: bytes) -> str:
+            return stored.get(name, b"").decode()
+
+        return cls(
+            kind=KINDS[text(b"kind")],
+            at_ms=int(stored[b"at_ms"]),
+            epoch=int(stored.get(b"epoch", 0)),
+            seq=seq,
+            document=text(b"document"),
+            relevant=b"relevant" in stored,
+            bag=stored.get(b"bag", b""),
+            title=text(b"title"),
+            by=text(b"by"),
+            decision=text(b"decision"),
+            score=float(stored.get(b"score", 0)),
+            settings=text(b"settings"),
+            model=stored.get(b"model", b""),
+            cause=text(b"cause"),
+            version=int(stored.get(b"version", 0)),
+        )
+
+
+_DEFAULTS = {f.name: f.default for f in fields(Event) if f.name != "seq"} | {"epoch": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A judgement in force: the event that first brought the document, and the newest that labelled it."""
+
+    first: Event
+    latest: Event
+
+    @property
+    def relevant(self) -> bool:
+        return self.latest.relevant
+
+
+@dataclass(slots=True)
+class Lineage:
+    """What stands after the events so far. `judged` is in the order of first mention."""
+
+    version: int
+    epoch: int
+    settings: Event
+    base: Event | None = None
+    judged: dict[str, Standing] = field(default_factory=dict)
+
+    def take(self, event: Event) -> bool:
+        """Follows one more event (never `restored`); True if all it does is add a judgement at the end."""
+        self.version, self.epoch = event.seq, event.epoch
+        if event.kind == "judged":
+            standing = self.judged.get(event.document)
+            if standing and not self.rests_on(standing):
+                self.judged[event.document] = Standing(standing.first, event)
+                return False
+            self.judged.pop(event.document, None)
+            self.judged[event.document] = Standing(event, event)
+            return True
+        if event.kind == "withdrawn":
+            self.judged.pop(event.document, None)
+        elif event.kind == "published":
+            self.base = event
+        elif event.kind in ("created", "edited", "refreshed"):
+            self.settings = event
+        return False
+
+    def rests_on(self, standing: Standing) -> bool:
+        """Whether the base was made from this judgement, so that the fold leaves it out."""
+        return self.base is not None and standing.latest.seq <= self.base.seq
+
+    def to_fold(self) -> list[Standing]:
+        return [standing for standing in self.judged.values() if not self.rests_on(standing)]
+
+    def counts(self) -> tuple[int, int]:
+        """Relevant and irrelevant judgements in force."""
+        relevant = sum(standing.relevant for standing in self.judged.values())
+        return relevant, len(self.judged) - relevant
+
+
+def resolve(events: Sequence[Event], upto: int | None = None) -> Lineage:
+    """What stands after all events, or after those up to version `upto`."""
+    # A compaction may leave judgements before the settings in force, so begin with the first settings there are.
+    begin = next(event for event in events if event.settings)
+    lineage = Lineage(begin.seq, begin.epoch, begin)
+    for event in events:
+        if upto is not None and event.seq > upto:
+            break
+        if event.kind == "restored":
+            lineage = resolve(events, event.version)
+            lineage.version, lineage.epoch, lineage.settings = event.seq, event.epoch, event
+        else:
+            lineage.take(event)
+    return lineage
+
+
+def obsolete(events: Sequence[Event], kept: int, floor: int) -> list[int]:
+    """The events up to version `floor` that a log needs no more if only the newest `kept` judgements of then stand.
+
+    None while some later event still restores a version from before the floor.
+    """
+    if any(event.kind == "restored" and event.version < floor < event.seq for event in events):
+        return []
+    then = resolve(events, floor)
+    needed = {then.settings.seq} | ({then.base.seq} if then.base else set())
+    for standing in list(then.judged.values())[-kept:]:
+        needed |= {standing.first.seq, standing.latest.seq}
+    return [event.seq for event in events if event.seq <= floor and event.seq not in needed]
+
+
+def without(events: Iterable[Event], gone: Iterable[int]) -> list[Event]:
+    forgotten = set(gone)
+    return [event for event in events if event.seq not in forgotten]

@@ -1,0 +1,304 @@
+"""The public contract as types: what a request may hold and what an answer does.
+
+Requests are validated from the raw bytes in strict mode: no coercion, no unknown field, no NaN or infinity, no lone
+surrogate (the parser refuses it), no NUL. Answers are built from the same module, so `/docs` cannot drift from them.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
+DOCUMENT_ID_CHARS = 256
+
+Decision = Literal["accept", "reject", "abstain"]
+Scalar = bool | int | float | str
+
+
+def _no_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL character")
+    return text
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("holds control characters")
+    return text
+
+
+def _finite(params: dict[str, Scalar]) -> dict[str, Scalar]:
+    for name, value in params.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{name[:40]!r} is not a finite number")
+    return params
+
+
+TopicId = Annotated[str, Field(pattern=TOPIC_ID, examples=["crude"])]
+DocumentId = Annotated[str, Field(min_length=1, max_length=DOCUMENT_ID_CHARS), AfterValidator(_printable)]
+Text = Annotated[str, AfterValidator(_no_nul)]
+Line = Annotated[str, Field(max_length=1000), AfterValidator(_no_nul)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+# -- topics ------------------------------------------------------------------------------------------------------------
+
+
+class Learner(Request):
+    kind: str = Field(default="wh", max_length=40, examples=["wh"])
+    params: Annotated[dict[str, Scalar], AfterValidator(_finite)] = Field(default_factory=dict, max_length=50)
+
+
+class Goal(Request):
+    """What the user can tolerate. All optional; the more is asked, the more judgements it takes."""
+
+    max_error: Share | None = None
+    min_precision: Share | None = None
+    min_recall: Share | None = None
+    max_abstain: Share | None = None
+
+
+class Rules(Request):
+    accept_if: Annotated[str, Field(max_length=10_000)] | None = None
+    reject_if: Annotated[str, Field(max_length=10_000)] | None = None
+
+
+class TopicFields(Request):
+    name: Line = Field(default="", examples=["Crude oil"])
+    query: Annotated[str, Field(max_length=100_000), AfterValidator(_no_nul)] = Field(
+        default="", examples=["crude oil OPEC barrels output price"]
+    )
+    learner: Learner = Learner()
+    goal: Goal = Goal()
+    rules: Rules = Rules()
+
+
+class NewTopic(TopicFields):
+    id: TopicId | None = None
+
+    @model_validator(mode="after")
+    def _has_a_name_of_some_kind(self) -> Self:
+        if self.id is None and not self.name.strip():
+            raise ValueError("give the topic an id or a name")
+        return self
+
+
+class TopicChange(Request):
+    """Fields that are left out stay as they are."""
+
+    name: Line | None = None
+    query: Annotated[str, Field(max_length=100_000), AfterValidator(_no_nul)] | None = None
+    learner: Learner | None = None
+    goal: Goal | None = None
+    rules: Rules | None = None
+
+
+class Judged(Answer):
+    relevant: int
+    irrelevant: int
+
+
+class Status(Answer):
+    version: int
+    judged: Judged
+    reject_below: float
+    accept_above: float
+
+
+class Topic(Answer):
+    id: str
+    name: str
+    query: str
+    learner: Learner
+    goal: Goal
+    rules: Rules
+    created: datetime
+    status: Status
+
+
+# -- documents and decisions -------------------------------------------------------------------------------------------
+
+
+class Document(Request):
+    id: DocumentId | None = Field(default=None, examples=["d1"])
+    title: Text = Field(default="", examples=["OPEC meets"])
+    text: Text = Field(examples=["Crude prices rose after OPEC agreed to cut output."])
+    source: Line | None = None
+    published: Line | None = None
+    metadata: dict[str, JsonValue] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.text.strip() and not self.title.strip():
+            raise ValueError("the document is empty: title and text are blank")
+        return self
+
+
+class ClassifyOptions(Request):
+    topics: list[TopicId] | None = None
+    explain: bool = False
+    store: bool = True
+    include: Literal["all"] | None = None
+
+
+class Classify(ClassifyOptions):
+    documents: list[Document] = Field(min_length=1)
+
+
+class Contribution(Answer):
+    term: str
+    contribution: float
+
+
+class Verdict(Answer):
+    topic: str
+    decision: Decision
+    score: float
+    probability: float | None
+    version: int
+    decided_by: str
+    explanation: list[Contribution] | None = None
+
+
+class Result(Answer):
+    document: str
+    decisions: list[Verdict]
+
+
+class Results(Answer):
+    results: list[Result]
+
+
+# -- feedback ----------------------------------------------------------------------------------------------------------
+
+
+class Judgement(Request):
+    topic: TopicId
+    document: DocumentId | Document
+    relevant: bool
+    by: Line | None = Field(default=None, description="Who judged; shown in the list of judgements.")
+
+
+class Judgements(Request):
+    judgements: list[Judgement] = Field(min_length=1)
+
+
+class Before(Answer):
+    decision: Decision
+    score: float
+
+
+class Learned(Answer):
+    topic: str
+    document: str
+    relevant: bool
+    status: Literal["learned", "known", "corrected"]
+    version: int
+    before: Before
+
+
+class LearnedAll(Answer):
+    results: list[Learned | "Problem"]
+
+
+class PastJudgement(Answer):
+    document: str
+    relevant: bool
+    title: str
+    by: str | None
+    at: datetime
+    version: int = Field(description="The version that this judgement made.")
+
+
+class Withdrawn(Answer):
+    topic: str
+    document: str
+    status: Literal["withdrawn"] = "withdrawn"
+    version: int
+
+
+# -- versions and models -----------------------------------------------------------------------------------------------
+
+
+class Version(Answer):
+    version: int
+    created: datetime
+    cause: str
+    learner: str
+    metrics: Mapping[str, float | None]
+    digest: str
+
+
+class Term(Answer):
+    term: str | None = Field(description="null when no judged document with this term is at hand any more.")
+    weight: float
+
+
+class Terms(Answer):
+    toward: list[Term] = Field(serialization_alias="for")
+    against: list[Term]
+
+
+class ModelInfo(Answer):
+    topic: str
+    kind: str
+    version: int
+    reject_below: float
+    accept_above: float
+    weights: int
+    terms: Terms
+    digest: str
+
+
+class ModelFile(Request):
+    """A portable model: everything that decides, nothing that was judged."""
+
+    format: Literal["sluice-model/1"] = "sluice-model/1"
+    kind: str = Field(max_length=40)
+    view: Literal["presence", "tf", "sqrt", "strength", "tfidf"]
+    bias: Annotated[float, Field(allow_inf_nan=False)]
+    rest: Annotated[float, Field(allow_inf_nan=False)]
+    reject_below: Annotated[float, Field(allow_inf_nan=False)]
+    accept_above: Annotated[float, Field(allow_inf_nan=False)]
+    terms: dict[Annotated[str, Field(min_length=1, max_length=400)], Annotated[float, Field(allow_inf_nan=False)]]
+    features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Annotated[float, Field(allow_inf_nan=False)]] = (
+        Field(default_factory=dict, description="Weights whose word is not known, by hash.")
+    )
+
+    @model_validator(mode="after")
+    def _thresholds_in_order(self) -> Self:
+        if self.reject_below > self.accept_above:
+            raise ValueError("reject_below must not be above accept_above")
+        return self
+
+
+# -- everything else ---------------------------------------------------------------------------------------------------
+
+
+class Problem(Answer):
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] | None = None
+
+
+class Health(Answer):
+    status: Literal["ok", "starting"]
+    detail: str | None = None
+
+
+class Page(Answer):
+    items: list[Any]
+    next: str | None

@@ -1,0 +1,131 @@
+"""Everything that two processes may do at once, as Lua: each script runs alone inside Redis, on one topic's slot.
+
+KEYS are those of one topic (see `store.py`); every script first compares `born`, the token of this incarnation of the
+topic, so that a process which still holds a deleted topic cannot write into its successor. `seq` counts the topic's
+events and is the version of the model that has folded them all.
+
+A write whose answer got lost may have been applied. Each script is therefore harmless when run again: a judgement
+that stands already is `known`, a save of an old version is ignored, and the rest compare `seq` first.
+"""
+
+# Judgements and withdrawals, any number in one go (one fsync). A judgement that says what stands already changes
+# nothing. Flat arguments: born, count, then for each: "judge", document, label, number of fields, field, value, …
+# or "withdraw", document, "", number of fields, …
+APPEND = """
+local topic, log, judged = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+local answers, at = {}, 3
+for n = 1, tonumber(ARGV[2]) do
+  local op, document, label, width = ARGV[at], ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3])
+  local standing = redis.call('HGET', judged, document)
+  local status
+  if op == 'judge' then
+    status = (standing == label and 'known') or (standing and 'corrected') or 'learned'
+  else
+    status = standing and 'withdrawn' or 'absent'
+  end
+  local seq = tonumber(redis.call('HGET', topic, 'seq'))
+  if status ~= 'known' and status ~= 'absent' then
+    seq = redis.call('HINCRBY', topic, 'seq', 1)
+    redis.call('XADD', log, seq .. '-0', unpack(ARGV, at + 4, at + 3 + width))
+    if op == 'judge' then redis.call('HSET', judged, document, label) else redis.call('HDEL', judged, document) end
+  end
+  answers[n] = {status, seq}
+  at = at + 4 + width
+end
+return answers
+"""
+
+# Makes a topic with its first event, unless it is there. Arguments: number of topic fields, field, value, …, then the
+# event's fields.
+CREATE = """
+local topic, log = KEYS[1], KEYS[2]
+if redis.call('EXISTS', topic, log) > 0 then return 0 end
+local width = tonumber(ARGV[1])
+redis.call('HSET', topic, 'seq', 1, unpack(ARGV, 2, 1 + width))
+redis.call('XADD', log, '1-0', unpack(ARGV, 2 + width))
+return 1
+"""
+
+# One event that may change everything (new settings, restore, publish, compaction), if nobody was faster: compares
+# `seq`, appends, sets topic fields, and where a new set of standing judgements is given, replaces the old one.
+# Arguments: born, expected seq, "1" to replace judgements, then four counted lists: event fields, topic fields,
+# document and label pairs, ids of events that are no longer needed.
+AMEND = """
+local topic, log, judged = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+if redis.call('HGET', topic, 'seq') ~= ARGV[2] then return 0 end
+local at = 4
+local function counted()
+  local width = tonumber(ARGV[at])
+  local first, last = at + 1, at + width
+  at = last + 1
+  return first, last
+end
+local seq = redis.call('HINCRBY', topic, 'seq', 1)
+redis.call('XADD', log, seq .. '-0', unpack(ARGV, counted()))
+local first, last = counted()
+if last >= first then redis.call('HSET', topic, unpack(ARGV, first, last)) end
+first, last = counted()
+if ARGV[3] == '1' then
+  redis.call('DEL', judged)
+  for from = first, last, 1000 do redis.call('HSET', judged, unpack(ARGV, from, math.min(from + 999, last))) end
+end
+first, last = counted()
+for from = first, last, 1000 do redis.call('XDEL', log, unpack(ARGV, from, math.min(from + 999, last))) end
+return seq
+"""
+
+# Publishes a model unless a newer one is there. A fold is deterministic, so whoever saves version n saves the same
+# bytes, and the loser has nothing to do over. Arguments: born, version, blob, digest, record, versions kept, channel,
+# message.
+SAVE = """
+local topic, model, versions = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+local standing = redis.call('HGET', model, 'version')
+if standing and tonumber(standing) >= tonumber(ARGV[2]) then return 0 end
+redis.call('HSET', model, 'version', ARGV[2], 'blob', ARGV[3], 'digest', ARGV[4], 'born', ARGV[1])
+redis.call('XADD', versions, 'MAXLEN', ARGV[6], ARGV[2] .. '-0', 'record', ARGV[5])
+redis.call('PUBLISH', ARGV[7], ARGV[8])
+return 1
+"""
+
+# Removes a topic and all that is known of it. Arguments: born, channel, message.
+DELETE = """
+if redis.call('HGET', KEYS[1], 'born') ~= ARGV[1] then return 0 end
+redis.call('DEL', unpack(KEYS))
+redis.call('PUBLISH', ARGV[2], ARGV[3])
+return 1
+"""
+
+# Remembers documents in one partition and forgets the oldest beyond the limit. Answers 1 for each that is new.
+# Arguments: limit, then document, blob, …
+REMEMBER = """
+local documents, order = KEYS[1], KEYS[2]
+local fresh = {}
+for at = 2, #ARGV, 2 do
+  local new = redis.call('HSET', documents, ARGV[at], ARGV[at + 1])
+  if new == 1 then redis.call('RPUSH', order, ARGV[at]) end
+  fresh[#fresh + 1] = new
+end
+for _ = 1, redis.call('HLEN', documents) - tonumber(ARGV[1]) do
+  redis.call('HDEL', documents, redis.call('LPOP', order))
+end
+return fresh
+"""
+
+# Publishes the next background epoch if nobody was faster. Arguments: expected number, blob.
+ADVANCE = """
+local current, epochs = KEYS[1], KEYS[2]
+if (redis.call('GET', current) or '0') ~= ARGV[1] then return 0 end
+local number = redis.call('INCR', current)
+redis.call('HSET', epochs, number, ARGV[2])
+return number
+"""
+
+# The head of a log and its next events. Arguments: first id, most events.
+READ = """
+local head = redis.call('HMGET', KEYS[1], 'born', 'seq', 'floor')
+if not head[1] then return false end
+return {head[1], head[2], head[3], redis.call('XRANGE', KEYS[2], ARGV[1], '+', 'COUNT', ARGV[2])}
+"""

@@ -1,0 +1,324 @@
+"""Everything Redis remembers, and the only module that knows it is Redis.
+
+    sluice:topics                  zset     ids of all topics, in order of name; rebuilt from the logs when lost
+    sluice:{ID}:topic              hash     born, seq, floor, settings: the head of the log
+    sluice:{ID}:log                stream   the truth: events numbered by seq (see journal.py)
+    sluice:{ID}:judged             hash     document -> label that stands; what makes appending idempotent
+    sluice:{ID}:model              hash     version, blob, digest, born: what is served
+    sluice:{ID}:versions           stream   a record for each published version, bounded
+    sluice:documents:{P}           hash     document -> blob, in PARTITIONS parts
+    sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
+    sluice:{background}:current    string   number of the newest background epoch
+    sluice:{background}:epochs     hash     number -> blob
+    sluice:changes                 channel  "ID VERSION" for each published model, "ID 0" for a deleted topic
+
+The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
+and nothing here needs two slots at once. Only `topics` and `log` and `documents` are not derived.
+
+Scripts are sent whole (EVAL): Redis keeps them compiled by digest anyway, and a restarted store needs no reloading.
+A command that gets no answer in time raises StoreUnavailable; it may have been applied all the same, which the scripts
+are written for.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, cast
+
+import redis.asyncio as aredis
+from redis import exceptions
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from service import scripts
+from service.errors import NotFound, StoreUnavailable
+from service.journal import Event
+
+TOPICS = "sluice:topics"
+CHANGES = "sluice:changes"
+CURRENT = "sluice:{background}:current"
+EPOCHS = "sluice:{background}:epochs"
+PARTITIONS = 16
+CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
+
+Arg = bytes | str | int | float
+
+
+def key(topic: str, part: str) -> str:
+    return f"sluice:{{{topic}}}:{part}"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A published model as it is stored."""
+
+    born: str
+    version: int
+    blob: bytes
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a topic's log stands."""
+
+    born: str
+    seq: int
+    floor: int
+
+
+class Store:
+    def __init__(self, url: str, timeout_s: float = 1.0) -> None:
+        # Any: redis-py types each answer as the union of all clients and encodings, which says nothing.
+        self._redis: Any = aredis.Redis.from_url(
+            url,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            # One more try where the connection was gone before anything was sent, say after a restart of the store;
+            # never after a timeout: a frozen store must give 503 within two timeouts.
+            retry=Retry(NoBackoff(), 1, supported_errors=(exceptions.ConnectionError,)),
+        )
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def ping(self) -> None:
+        with _problems():
+            await self._redis.ping()
+
+    # -- topics --------------------------------------------------------------------------------------------------------
+
+    async def topics(self, after: str = "", limit: int | None = None) -> list[str]:
+        """Ids of topics in order, those that come after the given one."""
+        with _problems():
+            rows = await self._redis.zrangebylex(
+                TOPICS, f"({after}" if after else "-", "+", start=0, num=-1 if limit is None else limit
+            )
+        return [row.decode() for row in rows]
+
+    async def count_topics(self) -> int:
+        with _problems():
+            return int(await self._redis.zcard(TOPICS))
+
+    async def create(self, topic: str, born: str, settings: str, first: Event) -> bool:
+        """Makes the topic with its first event; False if the id is taken."""
+        with _problems():
+            # Listed first: a crash in between leaves an id without a topic, which reading skips, never the reverse.
+            await self._redis.zadd(TOPICS, {topic: 0})
+        fields: list[Arg] = ["born", born, "floor", 0, "settings", settings]
+        return bool(await self._eval(scripts.CREATE, topic, ("topic", "log"), len(fields), *fields, *_flat(first)))
+
+    async def delete(self, topic: str, born: str) -> bool:
+        parts = ("topic", "log", "judged", "model", "versions")
+        gone = await self._eval(scripts.DELETE, topic, parts, born, CHANGES, f"{topic} 0")
+        await self.unlist(topic)
+        return bool(gone)
+
+    async def unlist(self, topic: str) -> None:
+        with _problems():
+            await self._redis.zrem(TOPICS, topic)
+
+    async def heads(self, topics: Sequence[str]) -> list[Head | None]:
+        """Where each topic's log stands, in one round trip; None where there is no topic."""
+        with _problems():
+            pipe = self._redis.pipeline(transaction=False)
+            for topic in topics:
+                pipe.hmget(key(topic, "topic"), ["born", "seq", "floor"])
+            rows = await pipe.execute()
+        return [Head(row[0].decode(), int(row[1]), int(row[2])) if row[0] else None for row in rows]
+
+    # -- the log -------------------------------------------------------------------------------------------------------
+
+    async def log(self, topic: str, after: int = 0) -> tuple[Head, list[Event]]:
+        """The head of the topic's log and its events after the given one."""
+        events: list[Event] = []
+        at = after
+        while True:
+            row = await self._eval(scripts.READ, topic, ("topic", "log"), f"({at}-0" if at else "-", CHUNK)
+            if not row:
+                raise NotFound(f"There is no topic {topic!r}.")
+            born, seq, floor, entries = row
+            events += [_event(entry) for entry in entries]
+            if len(entries) < CHUNK:
+                return Head(born.decode(), int(seq), int(floor)), events
+            at = events[-1].seq
+
+    async def append(self, topic: str, born: str, events: Sequence[Event]) -> list[tuple[str, int]]:
+        """Judgements and withdrawals, all or none; for each what it came to and the version that holds it."""
+        args: list[Arg] = [born, len(events)]
+        for event in events:
+            fields = _flat(event)
+            op = "judge" if event.kind == "judged" else "withdraw"
+            args += [op, event.document, int(event.relevant), len(fields), *fields]
+        answers = await self._eval(scripts.APPEND, topic, ("topic", "log", "judged"), *args)
+        if answers is None:
+            raise NotFound(f"There is no topic {topic!r} any more.")
+        return [(status.decode(), int(seq)) for status, seq in answers]
+
+    async def amend(
+        self,
+        topic: str,
+        head: Head,
+        event: Event,
+        *,
+        fields: Mapping[str, Arg] | None = None,
+        judged: Mapping[str, bool] | None = None,
+        obsolete: Sequence[int] = (),
+    ) -> int | None:
+        """One event that changes more than a judgement, if the log still ends at `head`; None if it has moved on."""
+        entry = _flat(event)
+        topic_fields = [part for pair in (fields or {}).items() for part in pair]
+        labels: list[Arg] = [part for document, label in (judged or {}).items() for part in (document, int(label))]
+        args: list[Arg] = [head.born, head.seq, int(judged is not None)]
+        for counted in (entry, topic_fields, labels, [f"{seq}-0" for seq in obsolete]):
+            args += [len(counted), *counted]
+        seq = await self._eval(scripts.AMEND, topic, ("topic", "log", "judged"), *args)
+        if seq is None:
+            raise NotFound(f"There is no topic {topic!r} any more.")
+        return int(seq) or None
+
+    # -- models --------------------------------------------------------------------------------------------------------
+
+    async def save(self, topic: str, model: Saved, record: str, kept: int) -> bool:
+        """Publishes the model unless a newer one is there; tells the other processes."""
+        message = f"{topic} {model.version}"
+        args = (model.born, model.version, model.blob, model.digest, record, kept, CHANGES, message)
+        return bool(await self._eval(scripts.SAVE, topic, ("topic", "model", "versions"), *args))
+
+    async def models(self, topics: Sequence[str]) -> list[tuple[Saved | None, str]]:
+        """The published model and the settings of each topic; settings are empty where there is no topic."""
+        rows: list[Any] = []
+        with _problems():
+            for start in range(0, len(topics), CHUNK):
+                pipe = self._redis.pipeline(transaction=False)
+                for topic in topics[start : start + CHUNK]:
+                    pipe.hmget(key(topic, "model"), ["born", "version", "blob", "digest"])
+                    pipe.hget(key(topic, "topic"), "settings")
+                rows += await pipe.execute()
+        pairs = zip(rows[::2], rows[1::2], strict=True)
+        return [(_saved(model), settings.decode() if settings else "") for model, settings in pairs]
+
+    async def versions(self, topic: str, before: int, limit: int) -> list[tuple[int, str]]:
+        """Version numbers and their records, newest first."""
+        with _problems():
+            last = f"({before}-0" if before else "+"
+            rows = await self._redis.xrevrange(key(topic, "versions"), last, "-", count=limit)
+        return [(_seq(row[0]), row[1][b"record"].decode()) for row in rows]
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    async def remember(self, documents: Mapping[str, bytes], kept: int) -> dict[str, bool]:
+        """Keeps the documents for feedback by id, forgetting the oldest; says which ones are new."""
+        parts: dict[int, list[str]] = {}
+        for document in documents:
+            parts.setdefault(_partition(document), []).append(document)
+        limit = -(-kept // PARTITIONS)
+        with _problems():
+            pipe = self._redis.pipeline(transaction=False)
+            for part, ids in parts.items():
+                blobs = [arg for document in ids for arg in (document, documents[document])]
+                pipe.execute_command("EVAL", scripts.REMEMBER, 2, *_document_keys(part), limit, *blobs)
+            answers = await pipe.execute()
+        return {
+            document: bool(new)
+            for ids, flags in zip(parts.values(), answers, strict=True)
+            for document, new in zip(ids, flags, strict=True)
+        }
+
+    async def recall(self, documents: Sequence[str]) -> list[bytes | None]:
+        with _problems():
+            pipe = self._redis.pipeline(transaction=False)
+            for document in documents:
+                pipe.hget(_document_keys(_partition(document))[0], document)
+            return cast(list[bytes | None], await pipe.execute())
+
+    # -- background ----------------------------------------------------------------------------------------------------
+
+    async def current_epoch(self) -> int:
+        with _problems():
+            return int(await self._redis.get(CURRENT) or 0)
+
+    async def epoch(self, number: int) -> bytes | None:
+        with _problems():
+            return cast(bytes | None, await self._redis.hget(EPOCHS, str(number)))
+
+    async def advance(self, expected: int, blob: bytes) -> int | None:
+        """Publishes the epoch after `expected`; None if somebody else has."""
+        with _problems():
+            number = await self._redis.eval(scripts.ADVANCE, 2, CURRENT, EPOCHS, str(expected), blob)
+        return int(number) or None
+
+    async def epochs(self) -> list[int]:
+        with _problems():
+            return sorted(int(number) for number in await self._redis.hkeys(EPOCHS))
+
+    async def forget_epochs(self, numbers: Sequence[int]) -> None:
+        with _problems():
+            if numbers:
+                await self._redis.hdel(EPOCHS, *[str(number) for number in numbers])
+
+    # -- notice --------------------------------------------------------------------------------------------------------
+
+    async def changes(self) -> AsyncIterator[tuple[str, int] | None]:
+        """(topic, version) for each model published anywhere; None once, when listening has begun."""
+        with _problems():
+            async with self._redis.pubsub() as listener:
+                await listener.subscribe(CHANGES)
+                while True:
+                    message = await listener.get_message(timeout=None)
+                    if message and message["type"] == "subscribe":
+                        yield None
+                    elif message and message["type"] == "message":
+                        topic, _, version = message["data"].decode().rpartition(" ")
+                        yield topic, int(version)
+
+    async def _eval(self, script: str, topic: str, parts: Sequence[str], *args: Arg) -> Any:
+        with _problems():
+            keys = [key(topic, part) for part in parts]
+            return await self._redis.eval(script, len(keys), *keys, *cast(Sequence[str], args))
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    """Redis in trouble becomes one of our errors, with a sentence; anything else is a bug and stays loud."""
+    try:
+        yield
+    except exceptions.OutOfMemoryError as error:
+        raise StoreUnavailable("The store is full: raise its memory limit or delete topics.") from error
+    except exceptions.TimeoutError as error:
+        raise StoreUnavailable("The store did not answer in time; try again.") from error
+    except (exceptions.ConnectionError, exceptions.ReadOnlyError, OSError) as error:
+        raise StoreUnavailable("The store cannot be reached; try again.") from error
+    except exceptions.ResponseError as error:
+        if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
+            raise StoreUnavailable("The store cannot write now; try again.") from error
+        raise
+
+
+def _flat(event: Event) -> list[Arg]:
+    return [part for pair in event.to_fields().items() for part in pair]
+
+
+def _event(entry: Any) -> Event:
+    flat = entry[1]
+    return Event.from_fields(_seq(entry[0]), dict(zip(flat[::2], flat[1::2], strict=True)))
+
+
+def _seq(stream_id: bytes) -> int:
+    return int(stream_id.partition(b"-")[0])
+
+
+def _saved(row: list[bytes | None]) -> Saved | None:
+    born, version, blob, digest = row
+    if born is None or version is None or blob is None or digest is None:
+        return None
+    return Saved(born.decode(), int(version), blob, digest.decode())
+
+
+def _partition(document: str) -> int:
+    return blake2b(document.encode(), digest_size=2).digest()[0] % PARTITIONS
+
+
+def _document_keys(part: int) -> tuple[str, str]:
+    return f"sluice:documents:{{{part}}}", f"sluice:documents:{{{part}}}:order"
