@@ -1,0 +1,47 @@
+"""Settings: from the environment, overruled by what is given, refused with a sentence."""
+
+import pytest
+
+from service.config import Settings, StartError
+
+
+def test_the_environment_is_read_when_asked_and_what_is_given_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_PORT", "9000")
+    monkeypatch.setenv("SLUICE_WORKERS", "3")
+    monkeypatch.setenv("SLUICE_STEMMER", "")  # how a compose file says: not set
+    settings = Settings.from_env(port=9001, workers=None)
+    assert (settings.port, settings.workers, settings.stemmer) == (9001, 3, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("port", "eighty"),
+        ("port", "70000"),
+        ("workers", "0"),
+        ("store_timeout_s", "nan"),
+        ("sweep_s", "inf"),
+        ("log_level", "loud"),
+        ("max_topics", "-1"),
+    ],
+)
+def test_a_bad_value_is_refused_with_a_sentence_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"SLUICE_{name.upper()}", value)
+    with pytest.raises(StartError, match=f"SLUICE_{name.upper()}: .*{value}"):
+        Settings.from_env()
+
+
+def test_the_address_of_a_store_is_checked_but_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_REDIS", "http://user:hunter2@example.org")
+    with pytest.raises(StartError, match="redis://") as refused:
+        Settings.from_env()
+    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in repr(Settings.from_env(redis="redis://user:hunter2@example.org"))
+    for address in ("redis://localhost:6379/0", "rediss://h", "unix:///run/valkey.sock", "redis://a,b?cluster=true"):
+        assert Settings.from_env(redis=address).redis == address
+
+
+def test_every_setting_is_described() -> None:
+    assert all(field.description for field in Settings.model_fields.values())
