@@ -46,6 +46,7 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(10_000_000, ge=1, description="Longest request body, NDJSON streams excepted.")
     max_text_chars: int = Field(1_000_000, ge=1, description="Longest text of a document.")
     max_documents: int = Field(1000, ge=1, description="Most documents, or judgements, in a JSON request.")
+    max_requests: int = Field(1000, ge=1, description="Most requests in progress in one API process; more get 503.")
     max_topics: int = Field(100_000, ge=1, description="Most topics.")
     max_stream_lines: int = Field(1_000_000, ge=1, description="Most lines of an NDJSON request.")
     max_stream_bytes: int = Field(1_000_000_000, ge=1, description="Longest NDJSON request.")

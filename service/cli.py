@@ -1,0 +1,79 @@
+"""The command line: `sluice serve`, and its two halves for several machines."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from service import logs
+from service.config import Settings, StartError
+
+app = typer.Typer(
+    help="Filter and route a stream of documents by standing queries that learn.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _about(name: str) -> str:
+    return str(Settings.model_fields[name].description)
+
+
+Host = Annotated[str | None, typer.Option(help=_about("host"), show_default="127.0.0.1")]
+Port = Annotated[int | None, typer.Option(help=_about("port"), show_default="8000")]
+Data = Annotated[Path | None, typer.Option(help=_about("data"), show_default="./data")]
+Redis = Annotated[str | None, typer.Option(metavar="URL", help=_about("redis"))]
+Workers = Annotated[int | None, typer.Option(help=_about("workers"), show_default="1")]
+
+
+@app.callback()
+def settings() -> None:
+    """Filter and route a stream of documents by standing queries that learn.
+
+    Every option, and more, can be set in the environment: --port is SLUICE_PORT, and so on.
+    """
+
+
+@app.command()
+def serve(
+    host: Host = None, port: Port = None, data: Data = None, redis: Redis = None, workers: Workers = None
+) -> None:
+    """Serve in the foreground, with an embedded store unless --redis names another. Ctrl-C stops everything."""
+    _supervise(api=True, jobs=True, host=host, port=port, data=data, redis=redis, workers=workers)
+
+
+@app.command()
+def api(host: Host = None, port: Port = None, redis: Redis = None, workers: Workers = None) -> None:
+    """Serve the API alone, on a store that others share."""
+    _supervise(api=True, jobs=False, host=host, port=port, redis=redis, workers=workers)
+
+
+@app.command()
+def worker(redis: Redis = None) -> None:
+    """Do the background work alone, on a store that others share."""
+    _supervise(api=False, jobs=True, redis=redis)
+
+
+def _supervise(api: bool, jobs: bool, **given: Any) -> None:
+    # Only now: the help, and a mistyped option, need not wait for these to load.
+    from service.supervisor import supervise
+
+    settings = Settings.from_env(**given)
+    if settings.redis is None and not (api and jobs):
+        raise StartError("This command works on a shared store: give its address with --redis URL or SLUICE_REDIS.")
+    logs.configure(settings.log_level)
+    supervise(settings, api=api, jobs=jobs)
+
+
+def main() -> None:
+    try:
+        app()
+    except StartError as error:
+        print(f"sluice: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

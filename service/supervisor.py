@@ -1,0 +1,256 @@
+"""`sluice serve`: the store, the API processes and the worker, started in that order and kept running.
+
+One listening socket, opened here, is shared by all API processes: when one dies, what waits in its queue is served by
+another. A process that dies is started again after `BACKOFF_S`, and after twice as long each time it does not last;
+before the service was ready for the first time, an API process that dies ends the start instead, since it would only
+die again. Every process is tethered to this one (see `tether`), so nothing outlives it, however it ends.
+
+Signals are noticed in `Signals.pause` only, so that none can fall between starting a process and remembering it.
+"""
+
+import errno
+import http
+import http.client
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from types import FrameType, TracebackType
+from typing import Self
+
+import structlog
+
+from service.config import PREFIX, Settings, StartError
+from service.embedded import Embedded
+from service.server import APPLICATION
+from service.tether import tethered
+
+WORKER = "service.worker"
+BACKOFF_S = 0.1
+LONGEST_BACKOFF_S = 5.0
+STEADY_S = 10.0  # a process that lived this long is not failing for a lasting reason
+STOP_S = 5.0
+WATCH_S = 0.5
+PATIENCE_S = 5.0  # until we say what we are waiting for
+
+log = structlog.stdlib.get_logger("sluice")
+
+
+class Stopped(BaseException):
+    """A signal asked us to end. Not an Exception: nothing on the way may take it for a failure."""
+
+
+class Signals:
+    """Waiting that a signal cuts short: the end of a child, or a request to stop, which raises `Stopped`."""
+
+    def __init__(self) -> None:
+        self.stopping = False
+        self.woken, self.waker = socket.socketpair()
+
+    def __enter__(self) -> Self:
+        self.woken.setblocking(False)
+        self.waker.setblocking(False)
+        signal.set_wakeup_fd(self.waker.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._stop)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)  # only to be woken
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        self.woken.close()
+        self.waker.close()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.stopping = True
+
+    def pause(self, seconds: float) -> None:
+        if not self.stopping:
+            select.select([self.woken], [], [], seconds)
+            with suppress(BlockingIOError):
+                self.woken.recv(4096)
+        if self.stopping:
+            raise Stopped
+
+
+class Backoff:
+    """When something that keeps failing may be tried again."""
+
+    def __init__(self) -> None:
+        self.delay_s = BACKOFF_S
+        self.due = 0.0
+
+    def failed(self, lasted_s: float) -> float:
+        self.delay_s = BACKOFF_S if lasted_s > STEADY_S else min(2 * self.delay_s, LONGEST_BACKOFF_S)
+        self.due = time.monotonic() + self.delay_s
+        return self.delay_s
+
+
+class Child:
+    """A process of ours that is started again when it ends."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], environment: dict[str, str], descriptors: Sequence[int] = ()
+    ) -> None:
+        self.name = name
+        self.command = command
+        self.environment = environment
+        self.descriptors = descriptors
+        self.backoff = Backoff()
+        self.started = 0.0
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def tend(self) -> None:
+        if self.process is not None and (code := self.process.poll()) is not None:
+            delay_s = self.backoff.failed(time.monotonic() - self.started)
+            log.warning("a process ended; starting it again", process=self.name, code=code, after_s=delay_s)
+            self.process = None
+        if self.process is None and time.monotonic() >= self.backoff.due:
+            self.started = time.monotonic()
+            self.process = subprocess.Popen(
+                tethered(*self.command),
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                pass_fds=self.descriptors,
+                process_group=0,  # Ctrl-C is for us; we pass it on in order
+            )
+
+    @property
+    def down(self) -> bool:
+        return self.process is None
+
+    def ask_to_stop(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+
+    def await_end(self, deadline: float) -> None:
+        if self.process is None:
+            return
+        try:
+            self.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            log.warning("a process does not stop; ending it", process=self.name)
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+
+class Store:
+    """The embedded store, served again when it dies. It does not give up: the API answers 503 meanwhile."""
+
+    def __init__(self, embedded: Embedded) -> None:
+        self.embedded = embedded
+        self.backoff = Backoff()
+        self.started = time.monotonic()
+        self.down = False
+
+    def tend(self) -> None:
+        if not self.embedded.alive and not self.down:
+            self.down = True
+            delay_s = self.backoff.failed(time.monotonic() - self.started)
+            log.error("the store ended; starting it again", after_s=delay_s)
+        if self.down and time.monotonic() >= self.backoff.due:
+            self.started = time.monotonic()
+            try:
+                self.embedded.start()
+                self.down = False
+            except StartError as error:
+                log.error("the store does not start", reason=str(error), again_after_s=self.backoff.failed(0))
+
+
+def supervise(
+    settings: Settings, *, api: bool = True, jobs: bool = True, application: str = APPLICATION, worker: str = WORKER
+) -> None:
+    """Serve until a signal says to stop; everything started here is then gone. Raises StartError if it cannot begin."""
+    with Signals() as signals, ExitStack() as started:
+        environment = _environment(settings)
+        kept: list[Store | Child] = []
+        if api:
+            listener = started.enter_context(listen(settings.host, settings.port))
+        if settings.redis is None:
+            embedded = started.enter_context(Embedded(settings.data, pause=signals.pause))
+            environment[f"{PREFIX}REDIS"] = embedded.url
+            kept.append(Store(embedded))
+        children: list[Child] = []
+        started.callback(_stop, children)
+        if jobs:
+            children.append(Child("worker", [sys.executable, "-m", worker], environment))
+        if api:
+            fd = str(listener.fileno())
+            command = [sys.executable, "-m", "service.server", fd, application]
+            children += [Child(f"api-{n + 1}", command, environment, [int(fd)]) for n in range(settings.workers)]
+        kept += children
+        with suppress(Stopped):
+            for child in children:
+                child.tend()
+            if api:
+                _await_ready([child for child in children if child.name != "worker"], listener, signals)
+                print(f"Sluice is ready on {_address(listener)} (Ctrl-C stops it).", flush=True)
+            while True:
+                for each in kept:
+                    each.tend()
+                signals.pause(BACKOFF_S / 2 if any(each.down for each in kept) else WATCH_S)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, or a sentence why there can be none."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server((str(address[0]), port), family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise StartError(
+                f"Port {port} of {host} is taken. Stop what uses it, or choose another with --port."
+            ) from None
+        raise StartError(f"Cannot listen on port {port} of {host}: {error.strerror}.") from error
+
+
+def _await_ready(apis: Sequence[Child], listener: socket.socket, signals: Signals) -> None:
+    begun = time.monotonic()
+    said = False
+    while (reason := _why_not_ready(listener)) is not None:
+        if any(api.process is None or api.process.poll() is not None for api in apis):
+            raise StartError("The API ended while it was starting; its reason stands above.")
+        if not said and time.monotonic() - begun > PATIENCE_S:
+            log.warning("still not ready", reason=reason)
+            said = True
+        signals.pause(0.05)
+
+
+def _why_not_ready(listener: socket.socket) -> str | None:
+    host, port = listener.getsockname()[:2]
+    connection = http.client.HTTPConnection(host, port, timeout=1)  # "any address" is a way to ourselves, too
+    try:
+        connection.request("GET", "/readyz")
+        response = connection.getresponse()
+        return None if response.status == http.HTTPStatus.OK else response.read(2000).decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return str(error)
+    finally:
+        connection.close()
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """What we were told, by the environment or the command line, as the processes we start will read it."""
+    told = {name: getattr(settings, name) for name in settings.model_fields_set}
+    return os.environ | {f"{PREFIX}{name.upper()}": str(value) for name, value in told.items() if value is not None}
+
+
+def _stop(children: Sequence[Child]) -> None:
+    for child in children:
+        child.ask_to_stop()
+    deadline = time.monotonic() + STOP_S
+    for child in children:
+        child.await_end(deadline)

@@ -1,0 +1,54 @@
+"""A stand-in for the service where only its processes matter: an application, and, run as a module, a worker."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+
+def create_app() -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            while (await receive())["type"] != "lifespan.shutdown":
+                await send({"type": "lifespan.startup.complete"})
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        path = scope["path"]
+        answer = str(os.getpid())
+        if path == "/refuse":  # answers before it has read
+            answer = "too much"
+        elif path == "/flood":  # more than any socket buffers
+            answer = "flood" * 20_000_000
+        elif path == "/hold":
+            await asyncio.sleep(1)
+        elif path == "/environment":
+            answer = " ".join(f"{name}={value}" for name, value in os.environ.items() if name.startswith("SLUICE_"))
+        else:
+            length = 0
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return
+                length += len(message["body"])
+                if path == "/ponder" and length == len(message["body"]):  # the client must wait before it can send more
+                    await asyncio.sleep(1.5)
+                if not message["more_body"]:
+                    break
+            if path == "/length":
+                answer = str(length)
+        body = answer.encode()
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+def main() -> None:
+    print("worker", os.getpid(), flush=True)
+    signal.sigwait({signal.SIGTERM})
+
+
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    main()
