@@ -15,6 +15,7 @@ from models import thresholds
 from models.collection import Background, Collection, view
 from models.dense import Document, Vector
 from models.learners import LEARNERS, parse_params
+from models.measures import Bools
 from models.vectors import Bag, Linear, Reals, View
 from models.vocabulary import Vocabulary, grown
 
@@ -94,7 +95,8 @@ class Trainer:
         served = self._truncated(self._learner.vectors(self._params, self._state)[0])
         linear = self._compiled(served)
         relevant = self._relevant[:n]
-        unjudged = self._unjudged(background, linear)
+        everything = background.scores(linear)
+        unjudged = everything[self._unjudged(background)]
         counts = Figures(int(relevant.sum()), int(n - relevant.sum()))
         if not relevant.any():
             return Model(linear, *self._prior(served), counts)
@@ -103,7 +105,7 @@ class Trainer:
         cut = thresholds.f_beta(scores, labels)
         if cut.threshold == thresholds.NEVER:
             return Model(linear, self._prior(served)[0], cut.threshold, counts)
-        low = thresholds.abstaining(cut.threshold, unjudged, ABSTAIN)
+        low = thresholds.abstaining(cut.threshold, everything, ABSTAIN)
         return Model(linear, low, cut.threshold, Figures(counts.relevant, counts.irrelevant, cut.value))
 
     @property
@@ -130,13 +132,13 @@ class Trainer:
         own = self._window.squares(self._view, v.w) + self._params.bias**2
         return scores - self._steps[: self._window.size] * share * own
 
-    def _unjudged(self, background: Background, linear: Linear) -> Reals:
+    def _unjudged(self, background: Background) -> Bools:
         keep = np.ones(background.size, np.bool_)
         for document in self._documents:
             at = background.find(document)
             if at is not None:
                 keep[at] = False
-        return background.scores(linear)[keep]
+        return keep
 
     def _truncated(self, v: Vector) -> Vector:
         """The vector with only its strongest weights, rounded as they are served."""

@@ -9,11 +9,9 @@ middle. Equal scores are never separated.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from models.measures import Bools
 from models.vectors import Reals
-
-Bools = NDArray[np.bool_]
 
 GUARD = 0.1
 NEVER = float(np.finfo(np.float32).max)  # accepts nothing; finite, so that JSON can say it
