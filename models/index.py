@@ -1,0 +1,169 @@
+"""The weights of many linear forms that share a view, turned round: from a feature to every column that weighs it.
+
+A column is a linear form (models/vectors.py). The row of a feature stands either in *postings*, pairs (column, weight)
+with the columns ascending, or, when at least one column in `SHARED` weighs the feature, as a *dense* row with a weight
+for every column: adding a contiguous row is vectorised, and eight columns of it cost as much as one posting.
+A posting is 6 bytes (uint16 column, float32 weight), a row 18 to 20 with its place in the table.
+Rejected: uint32 columns (8 bytes, for indexes that are wider than the cache likes anyway, see models/bank.py);
+half-precision weights (a score would no longer be the model's own).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.dense import check
+from models.kernel import kernel
+from models.table import Rows, Table, rows_of, table
+from models.vectors import Features, Linear, Singles
+
+SHARED = 8
+WIDEST = 1 << 16  # columns that uint16 can name
+
+Moves = NDArray[np.int32]
+
+
+class Postings(NamedTuple):
+    starts: NDArray[np.uint32]  # postings of row r: starts[r] .. starts[r + 1]
+    dense_at: Rows  # where row r stands in `dense`, or -1
+    columns: NDArray[np.uint16]
+    weights: Singles
+    dense: NDArray[np.float32]  # dense rows × columns
+
+    @property
+    def nbytes(self) -> int:
+        return self.starts.nbytes + self.dense_at.nbytes + self.columns.nbytes + self.weights.nbytes
+
+
+class Index(NamedTuple):
+    table: Table
+    postings: Postings
+    bias: Singles
+    rest: Singles
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+    @property
+    def weights(self) -> int:
+        """How many weights are served."""
+        return len(self.postings.weights) + int(np.count_nonzero(self.postings.dense))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes, dense rows aside."""
+        return self.table.nbytes + self.postings.nbytes + self.bias.nbytes + self.rest.nbytes
+
+
+def index_of(columns: Sequence[Linear]) -> Index:
+    """The index of these columns, in their order."""
+    lengths = [len(c.features) for c in columns]
+    features = np.concatenate([c.features for c in columns])
+    weights = np.concatenate([c.weights for c in columns])
+    numbers = np.repeat(np.arange(len(columns), dtype=np.uint16), lengths)
+    bias = np.array([c.bias for c in columns], np.float32)
+    rest = np.array([c.rest for c in columns], np.float32)
+    check(len(weights) == len(features), "a model has a weight for each feature")
+    check(bool(np.all((features[1:] > features[:-1]) | (numbers[1:] > numbers[:-1]))), "features must be ascending")
+    check(bool(np.all(np.isfinite(np.concatenate([weights, bias, rest])))), "weights must be finite")
+    # Every single weight as a row of its own: an index in all but the order of its rows, so it can be joined like one.
+    size = len(features)
+    loose = Postings(
+        np.arange(size + 1, dtype=np.uint32),
+        np.full(size, -1, np.int32),
+        numbers,
+        weights,
+        np.empty((0, len(columns)), np.float32),
+    )
+    everyone = np.arange(len(columns), dtype=np.int32)
+    return _join([(features, loose, everyone)], bias, rest)
+
+
+def join(sources: Sequence[tuple[Index, Moves]], width: int) -> Index:
+    """One index of the columns that stay: column c of a source becomes moves[c], or is left out when that is negative.
+
+    The columns of a source keep their order and come before those of the next source.
+    """
+    bias, rest = np.empty(width, np.float32), np.empty(width, np.float32)
+    for source, moves in sources:
+        stays = moves >= 0
+        bias[moves[stays]] = source.bias[stays]
+        rest[moves[stays]] = source.rest[stays]
+    return _join([(s.table.features, s.postings, moves) for s, moves in sources], bias, rest)
+
+
+def _join(sources: Sequence[tuple[Features, Postings, Moves]], bias: Singles, rest: Singles) -> Index:
+    width = len(bias)
+    union = table(np.unique(np.concatenate([features for features, _, _ in sources])))
+    rows = [rows_of(union, features) for features, _, _ in sources]
+    counts = np.zeros(len(union.features), np.uint32)
+    for (_, postings, moves), at in zip(sources, rows, strict=True):
+        _count(postings, at, moves, counts)
+
+    used = counts > 0
+    if not used.all():
+        union, counts = table(union.features[used]), counts[used]
+        renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        rows = [renumbered[at] for at in rows]  # a row that nobody uses any more gets a number, but places nothing
+    joined = _room(counts, width)
+    ends = joined.starts[:-1].copy()
+    for (_, postings, moves), at in zip(sources, rows, strict=True):
+        _place(postings, at, moves, joined, ends)
+    return Index(union, joined, bias, rest)
+
+
+def _room(counts: NDArray[np.uint32], width: int) -> Postings:
+    """Postings with room for this many weights in each row, all still empty."""
+    shared = counts * np.uint64(SHARED) >= width
+    starts = np.zeros(len(counts) + 1, np.uint32)
+    np.cumsum(np.where(shared, 0, counts), out=starts[1:])
+    size, dense = int(starts[-1]), int(np.count_nonzero(shared))
+    return Postings(
+        starts,
+        np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32),
+        np.empty(size, np.uint16),
+        np.empty(size, np.float32),
+        np.zeros((dense, width), np.float32),
+    )
+
+
+@kernel
+def _count(p: Postings, rows: Rows, moves: Moves, counts: NDArray[np.uint32]) -> None:
+    for r in range(len(rows)):
+        n = 0
+        at = p.dense_at[r]
+        if at >= 0:
+            for c in range(p.dense.shape[1]):
+                n += p.dense[at, c] != 0 and moves[c] >= 0
+        for i in range(p.starts[r], p.starts[r + 1]):
+            n += moves[p.columns[i]] >= 0
+        counts[rows[r]] += np.uint32(n)
+
+
+@kernel
+def _place(p: Postings, rows: Rows, moves: Moves, into: Postings, ends: NDArray[np.uint32]) -> None:
+    for r in range(len(rows)):
+        at = p.dense_at[r]
+        if at >= 0:
+            for c in range(p.dense.shape[1]):
+                if p.dense[at, c] != 0 and moves[c] >= 0:
+                    _put(into, rows[r], moves[c], p.dense[at, c], ends)
+        for i in range(p.starts[r], p.starts[r + 1]):
+            column = moves[p.columns[i]]
+            if column >= 0:
+                _put(into, rows[r], column, p.weights[i], ends)
+
+
+@kernel
+def _put(into: Postings, row: int, column: int, weight: float, ends: NDArray[np.uint32]) -> None:
+    at = into.dense_at[row]
+    if at >= 0:
+        into.dense[at, column] = weight
+    else:
+        end = ends[row]
+        into.columns[end] = column
+        into.weights[end] = weight
+        ends[row] = end + np.uint32(1)

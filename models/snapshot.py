@@ -1,0 +1,163 @@
+"""What readers of the bank hold: its segments at one moment, and scoring against them.
+
+Documents are scored a few at a time against one segment after the other, so that the rows of a segment and the scores
+of the document at hand stay in the cache.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.batch import Bags, Seen, see
+from models.scan import Matrix, passing
+from models.segment import Segment, Served, ranges
+from models.vectors import Singles, View
+
+CELLS = 1 << 18  # scores against one segment that are held at a time: 1 MB
+
+Bools = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """What was not rejected: topic topics[h] for document documents[h], documents ascending.
+
+    Its scores, one for each column of the topic, stand from scores[starts[h]] up to scores[starts[h + 1]].
+    """
+
+    documents: Places
+    topics: Places  # as `Snapshot.topic` numbers them
+    starts: Places
+    scores: Singles
+    accepted: Bools  # every score is above the topic's accept_above
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """The bank at one moment. Immutable: any number of threads may score with it."""
+
+    segments: tuple[Segment, ...] = ()
+    _first: Places = field(init=False)  # the number of each segment's first topic, and one more
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_first", np.cumsum([0, *(len(s.alive) for s in self.segments)]))
+
+    def __len__(self) -> int:
+        return sum(int(np.count_nonzero(s.alive)) for s in self.segments)
+
+    def __iter__(self) -> Iterator[Served]:
+        for segment in self.segments:
+            yield from compress(segment.body.topics, segment.alive.tolist())
+
+    def get(self, name: str) -> Served | None:
+        """What is served for this topic."""
+        number = self._number(name)
+        return None if number is None else self.topic(number)
+
+    def topic(self, number: int) -> Served:
+        """The topic that `Hits.topics` calls by this number."""
+        at = int(np.searchsorted(self._first, number, side="right")) - 1
+        return self.segments[at].body.topics[number - int(self._first[at])]
+
+    def score(self, bags: Bags, idf: Singles, topics: Sequence[str] | None = None) -> Matrix:
+        """Documents × columns of these topics in their order, or of all topics in the order of iteration.
+
+        A topic that is not served is a KeyError.
+        """
+        numbers = self._numbers(topics)
+        sizes = np.concatenate([np.empty(0, np.int64), *(s.body.sizes for s in self.segments)])[numbers]
+        places = np.cumsum(sizes) - sizes
+        seen = self._see(bags, idf)
+        out = np.empty((len(bags.indptr) - 1, int(sizes.sum())), np.float32)
+        for at, segment in enumerate(self.segments):
+            here = np.flatnonzero((self._first[at] <= numbers) & (numbers < self._first[at + 1]))
+            columns = segment.columns_of(numbers[here] - self._first[at])
+            into = ranges(places[here], sizes[here])
+            for start, stop in _chunks(len(out), segment.body.width):
+                segment.choose_into(_slice(seen, start, stop), columns, into, out[start:stop])
+        return out
+
+    def hits(self, bags: Bags, idf: Singles) -> Hits:
+        """Every topic that does not reject a document; a committee rejects when all its columns do."""
+        seen = self._see(bags, idf)
+        found = []
+        for segment, first in zip(self.segments, self._first, strict=False):
+            for start, stop in _chunks(len(bags.indptr) - 1, segment.body.width):
+                some = _find(segment, _slice(seen, start, stop), stop - start)
+                found.append(some._replace(documents=some.documents + start, topics=some.topics + first))
+        return _gather(found)
+
+    def _numbers(self, names: Sequence[str] | None) -> Places:
+        if names is None:
+            return np.flatnonzero(np.concatenate([np.empty(0, np.bool_), *(s.alive for s in self.segments)]))
+        numbers = []
+        for name in names:
+            number = self._number(name)
+            if number is None:
+                raise KeyError(name)
+            numbers.append(number)
+        return np.array(numbers, np.int64)
+
+    def _number(self, name: str) -> int | None:
+        for segment, first in zip(self.segments, self._first.tolist(), strict=False):
+            number = segment.find(name)
+            if number is not None:
+                return int(first) + number
+        return None
+
+    def _see(self, bags: Bags, idf: Singles) -> dict[View, Seen]:
+        views = {part.view for segment in self.segments for part in segment.body.parts}
+        return {view: see(view, bags, idf) for view in views}
+
+
+class _Found(NamedTuple):
+    documents: Places
+    topics: Places
+    sizes: Places  # how many of the scores belong to each
+    scores: Singles
+    accepted: Bools
+
+
+def _find(segment: Segment, seen: dict[View, Seen], size: int) -> _Found:
+    body = segment.body
+    matrix = np.empty((size, body.width), np.float32)
+    segment.score_into(seen, matrix)
+    documents, columns = passing(matrix, segment.cut)
+    # Several columns of a committee may have passed: once is enough.
+    pairs = documents * np.int64(len(body.topics)) + body.owner[columns]
+    documents, topics = np.divmod(np.unique(pairs) if len(body.topics) < body.width else pairs, len(body.topics))
+    sizes = body.sizes[topics]
+    scores = matrix[np.repeat(documents, sizes), segment.columns_of(topics)]
+    least = np.minimum.reduceat(scores, np.cumsum(sizes) - sizes) if len(sizes) else scores
+    return _Found(documents, topics, sizes, scores, least > body.accept_above[topics])
+
+
+def _gather(found: Sequence[_Found]) -> Hits:
+    nothing = _Found(
+        np.empty(0, np.int64),
+        np.empty(0, np.int64),
+        np.empty(0, np.int64),
+        np.empty(0, np.float32),
+        np.empty(0, np.bool_),
+    )
+    documents, topics, sizes, scores, accepted = (np.concatenate(a) for a in zip(nothing, *found, strict=True))
+    order = np.argsort(documents, kind="stable")
+    firsts = np.cumsum(sizes) - sizes
+    scores = scores[ranges(firsts[order], sizes[order])]
+    starts = np.cumsum(np.append(0, sizes[order]))
+    return Hits(documents[order], topics[order], starts, scores, accepted[order])
+
+
+def _slice(seen: dict[View, Seen], start: int, stop: int) -> dict[View, Seen]:
+    return {view: s.slice(start, stop) for view, s in seen.items()}
+
+
+def _chunks(size: int, width: int) -> Iterator[tuple[int, int]]:
+    step = max(1, CELLS // width)
+    for start in range(0, size, step):
+        yield start, min(size, start + step)

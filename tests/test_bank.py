@@ -1,0 +1,395 @@
+"""The bank is a faster way to do what `Linear.score` does for one topic and one document, and nothing else."""
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import models.bank
+from models.bank import Bank
+from models.batch import VIEWS
+from models.collection import view
+from models.index import SHARED, index_of
+from models.segment import COMMITTEE, Segment, Topic, merge
+from models.snapshot import Snapshot
+from models.vectors import Bag, Features, Linear, Singles
+
+# Hashes as they come, neighbours among them, and both ends of what 64 bits can say.
+UNIVERSE = np.unique(
+    np.concatenate(
+        [
+            np.random.default_rng(7).integers(0, 2**64, 40, dtype=np.uint64),
+            np.array([0, 1, 2, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1], np.uint64),
+        ]
+    )
+)
+NAMES = [f"topic-{i}" for i in range(8)]
+
+
+class Stack(NamedTuple):
+    indptr: NDArray[np.int64]
+    features: Features
+    counts: Singles
+
+
+def stacked(bags: Sequence[Bag]) -> tuple[Stack, Singles]:
+    indptr = np.cumsum([0, *(len(b.features) for b in bags)], dtype=np.int64)
+    features = np.concatenate([np.empty(0, np.uint64), *(b.features for b in bags)])
+    counts = np.concatenate([np.empty(0, np.float32), *(b.counts for b in bags)])
+    return Stack(indptr, features, counts), np.concatenate([np.empty(0, np.float32), *(b.idf for b in bags)])
+
+
+def scores(snapshot: Snapshot, bags: Sequence[Bag], topics: Sequence[str] | None = None) -> NDArray[np.float32]:
+    return snapshot.score(*stacked(bags), topics)
+
+
+reals = st.floats(-4, 4, width=32)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Bag:
+    at = sorted(draw(st.sets(st.integers(0, len(UNIVERSE) - 1), max_size=20)))
+    counts = draw(st.lists(st.integers(1, 9), min_size=len(at), max_size=len(at)))
+    idf = draw(st.lists(st.floats(0, 9, width=32), min_size=len(at), max_size=len(at)))
+    return Bag(UNIVERSE[at], np.array(counts, np.float32), np.array(idf, np.float32))
+
+
+@st.composite
+def linears(draw: st.DrawFn) -> Linear:
+    at = sorted(draw(st.sets(st.integers(0, len(UNIVERSE) - 1), max_size=12)))
+    weights = draw(st.lists(reals, min_size=len(at), max_size=len(at)))
+    rest = draw(st.sampled_from([0.0, 0.0, 0.25, -0.1]))
+    return Linear(draw(st.sampled_from(VIEWS)), UNIVERSE[at], np.array(weights, np.float32), draw(reals), rest)
+
+
+@st.composite
+def topics(draw: st.DrawFn) -> Topic:
+    columns = tuple(draw(st.lists(linears(), min_size=1, max_size=3)))
+    low, high = sorted(draw(st.tuples(reals, reals)))
+    return Topic(draw(st.sampled_from(NAMES)), columns, low, high, draw(st.integers(0, 99)))
+
+
+Change = tuple[str, Topic | str | list[Topic] | None]
+changes: st.SearchStrategy[list[Change]] = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), topics()),
+        st.tuples(st.just("put"), topics()),
+        st.tuples(st.just("remove"), st.sampled_from(NAMES)),
+        st.tuples(st.just("load"), st.lists(topics(), max_size=5)),
+        st.tuples(st.just("merge"), st.none()),
+    ),
+    max_size=25,
+)
+
+
+def put(bank: Bank, topic: Topic) -> None:
+    bank.put(topic.name, topic.columns, topic.reject_below, topic.accept_above, topic.version)
+
+
+def apply(bank: Bank, steps: Sequence[Change]) -> dict[str, Topic]:
+    """Change the bank, and a plain dictionary beside it."""
+    expected: dict[str, Topic] = {}
+    for _, what in steps:
+        if isinstance(what, Topic):
+            put(bank, what)
+            expected[what.name] = what
+        elif isinstance(what, str):
+            bank.remove(what)
+            expected.pop(what, None)
+        elif isinstance(what, list):
+            bank.load(what)
+            expected.update({topic.name: topic for topic in what})
+        else:
+            bank.merge()
+    return expected
+
+
+def small_bank() -> Bank:
+    return Bank(cap=COMMITTEE, at_once=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(changes, st.lists(documents(), max_size=4))
+def test_whatever_was_put_and_removed_each_topic_scores_as_it_would_alone(steps: list[Change], bags: list[Bag]) -> None:
+    bank = small_bank()
+    expected = apply(bank, steps)
+    snapshot = bank.snapshot()
+    assert {s.name for s in snapshot} == set(expected)
+    assert len(snapshot) == len(expected)
+    for name, topic in expected.items():
+        alone = np.array([[linear.score(view(linear.view, bag)) for linear in topic.columns] for bag in bags])
+        got = scores(snapshot, bags, [name])
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, alone.reshape(got.shape), rtol=1e-5, atol=1e-4)
+        assert snapshot.get(name) == (name, len(topic.columns), topic.reject_below, topic.accept_above, topic.version)
+    assert snapshot.get("never put") is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes, st.lists(documents(), min_size=1, max_size=4))
+def test_a_score_is_the_same_to_the_last_bit_alone_in_a_batch_and_after_merging(
+    steps: list[Change], bags: list[Bag]
+) -> None:
+    bank = small_bank()
+    expected = apply(bank, steps)
+    names = sorted(expected)
+    before = scores(bank.snapshot(), bags, names)
+    for d, bag in enumerate(bags):
+        assert scores(bank.snapshot(), [bag], names)[0].tobytes() == before[d].tobytes()
+    while bank.merge():
+        assert scores(bank.snapshot(), bags, names).tobytes() == before.tobytes()
+    first = 0
+    for name in names:
+        alone = Bank()
+        put(alone, expected[name])
+        last = first + len(expected[name].columns)
+        assert scores(alone.snapshot(), bags).tobytes() == before[:, first:last].tobytes()
+        first = last
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes, st.lists(documents(), max_size=4))
+def test_hits_are_the_topics_of_which_a_score_is_not_below_reject_below(steps: list[Change], bags: list[Bag]) -> None:
+    bank = small_bank()
+    expected = apply(bank, steps)
+    snapshot = bank.snapshot()
+    hits = snapshot.hits(*stacked(bags))
+    assert np.all(np.diff(hits.documents) >= 0)
+    got = {}
+    for h, (d, number) in enumerate(zip(hits.documents.tolist(), hits.topics.tolist(), strict=True)):
+        own = hits.scores[hits.starts[h] : hits.starts[h + 1]]
+        got[d, snapshot.topic(number).name] = (own.tobytes(), bool(hits.accepted[h]))
+    assert len(got) == len(hits.topics)
+    wanted = {}
+    for name, topic in expected.items():
+        for d, own in enumerate(scores(snapshot, bags, [name])):
+            if any(float(s) >= topic.reject_below for s in own):
+                wanted[d, name] = (own.tobytes(), all(float(s) > topic.accept_above for s in own))
+    assert got == wanted
+
+
+@given(st.floats(-1e39, 1e39), st.sampled_from([-1, 0, 1]))
+def test_thresholds_are_compared_exactly_although_scores_are_single(threshold: float, step: int) -> None:
+    with np.errstate(over="ignore"):
+        near = np.float32(threshold)
+        score = np.nextafter(near, np.float32(step * np.inf)) if step else near
+    if not np.isfinite(score):
+        return
+    bank = Bank()
+    bias = Linear("presence", np.empty(0, np.uint64), np.empty(0, np.float32), float(score))
+    bank.put("t", [bias], threshold, threshold)
+    hits = bank.snapshot().hits(*stacked([EMPTY]))
+    assert len(hits.topics) == (float(score) >= threshold)
+    assert hits.accepted.tolist() == ([float(score) > threshold] if len(hits.topics) else [])
+
+
+EMPTY = Bag(np.empty(0, np.uint64), np.empty(0, np.float32), np.empty(0, np.float32))
+
+
+def crowd(size: int, seed: int = 0) -> list[Topic]:
+    """Topics as they are in life: a few features that many share, many that few do."""
+    rng = np.random.default_rng(seed)
+    vocabulary = np.unique(rng.integers(0, 2**64, 5000, dtype=np.uint64))
+    rng.shuffle(vocabulary)
+    likely = 1 / np.arange(1, len(vocabulary) + 1)
+    made = []
+    for i in range(size):
+        features = np.unique(rng.choice(vocabulary, 60, p=likely / likely.sum()))
+        weights = rng.normal(size=len(features)).astype(np.float32)
+        made.append(Topic(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, 3.0))
+    return made
+
+
+def read(topics: Sequence[Topic], size: int, seed: int = 1) -> list[Bag]:
+    """Documents made of the features of a few topics each."""
+    rng = np.random.default_rng(seed)
+    bags = []
+    for _ in range(size):
+        some = rng.choice(len(topics), 3)
+        features = np.unique(np.concatenate([topics[i].columns[0].features for i in some]))
+        n = len(features)
+        counts, idf = rng.integers(1, 5, n).astype(np.float32), rng.uniform(0.1, 8, n).astype(np.float32)
+        bags.append(Bag(features, counts, idf))
+    return bags
+
+
+def test_shared_features_stand_in_dense_rows_and_both_kinds_of_row_score_alike() -> None:
+    many = crowd(900)
+    bags = read(many, 20)
+    columns = [t.columns[0] for t in many]
+    index = index_of(columns)
+    shared = sum(len(c.features) for c in columns) - len(index.postings.weights)
+    assert 0 < len(index.postings.dense) < len(index.table.features)
+    assert shared >= len(index.postings.dense) * len(many) / SHARED
+    bank = Bank()
+    bank.load(many)
+    got = scores(bank.snapshot(), bags)
+    alone = [[t.columns[0].score(view("tfidf", bag)) for t in many] for bag in bags]
+    np.testing.assert_allclose(got, alone, rtol=1e-5, atol=1e-5)
+    # One topic asked for by name is looked up weight by weight, all of them in one pass: the same bits.
+    for i in (0, 450, 899):
+        assert scores(bank.snapshot(), bags, [f"t{i}"])[:, 0].tobytes() == got[:, i].tobytes()
+
+
+def test_topics_are_scored_in_the_order_asked_for_and_an_unknown_one_is_an_error() -> None:
+    bank = Bank(cap=COMMITTEE)
+    many = crowd(300)
+    bank.load(many)
+    bags = read(many, 3)
+    names = ["t250", "t3", "t120", "t3"]
+    got = scores(bank.snapshot(), bags, names)
+    for place, name in enumerate(names):
+        assert got[:, place].tobytes() == scores(bank.snapshot(), bags, [name])[:, 0].tobytes()
+    with pytest.raises(KeyError, match="nobody"):
+        scores(bank.snapshot(), bags, ["t3", "nobody"])
+
+
+def test_nothing_in_nothing_out() -> None:
+    bank = Bank()
+    assert scores(bank.snapshot(), [EMPTY]).shape == (1, 0)
+    assert len(bank.snapshot().hits(*stacked([EMPTY])).topics) == 0
+    assert not bank.merge()
+    bank.remove("nobody")
+    bank.load([])
+    put(bank, crowd(1)[0])
+    assert scores(bank.snapshot(), []).shape == (0, 1)
+    assert scores(bank.snapshot(), [EMPTY])[0, 0] == np.float32(crowd(1)[0].columns[0].bias)
+
+
+def test_read_only_arrays_are_as_good_as_others() -> None:
+    many = crowd(3)
+    bags = read(many, 2)
+    bank = Bank()
+    for topic in many:
+        (linear,) = topic.columns
+        linear.features.setflags(write=False)
+        linear.weights.setflags(write=False)
+        put(bank, topic)
+    stack, idf = stacked(bags)
+    expected = bank.snapshot().score(stack, idf)
+    for array in (*stack, idf):
+        array.setflags(write=False)
+    assert bank.snapshot().score(stack, idf).tobytes() == expected.tobytes()
+
+
+NAN = float("nan")
+FINE = Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "low", "high"),
+    [
+        ([], 0, 1),
+        ([FINE] * (COMMITTEE + 1), 0, 1),
+        ([FINE], NAN, 1),
+        ([FINE], 0, NAN),
+        ([Linear("tf", UNIVERSE[:2], np.array([1, NAN], np.float32), 0.0)], 0, 1),
+        ([Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), NAN)], 0, 1),
+        ([Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), 0.0, float("inf"))], 0, 1),
+        ([Linear("tf", UNIVERSE[:2], np.ones(3, np.float32), 0.0)], 0, 1),
+        ([Linear("tf", UNIVERSE[[1, 0]], np.ones(2, np.float32), 0.0)], 0, 1),
+        ([Linear("tf", UNIVERSE[[1, 1]], np.ones(2, np.float32), 0.0)], 0, 1),
+    ],
+)
+def test_what_could_only_be_served_wrongly_is_refused_and_leaves_the_bank_as_it_was(
+    columns: list[Linear], low: float, high: float
+) -> None:
+    bank = Bank()
+    bank.put("t", [FINE], 0, 1)
+    before = bank.snapshot()
+    with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
+        bank.put("t", columns, low, high)
+    assert bank.snapshot() is before
+
+
+def constant(value: float) -> Linear:
+    return Linear("presence", np.empty(0, np.uint64), np.empty(0, np.float32), value)
+
+
+def test_what_is_written_during_a_merge_is_neither_lost_nor_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = Bank(cap=COMMITTEE, at_once=1)
+    for i in range(6):
+        bank.put(f"t{i}", [constant(i)], 0, 1)
+    old = bank.snapshot()
+
+    def slow(segments: Sequence[Segment]) -> Segment:
+        merged = merge(segments)
+        bank.put("t1", [constant(10), constant(11)], 0, 1)
+        bank.remove("t2")
+        bank.put("new", [constant(20)], 0, 1)
+        bank.put("t3", [constant(30)], 0, 1)
+        bank.put("t3", [constant(31)], 0, 1)
+        return merged
+
+    monkeypatch.setattr(models.bank, "merge", slow)
+    assert bank.merge()
+    names = ["t0", "t1", "t3", "t4", "t5", "new"]
+    assert sorted(s.name for s in bank.snapshot()) == sorted(names)
+    assert scores(bank.snapshot(), [EMPTY], names).tolist() == [[0, 10, 11, 31, 4, 5, 20]]
+    assert scores(old, [EMPTY], [f"t{i}" for i in range(6)]).tolist() == [[0, 1, 2, 3, 4, 5]]
+
+
+def test_merging_ends_with_few_segments_and_no_dead_weight_to_speak_of() -> None:
+    bank = Bank(cap=128, at_once=8)
+    many = crowd(1000)
+    for topic in many:
+        put(bank, topic)
+    for topic in many[::2]:
+        bank.remove(topic.name)
+    while bank.merge():
+        pass
+    segments = bank.snapshot().segments
+    assert len(bank.snapshot()) == 500
+    assert sum(s.body.width for s in segments) <= 500 / 0.75
+    assert len(segments) <= 500 / 64 + 4
+
+
+def test_readers_see_whole_topics_while_writers_write_and_a_third_merges() -> None:
+    """Each version of a topic has three columns that score the version: a reader must never see two at once."""
+    bank = Bank(cap=COMMITTEE, at_once=9)
+    mine, rounds = 12, 150
+    names = [f"w{w}-{i}" for w in range(2) for i in range(mine)]
+    bank.load(Topic(name, (constant(0),) * 3, 0.0, 1.0) for name in names)
+    done = threading.Event()
+    failures: list[str] = []
+
+    def write(w: int) -> None:
+        for version in range(1, rounds + 1):
+            for i in range(mine):
+                bank.put(f"w{w}-{i}", [constant(version)] * 3, 0.0, 1.0, version)
+            bank.put(f"passing-{w}", [constant(1)], 0.0, 1.0)
+            bank.remove(f"passing-{w}")
+
+    def tidy() -> None:
+        while not done.is_set():
+            bank.merge()
+
+    def look() -> None:
+        last = np.zeros(len(names))
+        while not done.is_set():
+            snapshot = bank.snapshot()
+            got = scores(snapshot, [EMPTY], names).reshape(len(names), 3)
+            served = [snapshot.get(name) for name in names]
+            if any(s is None or not np.all(row == s.version) for s, row in zip(served, got, strict=True)):
+                failures.append("columns of two versions, or a topic missing")
+            if np.any(got[:, 0] < last):
+                failures.append("an older version after a newer one")
+            last = got[:, 0].astype(np.float64)
+
+    writers = [threading.Thread(target=write, args=(w,)) for w in range(2)]
+    others = [threading.Thread(target=target) for target in (tidy, look, look)]
+    for thread in writers + others:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    for thread in others:
+        thread.join()
+    assert failures == []
+    assert sorted(s.name for s in bank.snapshot()) == sorted(names)
+    assert np.all(scores(bank.snapshot(), [EMPTY]) == rounds)
