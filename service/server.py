@@ -1,8 +1,8 @@
 """One API process: uvicorn, with the patience that its defaults lack.
 
-    python -m service.server FD [APPLICATION]
+    python -m service.server FD APPLICATION
 
-serves the application (a factory, by default Sluice's own) on a listening socket inherited as descriptor FD.
+serves the application, a factory such as `service.app:create_app`, on a listening socket inherited as descriptor FD.
 
 uvicorn waits forever for half-sent headers and bodies, and sets no bound to the length of headers. Here a client has
 `HEADERS_S` seconds and `MAX_HEADER_BYTES` for its headers. For its body it has a purse of `BODY_S` seconds: every
@@ -29,7 +29,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from service import logs
 from service.config import Settings
 
-APPLICATION = "service.app:create_app"
 HEADERS_S = 5.0
 MAX_HEADER_BYTES = 64 * 1024
 BODY_S = 60.0
@@ -201,7 +200,7 @@ def _allow_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def main(descriptor: str, application: str = APPLICATION) -> None:
+def main(descriptor: str, application: str) -> None:
     settings = Settings.from_env()
     logs.configure(settings.log_level)
     _allow_connections()

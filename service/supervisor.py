@@ -27,9 +27,9 @@ import structlog
 
 from service.config import PREFIX, Settings, StartError
 from service.embedded import Embedded
-from service.server import APPLICATION
 from service.tether import tethered
 
+APPLICATION = "service.app:create_app"
 WORKER = "service.worker"
 BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 5.0

@@ -8,8 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from redis import Redis
 import service.embedded
 from service.config import StartError
 from service.embedded import Embedded, find_server, running, socket_path
+from tests.waiting import eventually, gone
 
 OWNER = """
 import sys, time
@@ -52,21 +51,6 @@ class Owner:
         if kill:
             self.process.kill()
         self.process.communicate()
-
-
-def eventually(true: Callable[[], bool], within_s: float = 10) -> None:
-    deadline = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
-
-
-def gone(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return True
-    return state in "ZX"
 
 
 def value(store: Embedded, key: str) -> object:

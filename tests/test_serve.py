@@ -1,0 +1,181 @@
+"""`sluice serve` as its user meets it: it starts, says where, mends what dies, refuses what cannot work, and ends."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis import Redis
+
+from service.embedded import socket_path
+from tests.waiting import eventually, gone
+
+SERVE = """
+import sys
+from service import cli, supervisor
+supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), worker="tests.tiny")
+cli.main()
+"""
+APPLICATION = "tests.tiny:create_app"
+
+
+class Serve:
+    """A running `sluice serve`, with the tiny application and worker in place of the real ones."""
+
+    def __init__(
+        self, directory: Path, *options: str, data: Path | None = None, application: str = APPLICATION
+    ) -> None:
+        self.data = data or directory / "data"
+        self.output = directory / f"output-{time.monotonic_ns()}"
+        self.errors = directory / f"errors-{time.monotonic_ns()}"
+        command = [sys.executable, "-c", SERVE, application, "serve", "--port", "0", "--data", str(self.data), *options]
+        with self.output.open("w") as out, self.errors.open("w") as err:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+
+    @property
+    def address(self) -> str:
+        line = eventually(lambda: re.search(r"^Sluice is ready on (http://\S+)", self.output.read_text(), re.MULTILINE))
+        return str(line[1])
+
+    def api(self) -> int:
+        return int(httpx.get(f"{self.address}/pid", timeout=2).text)
+
+    def worker(self) -> int:
+        """The newest worker that has said its number."""
+        said = eventually(lambda: re.findall(r"^worker (\d+)$", self.output.read_text(), re.MULTILINE))
+        return int(said[-1])
+
+    def store(self) -> int:
+        with Redis(unix_socket_path=str(socket_path(self.data))) as client:
+            return int(client.info("server")["process_id"])
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(15)
+
+    def refused(self) -> str:
+        assert self.process.wait(30) == 1
+        return self.errors.read_text()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Serve]]:
+    running: list[Serve] = []
+
+    def start(*options: str, **more: Any) -> Serve:
+        running.append(Serve(tmp_path, *options, **more))
+        return running[-1]
+
+    yield start
+    for each in running:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_when_it_is_ready_and_a_signal_ends_everything(serve: Callable[..., Serve], number: int) -> None:
+    sluice = serve("--workers", "2")
+    processes = [sluice.api(), sluice.worker(), sluice.store()]
+    begun = time.monotonic()
+    assert sluice.end(number) == 0
+    assert time.monotonic() - begun < 5
+    assert all(gone(pid) for pid in processes)
+    assert sluice.output.read_text().count("Sluice is ready on http://127.0.0.1:") == 1
+    assert not sluice.errors.read_text().count("Traceback")
+    assert not socket_path(sluice.data).exists()
+
+
+def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..., Serve]) -> None:
+    sluice = serve()
+    api, worker, store = sluice.api(), sluice.worker(), sluice.store()
+    with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
+        client.set("key", "kept")
+    for pid in (api, worker, store):
+        os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: sluice.api() != api)
+    assert eventually(lambda: sluice.worker() != worker)
+    assert eventually(lambda: sluice.store() != store)
+    with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
+        assert client.get("key") == b"kept"
+    assert sluice.end() == 0
+
+
+def test_a_killed_supervisor_takes_everything_along_and_the_next_one_starts(serve: Callable[..., Serve]) -> None:
+    sluice = serve()
+    processes = [sluice.api(), sluice.worker(), sluice.store()]
+    sluice.process.kill()
+    again = serve()
+    assert again.api() not in processes
+    assert eventually(lambda: all(gone(pid) for pid in processes))
+    assert again.end() == 0
+
+
+def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(serve: Callable[..., Serve]) -> None:
+    sluice = serve()
+    store = sluice.address and sluice.store()
+    refusal = serve().refused()
+    assert refusal.startswith("sluice: The data directory")
+    assert refusal.count("\n") == 1
+    assert sluice.store() == store
+
+
+def test_a_taken_port_is_refused_with_a_sentence(serve: Callable[..., Serve]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        refusal = serve("--port", str(port)).refused()
+    assert refusal == (
+        f"sluice: Port {port} of 127.0.0.1 is taken. Stop what uses it, or choose another with --port.\n"
+    )
+
+
+def test_a_bad_setting_is_refused_with_a_sentence(serve: Callable[..., Serve], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_WORKERS", "many")
+    refusal = serve().refused()
+    assert refusal.startswith("sluice: SLUICE_WORKERS: ")
+    assert refusal.count("\n") == 1
+
+
+def test_an_application_that_cannot_start_ends_the_start(serve: Callable[..., Serve]) -> None:
+    sluice = serve(application="tests.tiny:no_such_application")
+    store = eventually(lambda: socket_path(sluice.data).exists() and sluice.store())
+    assert "The API ended while it was starting" in sluice.refused()
+    assert gone(store)
+
+
+def test_the_processes_read_the_settings_that_the_command_line_gave(
+    serve: Callable[..., Serve], redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_MAX_TOPICS", "7")
+    sluice = serve("--redis", redis_url)
+    environment = httpx.get(f"{sluice.address}/environment").text
+    assert f"SLUICE_REDIS={redis_url}" in environment
+    assert "SLUICE_MAX_TOPICS=7" in environment
+    assert not sluice.data.exists()
+    assert sluice.end() == 0
+
+
+def test_several_processes_share_the_port(serve: Callable[..., Serve]) -> None:
+    sluice = serve("--workers", "3")
+    url = httpx.URL(sluice.address)
+    answering: set[int] = set()
+
+    def all_of_them() -> bool:
+        holding = [socket.create_connection((url.host, url.port or 80)) for _ in range(20)]
+        for connection in holding:
+            connection.sendall(b"GET /pid HTTP/1.1\r\nhost: x\r\n\r\n")
+        for connection in holding:
+            answering.add(int(connection.recv(4096).split()[-1]))
+            connection.close()
+        return len(answering) == 3
+
+    assert eventually(all_of_them)
+    assert sluice.end() == 0
