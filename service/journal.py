@@ -44,7 +44,7 @@ class Event:
     settings: str = ""  # the topic as its user wants it, JSON
     model: bytes = b""
     cause: str = ""
-    version: int = 0  # which one is restored
+    version: int = 0  # which one is restored; the oldest that still can be, after a compaction
 
     def to_fields(self) -> dict[str, bytes]:
         stored: dict[str, bytes] = {}

@@ -109,11 +109,20 @@ class Judged(Answer):
     irrelevant: int
 
 
+class GoalStatus(Answer):
+    state: Literal["learning"] = "learning"
+    detail: str = (
+        "The goal is kept, but this version of Sluice does not steer by it yet: the thresholds maximise F1, "
+        "and no estimate is made of how far the goal is met."
+    )
+
+
 class Status(Answer):
     version: int
     judged: Judged
     reject_below: float
     accept_above: float
+    goal: GoalStatus | None
 
 
 class Topic(Answer):
@@ -219,6 +228,7 @@ class PastJudgement(Answer):
     by: str | None
     at: datetime
     version: int = Field(description="The version that this judgement made.")
+    before: Before
 
 
 class Withdrawn(Answer):
@@ -258,7 +268,6 @@ class ModelInfo(Answer):
     accept_above: float
     weights: int
     terms: Terms
-    digest: str
 
 
 class ModelFile(Request):
@@ -295,8 +304,8 @@ class Problem(Answer):
 
 
 class Health(Answer):
-    status: Literal["ok", "starting"]
-    detail: str | None = None
+    status: Literal["ok"]
+    topics: int | None = None
 
 
 class Page(Answer):

@@ -36,38 +36,34 @@ end
 return answers
 """
 
-# Makes a topic with its first event, unless it is there. Arguments: number of topic fields, field, value, …, then the
-# event's fields.
+# Makes a topic with its first event, unless it is there. Arguments: born, the event's fields.
 CREATE = """
 local topic, log = KEYS[1], KEYS[2]
 if redis.call('EXISTS', topic, log) > 0 then return 0 end
-local width = tonumber(ARGV[1])
-redis.call('HSET', topic, 'seq', 1, unpack(ARGV, 2, 1 + width))
-redis.call('XADD', log, '1-0', unpack(ARGV, 2 + width))
+redis.call('HSET', topic, 'born', ARGV[1], 'seq', 1, 'floor', 0)
+redis.call('XADD', log, '1-0', unpack(ARGV, 2))
 return 1
 """
 
 # One event that may change everything (new settings, restore, publish, compaction), if nobody was faster: compares
-# `seq`, appends, sets topic fields, and where a new set of standing judgements is given, replaces the old one.
-# Arguments: born, expected seq, "1" to replace judgements, then four counted lists: event fields, topic fields,
-# document and label pairs, ids of events that are no longer needed.
+# `seq`, appends, and where a new set of standing judgements is given, replaces the old one. Arguments: born, expected
+# seq, floor, "1" to replace judgements, then three counted lists: event fields, document and label pairs, ids of events
+# that are no longer needed.
 AMEND = """
 local topic, log, judged = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
 if redis.call('HGET', topic, 'seq') ~= ARGV[2] then return 0 end
-local at = 4
+local at = 5
 local function counted()
-  local width = tonumber(ARGV[at])
-  local first, last = at + 1, at + width
+  local first, last = at + 1, at + tonumber(ARGV[at])
   at = last + 1
   return first, last
 end
 local seq = redis.call('HINCRBY', topic, 'seq', 1)
+redis.call('HSET', topic, 'floor', ARGV[3])
 redis.call('XADD', log, seq .. '-0', unpack(ARGV, counted()))
 local first, last = counted()
-if last >= first then redis.call('HSET', topic, unpack(ARGV, first, last)) end
-first, last = counted()
-if ARGV[3] == '1' then
+if ARGV[4] == '1' then
   redis.call('DEL', judged)
   for from = first, last, 1000 do redis.call('HSET', judged, unpack(ARGV, from, math.min(from + 999, last))) end
 end
@@ -85,7 +81,10 @@ if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
 local standing = redis.call('HGET', model, 'version')
 if standing and tonumber(standing) >= tonumber(ARGV[2]) then return 0 end
 redis.call('HSET', model, 'version', ARGV[2], 'blob', ARGV[3], 'digest', ARGV[4], 'born', ARGV[1])
-redis.call('XADD', versions, 'MAXLEN', ARGV[6], ARGV[2] .. '-0', 'record', ARGV[5])
+local newest = redis.call('XREVRANGE', versions, '+', '-', 'COUNT', 1)[1]
+if not newest or tonumber(string.match(newest[1], '%d+')) < tonumber(ARGV[2]) then
+  redis.call('XADD', versions, 'MAXLEN', ARGV[6], ARGV[2] .. '-0', 'record', ARGV[5])
+end
 redis.call('PUBLISH', ARGV[7], ARGV[8])
 return 1
 """
@@ -128,4 +127,18 @@ READ = """
 local head = redis.call('HMGET', KEYS[1], 'born', 'seq', 'floor')
 if not head[1] then return false end
 return {head[1], head[2], head[3], redis.call('XRANGE', KEYS[2], ARGV[1], '+', 'COUNT', ARGV[2])}
+"""
+
+# Makes anew what can be derived from a log: its head, if that is lost, and the judgements that stand. Arguments: born,
+# seq, floor, then document, label, …
+REBUILD = """
+local topic, judged = KEYS[1], KEYS[2]
+if redis.call('EXISTS', topic) == 0 then
+  redis.call('HSET', topic, 'born', ARGV[1], 'seq', ARGV[2], 'floor', ARGV[3])
+elseif redis.call('HGET', topic, 'seq') ~= ARGV[2] then
+  return 0
+end
+redis.call('DEL', judged)
+for from = 4, #ARGV, 1000 do redis.call('HSET', judged, unpack(ARGV, from, math.min(from + 999, #ARGV))) end
+return 1
 """

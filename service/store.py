@@ -1,7 +1,7 @@
 """Everything Redis remembers, and the only module that knows it is Redis.
 
     sluice:topics                  zset     ids of all topics, in order of name; rebuilt from the logs when lost
-    sluice:{ID}:topic              hash     born, seq, floor, settings: the head of the log
+    sluice:{ID}:topic              hash     born, seq, floor: the head of the log
     sluice:{ID}:log                stream   the truth: events numbered by seq (see journal.py)
     sluice:{ID}:judged             hash     document -> label that stands; what makes appending idempotent
     sluice:{ID}:model              hash     version, blob, digest, born: what is served
@@ -40,6 +40,7 @@ CHANGES = "sluice:changes"
 CURRENT = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"
 PARTITIONS = 16
+CONNECTIONS = 32  # a process; whoever finds none free waits for one
 CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
 
 Arg = bytes | str | int | float
@@ -56,7 +57,10 @@ class Saved:
     born: str
     version: int
     blob: bytes
-    digest: str
+
+    @property
+    def digest(self) -> str:
+        return blake2b(self.blob, digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +74,18 @@ class Head:
 
 class Store:
     def __init__(self, url: str, timeout_s: float = 1.0) -> None:
-        # Any: redis-py types each answer as the union of all clients and encodings, which says nothing.
-        self._redis: Any = aredis.Redis.from_url(
+        pool: aredis.BlockingConnectionPool = aredis.BlockingConnectionPool.from_url(
             url,
+            max_connections=CONNECTIONS,
+            timeout=timeout_s,  # for a connection to become free
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
             # One more try where the connection was gone before anything was sent, say after a restart of the store;
             # never after a timeout: a frozen store must give 503 within two timeouts.
             retry=Retry(NoBackoff(), 1, supported_errors=(exceptions.ConnectionError,)),
         )
+        # Any: redis-py types each answer as the union of all clients and encodings, which says nothing.
+        self._redis: Any = aredis.Redis.from_pool(pool)
 
     async def close(self) -> None:
         await self._redis.aclose()
@@ -101,13 +108,12 @@ class Store:
         with _problems():
             return int(await self._redis.zcard(TOPICS))
 
-    async def create(self, topic: str, born: str, settings: str, first: Event) -> bool:
+    async def create(self, topic: str, born: str, first: Event) -> bool:
         """Makes the topic with its first event; False if the id is taken."""
         with _problems():
             # Listed first: a crash in between leaves an id without a topic, which reading skips, never the reverse.
             await self._redis.zadd(TOPICS, {topic: 0})
-        fields: list[Arg] = ["born", born, "floor", 0, "settings", settings]
-        return bool(await self._eval(scripts.CREATE, topic, ("topic", "log"), len(fields), *fields, *_flat(first)))
+        return bool(await self._eval(scripts.CREATE, topic, ("topic", "log"), born, *_flat(first)))
 
     async def delete(self, topic: str, born: str) -> bool:
         parts = ("topic", "log", "judged", "model", "versions")
@@ -133,16 +139,20 @@ class Store:
     async def log(self, topic: str, after: int = 0) -> tuple[Head, list[Event]]:
         """The head of the topic's log and its events after the given one."""
         events: list[Event] = []
-        at = after
+        begun: Head | None = None
         while True:
+            at = events[-1].seq if events else after
             row = await self._eval(scripts.READ, topic, ("topic", "log"), f"({at}-0" if at else "-", CHUNK)
             if not row:
                 raise NotFound(f"There is no topic {topic!r}.")
-            born, seq, floor, entries = row
-            events += [_event(entry) for entry in entries]
-            if len(entries) < CHUNK:
-                return Head(born.decode(), int(seq), int(floor)), events
-            at = events[-1].seq
+            head = Head(row[0].decode(), int(row[1]), int(row[2]))
+            if begun and (head.born, head.floor) != (begun.born, begun.floor):
+                events, begun = [], None  # compacted, or another topic, since the last chunk: begin again
+                continue
+            begun = head
+            events += [_event(entry) for entry in row[3]]
+            if len(row[3]) < CHUNK:
+                return head, events
 
     async def append(self, topic: str, born: str, events: Sequence[Event]) -> list[tuple[str, int]]:
         """Judgements and withdrawals, all or none; for each what it came to and the version that holds it."""
@@ -162,21 +172,43 @@ class Store:
         head: Head,
         event: Event,
         *,
-        fields: Mapping[str, Arg] | None = None,
+        floor: int | None = None,
         judged: Mapping[str, bool] | None = None,
         obsolete: Sequence[int] = (),
     ) -> int | None:
         """One event that changes more than a judgement, if the log still ends at `head`; None if it has moved on."""
-        entry = _flat(event)
-        topic_fields = [part for pair in (fields or {}).items() for part in pair]
-        labels: list[Arg] = [part for document, label in (judged or {}).items() for part in (document, int(label))]
-        args: list[Arg] = [head.born, head.seq, int(judged is not None)]
-        for counted in (entry, topic_fields, labels, [f"{seq}-0" for seq in obsolete]):
+        labels = [part for document, label in (judged or {}).items() for part in (document, int(label))]
+        args: list[Arg] = [head.born, head.seq, head.floor if floor is None else floor, int(judged is not None)]
+        for counted in (_flat(event), labels, [f"{seq}-0" for seq in obsolete]):
             args += [len(counted), *counted]
         seq = await self._eval(scripts.AMEND, topic, ("topic", "log", "judged"), *args)
         if seq is None:
             raise NotFound(f"There is no topic {topic!r} any more.")
         return int(seq) or None
+
+    async def logs(self) -> AsyncIterator[str]:
+        """Every topic that has a log, listed or not."""
+        with _problems():
+            async for name in self._redis.scan_iter(match=key("*", "log"), count=CHUNK):
+                yield name.decode().removeprefix("sluice:{").removesuffix("}:log")
+
+    async def bare_log(self, topic: str) -> list[Event]:
+        """The topic's events, whatever else is lost."""
+        with _problems():
+            rows = await self._redis.xrange(key(topic, "log"))
+        return [Event.from_fields(_seq(row[0]), row[1]) for row in rows]
+
+    async def rebuild(self, topic: str, head: Head, judged: Mapping[str, bool]) -> bool:
+        """Lists the topic and makes its head and its standing judgements anew; False if the log has moved on."""
+        labels = [part for document, label in judged.items() for part in (document, int(label))]
+        args = (head.born, head.seq, head.floor, *labels)
+        with _problems():
+            await self._redis.zadd(TOPICS, {topic: 0})
+        return bool(await self._eval(scripts.REBUILD, topic, ("topic", "judged"), *args))
+
+    async def forget_model(self, topic: str) -> None:
+        with _problems():
+            await self._redis.delete(key(topic, "model"))
 
     # -- models --------------------------------------------------------------------------------------------------------
 
@@ -186,18 +218,25 @@ class Store:
         args = (model.born, model.version, model.blob, model.digest, record, kept, CHANGES, message)
         return bool(await self._eval(scripts.SAVE, topic, ("topic", "model", "versions"), *args))
 
-    async def models(self, topics: Sequence[str]) -> list[tuple[Saved | None, str]]:
-        """The published model and the settings of each topic; settings are empty where there is no topic."""
+    async def models(self, topics: Sequence[str]) -> list[Saved | None]:
+        """The published model of each topic, in as few round trips as it takes."""
         rows: list[Any] = []
         with _problems():
             for start in range(0, len(topics), CHUNK):
                 pipe = self._redis.pipeline(transaction=False)
                 for topic in topics[start : start + CHUNK]:
-                    pipe.hmget(key(topic, "model"), ["born", "version", "blob", "digest"])
-                    pipe.hget(key(topic, "topic"), "settings")
+                    pipe.hmget(key(topic, "model"), ["born", "version", "blob"])
                 rows += await pipe.execute()
-        pairs = zip(rows[::2], rows[1::2], strict=True)
-        return [(_saved(model), settings.decode() if settings else "") for model, settings in pairs]
+        return [_saved(row) for row in rows]
+
+    async def published(self, topics: Sequence[str]) -> list[int | None]:
+        """The version that is published of each topic."""
+        with _problems():
+            pipe = self._redis.pipeline(transaction=False)
+            for topic in topics:
+                pipe.hget(key(topic, "model"), "version")
+            rows = await pipe.execute()
+        return [None if row is None else int(row) for row in rows]
 
     async def versions(self, topic: str, before: int, limit: int) -> list[tuple[int, str]]:
         """Version numbers and their records, newest first."""
@@ -276,7 +315,7 @@ class Store:
     async def _eval(self, script: str, topic: str, parts: Sequence[str], *args: Arg) -> Any:
         with _problems():
             keys = [key(topic, part) for part in parts]
-            return await self._redis.eval(script, len(keys), *keys, *cast(Sequence[str], args))
+            return await self._redis.eval(script, len(keys), *keys, *args)
 
 
 @contextmanager
@@ -310,10 +349,10 @@ def _seq(stream_id: bytes) -> int:
 
 
 def _saved(row: list[bytes | None]) -> Saved | None:
-    born, version, blob, digest = row
-    if born is None or version is None or blob is None or digest is None:
+    born, version, blob = row
+    if born is None or version is None or blob is None:
         return None
-    return Saved(born.decode(), int(version), blob, digest.decode())
+    return Saved(born.decode(), int(version), blob)
 
 
 def _partition(document: str) -> int:

@@ -1,0 +1,31 @@
+"""The application: settings and store in, ASGI out."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from service import openapi, problems, routes
+from service.config import Settings
+from service.sluice import Sluice
+from service.store import Store
+
+DESCRIPTION = "Filter and route a stream of documents by standing queries that learn."
+
+
+def create_app(settings: Settings | None = None, store: Store | None = None) -> FastAPI:
+    """An app on the store of its settings, or on the one that is given."""
+    config = settings or Settings.from_env()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.sluice = Sluice(config, store or Store(config.redis or "", config.store_timeout_s))
+        await app.state.sluice.start()
+        yield
+        await app.state.sluice.stop()
+
+    app = FastAPI(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan)
+    app.include_router(routes.router)
+    problems.install(app)
+    openapi.install(app)
+    return app

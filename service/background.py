@@ -1,0 +1,148 @@
+"""The stream as a whole, in numbered epochs: how common each word is, and a sample of unjudged documents.
+
+An epoch is immutable. A process counts the documents it sees, and when enough are new it adds its counts to the newest
+epoch and publishes the sum as the next one, by compare-and-set: several processes may count at once and nothing is
+counted twice. Epochs come geometrically (a quarter more documents each), and once AGE documents are counted all counts
+are halved, so that frequencies follow a stream that changes and an epoch never lasts for ever.
+
+Each event of a topic's log names the epoch in force, so a replay chooses its thresholds against the same documents.
+Epoch 0 has seen nothing: frequencies are the prior's, the sample is empty. An epoch that is gone counts as that.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from models.collection import Background
+from models.frequencies import Counter, Frequencies
+from models.text import Bags
+from models.vectors import Bag, Features, Singles
+from service import codec
+from service.store import Store
+
+SAMPLE = 1000  # documents; FINDINGS: about as many background negatives as a threshold needs
+FIRST, GROWTH = 16, 0.25  # new documents before the next epoch: this many, or this share of those counted
+PAUSE_S = 5.0  # at least so long between two epochs of one process
+AGE = 200_000
+HELD = 8  # epochs kept in memory
+STALE = 6  # epochs behind, which is about four times the documents: a topic is put under the newest
+KEPT = 8  # newest epochs that are never forgotten, whoever names them
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A document of the sample: no words, no text, only what a threshold needs."""
+
+    document: str
+    features: Features
+    counts: Singles
+
+
+class Epoch:
+    def __init__(self, number: int, frequencies: Frequencies, sample: Sequence[Sampled]) -> None:
+        self.number = number
+        self.frequencies = frequencies
+        self.sample = tuple(sample)
+
+    @cached_property
+    def background(self) -> Background:
+        """The sample, ready to be scored; made when it is first needed, which is in a thread."""
+        bags = [Bag(s.features, s.counts, self.frequencies.idf(s.features)) for s in self.sample]
+        return Background(bags, [s.document for s in self.sample])
+
+    def to_bytes(self) -> bytes:
+        buckets, df = self.frequencies.nonzero()
+        lengths = np.array([len(s.features) for s in self.sample], np.int64)
+        meta = {"documents": self.frequencies.documents, "ids": [s.document for s in self.sample]}
+        arrays = {
+            "buckets": buckets,
+            "df": df,
+            "lengths": lengths,
+            "features": np.concatenate([s.features for s in self.sample] or [np.empty(0, np.uint64)]),
+            "counts": np.concatenate([s.counts for s in self.sample] or [np.empty(0, np.float32)]),
+        }
+        return codec.pack(codec.EPOCH, meta, arrays)
+
+    @classmethod
+    def from_bytes(cls, number: int, blob: bytes) -> "Epoch":
+        meta, arrays = codec.unpack(codec.EPOCH, blob)
+        ends = np.cumsum(arrays["lengths"])[:-1]
+        parts = zip(meta["ids"], np.split(arrays["features"], ends), np.split(arrays["counts"], ends), strict=True)
+        sample = [Sampled(document, features, counts) for document, features, counts in parts] if meta["ids"] else []
+        return cls(number, Frequencies.of(meta["documents"], arrays["buckets"], arrays["df"]), sample)
+
+    def plus(self, counted: Counter, recent: Sequence[Sampled]) -> "Epoch":
+        """The next epoch: these counts added, and the newest documents of both samples."""
+        fresh = {s.document for s in recent}
+        sample = [s for s in self.sample if s.document not in fresh] + list(recent)
+        return Epoch(self.number + 1, self.frequencies.plus(counted, age=AGE), sample[-SAMPLE:])
+
+
+class Epochs:
+    """The epochs this process knows, and its count of what has come since the newest."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._held: OrderedDict[int, Epoch] = OrderedDict({0: Epoch(0, Frequencies.prior(), ())})
+        self.current = self._held[0]
+        self._counter = Counter()
+        self._recent: deque[Sampled] = deque(maxlen=SAMPLE)
+        self._published_s = -PAUSE_S
+
+    async def load(self, number: int) -> Epoch:
+        """That epoch, or one that knows nothing if it is gone."""
+        if number not in self._held:
+            blob = await self._store.epoch(number)
+            self._hold(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
+        self._held.move_to_end(number)
+        return self._held[number]
+
+    async def follow(self) -> None:
+        """Makes the newest epoch the current one."""
+        newest = await self._store.current_epoch()
+        if newest != self.current.number:
+            self.current = await self.load(newest)
+
+    def count(self, documents: Sequence[str], bags: Bags, new: Collection[str]) -> None:
+        """Counts those of the documents that are new; each has its bag at its place."""
+        for i, document in enumerate(documents):
+            if document in new:
+                part = slice(bags.indptr[i], bags.indptr[i + 1])
+                sampled = Sampled(document, bags.features[part].copy(), bags.counts[part].copy())
+                self._counter.add(sampled.features)
+                self._recent.append(sampled)
+
+    @property
+    def due(self) -> bool:
+        waited = time.monotonic() - self._published_s >= PAUSE_S
+        return waited and self._counter.documents >= max(FIRST, GROWTH * self.current.frequencies.documents)
+
+    async def publish(self) -> None:
+        """Adds what this process has counted to the newest epoch."""
+        self._published_s = time.monotonic()
+        counted, recent = self._counter, tuple(self._recent)
+        self._counter = Counter()
+        while True:
+            await self.follow()
+            current = self.current
+            following, blob = await asyncio.to_thread(_following, current, counted, recent)
+            if await self._store.advance(current.number, blob):
+                self._hold(following)
+                self.current = following
+                return
+            # Another process was faster: add ours to what it published.
+
+    def _hold(self, epoch: Epoch) -> None:
+        self._held[epoch.number] = epoch
+        while len(self._held) > HELD:
+            self._held.popitem(last=False)
+
+
+def _following(epoch: Epoch, counted: Counter, recent: Sequence[Sampled]) -> tuple[Epoch, bytes]:
+    following = epoch.plus(counted, recent)
+    return following, following.to_bytes()

@@ -1,0 +1,126 @@
+"""A topic in hand: its log, what stands, and the fold over it, kept so that one more judgement is cheap.
+
+    one more judgement at the end      the trainer learns it
+    anything else                      the fold starts again from the base or the query, over what stands now
+
+Never an inverse of learning. No Redis here and no event loop: `learning.py` calls this in a thread.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from models.fold import Example, Spec, Trainer
+from models.text import features_of_lines
+from models.vectors import Bag
+from service import codec
+from service.background import Epoch
+from service.journal import Event, Lineage, Standing, resolve
+from service.served import Served, Settings, model_from_bytes
+from service.store import Head
+
+CAUSES = {
+    "judged": "feedback",
+    "withdrawn": "feedback",
+    "created": "create",
+    "edited": "edit",
+    "refreshed": "refresh",
+    "restored": "restore",
+    "compacted": "forget",
+}
+
+
+class Fold:
+    def __init__(self, topic: str, head: Head, events: Sequence[Event], weights: int) -> None:
+        self.topic = topic
+        self.head = head
+        self.events = list(events)
+        self.lineage = resolve(self.events)
+        self.published: Served | None = None
+        self.compact_from = 0  # so long a log is worth another look
+        self._weights = weights
+        self._bytes = sum(map(_size, self.events))
+        self._trainer = self._start()
+
+    def follow(self, head: Head, tail: Sequence[Event]) -> None:
+        """Takes events that come directly after those it has (and no compaction: that is a new log)."""
+        again = False
+        self.head = head
+        for event in tail:
+            self.events.append(event)
+            self._bytes += _size(event)
+            if event.kind == "restored":
+                self.lineage, again = resolve(self.events), True
+            elif self.lineage.take(event):
+                if not again:
+                    self._trainer.learn(_example(self.lineage.judged[event.document]))
+            else:
+                again = True
+        if again:
+            self._trainer = self._start()
+
+    def served(self, epoch: Epoch) -> Served:
+        """The model as of the last event, against the background that this event names."""
+        model = self._trainer.model(epoch.background)
+        if not np.isfinite(model.linear.weights).all():
+            raise ArithmeticError(f"topic {self.topic}: learning gave a weight that is not finite")
+        version, counts = self.lineage.version, self.lineage.counts()
+        return Served(self.topic, self.head.born, version, epoch.number, self.settings, model, *counts)
+
+    def record(self, served: Served, digest: str) -> str:
+        """What the list of versions says of this one."""
+        last = self.events[-1]
+        record = {
+            "created_ms": last.at_ms,
+            "cause": last.cause or CAUSES[last.kind],
+            "learner": served.settings.learner.kind,
+            "metrics": asdict(served.model.figures),
+            "digest": digest,
+        }
+        return json.dumps(record)
+
+    @property
+    def settings(self) -> Settings:
+        return Settings.model_validate(json.loads(self.lineage.settings.settings))
+
+    def terms(self) -> dict[int, str]:
+        """The word of every feature that a judgement or the query has brought."""
+        blobs = [self.lineage.settings.bag, *(standing.first.bag for standing in self.lineage.judged.values())]
+        lines = b"\n".join(filter(None, (codec.unpack_bag(blob)[0] for blob in blobs)))
+        return dict(zip(features_of_lines(lines).tolist(), lines.decode().split("\n"), strict=True)) if lines else {}
+
+    @property
+    def nbytes(self) -> int:
+        return self._trainer.nbytes + self._bytes
+
+    def _start(self) -> Trainer:
+        trainer = trainer_of(self.lineage, self._weights)
+        for standing in self.lineage.to_fold():
+            trainer.learn(_example(standing))
+        return trainer
+
+
+def trainer_of(lineage: Lineage, weights: int) -> Trainer:
+    settings = Settings.model_validate(json.loads(lineage.settings.settings))
+    query = to_bag(lineage.settings.bag)
+    spec = Spec(settings.learner.kind, settings.learner.params, query if len(query.features) else None)
+    base = model_from_bytes(lineage.base.model) if lineage.base else None
+    return Trainer(spec, base=base, weights=weights)
+
+
+def to_bag(blob: bytes) -> Bag:
+    """The bag that was logged, its features hashed anew from their words."""
+    words, counts, idf = codec.unpack_bag(blob)
+    features = features_of_lines(words)
+    order = np.argsort(features)
+    return Bag(features[order], counts[order], idf[order])
+
+
+def _example(standing: Standing) -> Example:
+    return Example(standing.first.document, standing.relevant, to_bag(standing.first.bag))
+
+
+def _size(event: Event) -> int:
+    return len(event.bag) + len(event.model) + 500

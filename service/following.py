@@ -1,0 +1,130 @@
+"""Keeping up: how a process hears of what the others did.
+
+Every publication is announced on a channel, and the listener loads and serves it within milliseconds. A message can get
+lost only while the listener is not connected, so it looks at everything when it begins to listen; and a slow sweep
+looks again at some topics every SWEEP seconds, which also finds logs that are ahead of their model because a process
+died between the two, and folds them.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from service.background import Epochs
+from service.codec import Corrupt
+from service.errors import NotFound, StoreUnavailable
+from service.learning import Learning
+from service.served import Served
+from service.serving import Serving
+from service.store import CHUNK, Saved, Store
+
+log = structlog.get_logger()
+
+PAUSE_S = 0.2  # before listening again after the connection broke
+
+
+class Following:
+    def __init__(self, store: Store, serving: Serving, learning: Learning, epochs: Epochs, sweep_s: float) -> None:
+        self._store = store
+        self._serving = serving
+        self._learning = learning
+        self._epochs = epochs
+        self._sweep_s = sweep_s
+        self._lagging: set[str] = set()
+        self.ready = asyncio.Event()
+
+    async def load(self) -> None:
+        """Serves every topic's published model; folds those that have none."""
+        await self._epochs.follow()
+        topics = await self._store.topics()
+        saved = await self._store.models(topics)
+        found = [_decoded(topic, one) for topic, one in zip(topics, saved, strict=True)]
+        self._serving.load([served for served in found if served])
+        for topic, served in zip(topics, found, strict=True):
+            if served is None:
+                await self._fold(topic)
+        self.ready.set()
+
+    async def listen(self) -> None:
+        """Serves what others publish, for ever. After a break everything is looked at again."""
+        while True:
+            try:
+                async for change in self._store.changes():
+                    if change is None:
+                        await self.load() if not self.ready.is_set() else await self.look(await self._store.topics())
+                    elif change[1] == 0:
+                        await self.look([change[0]])
+                    else:
+                        await self._take(*change)
+            except StoreUnavailable as error:
+                log.warning("lost the store", detail=error.detail)
+                await asyncio.sleep(PAUSE_S)
+
+    async def sweep(self) -> None:
+        """Looks again at some topics, now and then, for ever."""
+        at = ""
+        while True:
+            await asyncio.sleep(self._sweep_s)
+            try:
+                await self._epochs.follow()
+                topics = await self._store.topics(at, CHUNK)
+                await self.look(topics)
+                if not at and len(topics) < CHUNK:  # all of them fit into one look: drop what is not there any more
+                    await self.look([topic for topic in list(self._serving.topics) if topic not in set(topics)])
+                at = topics[-1] if len(topics) == CHUNK else ""
+                if self._serving.wants_merging:
+                    await asyncio.to_thread(self._serving.merge)
+            except StoreUnavailable as error:
+                log.warning("lost the store", detail=error.detail)
+
+    async def look(self, topics: Sequence[str]) -> None:
+        """Compares what is served with what is published, and what is published with the log."""
+        lagging: set[str] = set()
+        for start in range(0, len(topics), CHUNK):
+            some = topics[start : start + CHUNK]
+            heads = await self._store.heads(some)
+            published = await self._store.published(some)
+            for topic, head, version in zip(some, heads, published, strict=True):
+                served = self._serving.topics.get(topic)
+                if head is None:
+                    self._serving.remove(topic)
+                elif version is None or version < head.seq:
+                    # Being folded at this moment by whoever appended, most likely; if it still is next time, it is not.
+                    lagging.add(topic)
+                    if topic in self._lagging or served is None:
+                        await self._fold(topic)
+                elif served is None or (served.born, served.version) != (head.born, version):
+                    await self._take(topic, version)
+        self._lagging = lagging | (self._lagging - set(topics))
+
+    async def _take(self, topic: str, version: int) -> None:
+        standing = self._serving.topics.get(topic)
+        if standing and standing.version == version:
+            return
+        (saved,) = await self._store.models([topic])
+        served = _decoded(topic, saved)
+        if served:
+            self._serving.put(served)
+        else:
+            await self._fold(topic)
+
+    async def _fold(self, topic: str) -> None:
+        try:
+            await self._learning.catch_up(topic)
+        except NotFound:
+            self._serving.remove(topic)
+        except (ArithmeticError, ValueError, LookupError) as error:
+            # One broken topic must not keep the others from being served; it is reported, and left out.
+            log.error("topic cannot be folded", topic=topic, exc_info=error)
+
+
+def _decoded(topic: str, saved: Saved | None) -> Served | None:
+    """The published model, or None if there is none that this version of Sluice can read: the log has it all."""
+    if saved is None:
+        return None
+    try:
+        return Served.from_bytes(saved.blob, saved.born)
+    except Corrupt as error:
+        log.warning("published model cannot be read and is folded again", topic=topic, detail=str(error))
+        return None

@@ -1,0 +1,300 @@
+"""Judgements in, models out: the only place where a formula meets the store.
+
+    append to the log  →  fold what is new  →  publish  →  serve here; other processes hear of it
+
+Appending is what makes a judgement durable and what orders it; the fold is deterministic, so every process that has
+read the same log has the same model, and whoever publishes it first publishes it for all. Nobody waits for anybody: a
+process that dies after appending leaves a log that is ahead of its model, and the next to look (`catch_up`) folds it.
+
+Judgements that arrive while others are being folded wait and go together: one append, one fold, one publication.
+Inside a process a topic is folded by one task at a time; between processes there are no locks.
+"""
+
+import asyncio
+import json
+import secrets
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from models.fold import Model
+from service.background import Epochs
+from service.config import Settings as Config
+from service.errors import Conflict, NotFound, PreconditionFailed
+from service.folding import Fold
+from service.journal import Event, Kind, obsolete, resolve, without
+from service.served import Served, Settings, model_to_bytes
+from service.store import Head, Saved, Store
+
+ATTEMPTS = 20
+HELD_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
+SLACK = 1.1  # a log may grow this far over its limit before it is compacted: one refold for many judgements
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+Amendment = tuple[Event, dict[str, bool] | None]  # an event, and the judgements that stand after it if others do
+
+
+@dataclass(slots=True)
+class _Waiting:
+    event: Event
+    done: asyncio.Future[tuple[str, int]]
+
+
+class Learning:
+    def __init__(
+        self, store: Store, epochs: Epochs, config: Config, pool: Executor, serve: Callable[[Served], None]
+    ) -> None:
+        self._store = store
+        self._epochs = epochs
+        self._config = config
+        self._pool = pool
+        self._serve = serve
+        self._folds: OrderedDict[str, Fold] = OrderedDict()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._waiting: dict[str, list[_Waiting]] = {}
+
+    # -- what changes a topic ------------------------------------------------------------------------------------------
+
+    async def create(self, topic: str, settings: Settings, query: bytes) -> None:
+        first = Event("created", now_ms(), self._epochs.current.number, settings=settings.model_dump_json(), bag=query)
+        if not await self._store.create(topic, secrets.token_hex(8), first):
+            raise Conflict(f"There is a topic {topic!r} already; choose another id or change that one with PATCH.")
+        await self.catch_up(topic)
+
+    async def take(self, topic: str, events: Sequence[Event]) -> list[tuple[str, int]]:
+        """Judgements and withdrawals, durable and learned; for each what it came to, and the version that has it."""
+        loop = asyncio.get_running_loop()
+        mine = [_Waiting(event, loop.create_future()) for event in events]
+        self._waiting.setdefault(topic, []).extend(mine)
+        await self._alone(topic, self._settle)
+        answers = await asyncio.gather(*(waiting.done for waiting in mine), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return [answer for answer in answers if not isinstance(answer, BaseException)]
+
+    async def edit(
+        self, topic: str, edit: Callable[[Fold], tuple[Settings, bytes] | None], if_match: int | None
+    ) -> None:
+        """Appends the settings that `edit` makes of the topic as it stands; None changes nothing."""
+
+        def amended(fold: Fold) -> Amendment | None:
+            if if_match is not None and if_match != fold.lineage.version:
+                raise PreconditionFailed(f"The topic is at version {fold.lineage.version} now; read it again.")
+            changed = edit(fold)
+            if changed is None:
+                return None
+            settings, query = changed
+            return self._event("edited", settings=settings.model_dump_json(), bag=query), None
+
+        await self._amend(topic, amended)
+
+    async def restore(self, topic: str, version: int) -> None:
+        """Makes the topic what it was at that version; name and rules stay, they are not the model's."""
+
+        def amended(fold: Fold) -> Amendment:
+            oldest = max(fold.head.floor, 1)
+            if not oldest <= version <= fold.lineage.version:
+                raise NotFound(f"Version {version} cannot be restored; those from {oldest} on can.")
+            then = resolve(fold.events, version)
+            was, now = Settings.model_validate_json(then.settings.settings), fold.settings
+            settings = was.model_copy(update={"name": now.name, "rules": now.rules})
+            event = Event(
+                "restored",
+                now_ms(),
+                then.epoch,
+                version=version,
+                settings=settings.model_dump_json(),
+                bag=then.settings.bag,
+            )
+            return event, {document: standing.relevant for document, standing in then.judged.items()}
+
+        await self._amend(topic, amended)
+
+    async def publish(self, topic: str, model: Model, cause: str) -> None:
+        """Makes a model from elsewhere the base that learning goes on from."""
+        await self._amend(
+            topic, lambda fold: (self._event("published", model=model_to_bytes(model), cause=cause), None)
+        )
+
+    async def refresh(self, topic: str, query: Callable[[Settings], bytes]) -> None:
+        """Puts the topic under the current background: its query weighed anew, its thresholds chosen anew."""
+
+        def amended(fold: Fold) -> Amendment:
+            event = self._event("refreshed", settings=fold.lineage.settings.settings, bag=query(fold.settings))
+            return event, None
+
+        await self._amend(topic, amended)
+
+    async def delete(self, topic: str) -> None:
+        async def delete(topic: str) -> None:
+            (head,) = await self._store.heads([topic])
+            self._folds.pop(topic, None)
+            if head is None or not await self._store.delete(topic, head.born):
+                raise NotFound(f"There is no topic {topic!r}.")
+
+        await self._alone(topic, delete)
+
+    # -- what reads it -------------------------------------------------------------------------------------------------
+
+    async def catch_up(self, topic: str) -> Served:
+        """Folds every event that the model has not seen yet. Safe to call twice, from anywhere."""
+
+        async def catch_up(topic: str) -> Served:
+            return await self._publish(await self._read(topic))
+
+        return await self._alone(topic, catch_up)
+
+    async def fold(self, topic: str) -> Fold:
+        """The topic with its log as it is now, to look at."""
+        return await self._alone(topic, self._read)
+
+    async def versions(self, topic: str, before: int, limit: int) -> list[dict[str, Any]]:
+        rows = await self._store.versions(topic, before, limit)
+        return [{"version": version, **json.loads(record)} for version, record in rows]
+
+    # -- how -----------------------------------------------------------------------------------------------------------
+
+    async def _alone(self, topic: str, work: Callable[[str], Awaitable[T]]) -> T:
+        """Runs the work when no other task of this process has the topic in hand, to its end even if the caller goes
+        away: a fold that is being changed in a thread must not be let go of half-way."""
+
+        async def run() -> T:
+            turn = self._turns.get(topic) or asyncio.Lock()
+            self._turns[topic] = turn
+            async with turn:
+                return await work(topic)
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def _settle(self, topic: str) -> None:
+        """Appends, folds and publishes all that waits; each gets its answer, or the failure of the whole."""
+        group = self._waiting.pop(topic, [])
+        if not group:
+            return  # an earlier turn took ours along
+        try:
+            fold, answers = await self._append(topic, [waiting.event for waiting in group])
+            served = await self._publish(fold)
+            await self._compact(fold)
+        except Exception as error:
+            for waiting in group:
+                waiting.done.set_exception(error)
+            return
+        for waiting, (status, _) in zip(group, answers, strict=True):
+            waiting.done.set_result((status, served.version))
+
+    async def _append(self, topic: str, events: Sequence[Event]) -> tuple[Fold, list[tuple[str, int]]]:
+        fold = self._folds.get(topic)
+        try:
+            head = fold.head if fold else await self._head(topic)
+            answers = await self._store.append(topic, head.born, events)
+        except NotFound:
+            if fold is None:
+                raise
+            # Deleted and made again by another process since we read it: the fold in hand is not this topic's.
+            self._folds.pop(topic)
+            return await self._append(topic, events)
+        new = [
+            replace(event, seq=seq)
+            for event, (status, seq) in zip(events, answers, strict=True)
+            if status not in ("known", "absent")
+        ]
+        if fold and new and new[0].seq == fold.lineage.version + 1:
+            # Nobody came between: what we appended is what the log goes on with.
+            await self._in_thread(topic, fold.follow, replace(fold.head, seq=new[-1].seq), new)
+            return fold, answers
+        return await self._read(topic), answers
+
+    async def _amend(self, topic: str, amended: Callable[[Fold], Amendment | None]) -> None:
+        async def amend(topic: str) -> None:
+            for _ in range(ATTEMPTS):
+                fold = await self._read(topic)
+                amendment = amended(fold)
+                if amendment is None:
+                    return
+                event, judged = amendment
+                if await self._store.amend(topic, fold.head, event, judged=judged):
+                    await self._publish(await self._read(topic))
+                    return
+                # Somebody appended since we read. Look again.
+            raise Conflict(f"The topic changed {ATTEMPTS} times meanwhile; try again.")
+
+        await self._alone(topic, amend)
+
+    async def _compact(self, fold: Fold) -> None:
+        """Forgets the oldest judgements once the log is clearly over its limit; the versions listed stay restorable."""
+        kept, versions = self._config.judgements_kept, self._config.versions_kept
+        if len(fold.events) < max(fold.compact_from, SLACK * kept + versions):
+            return
+        fold.compact_from = len(fold.events) + int((SLACK - 1) * kept) + 1
+        floor = max(fold.head.floor, fold.lineage.version - versions)
+        gone = obsolete(fold.events, kept, floor) if floor > fold.head.floor else []
+        if not gone:
+            return
+        standing = resolve(without(fold.events, gone)).judged
+        judged = {document: judgement.relevant for document, judgement in standing.items()}
+        event = replace(self._event("compacted"), version=floor)
+        if await self._store.amend(fold.topic, fold.head, event, floor=floor, judged=judged, obsolete=gone):
+            await self._publish(await self._read(fold.topic))
+
+    async def _head(self, topic: str) -> Head:
+        (head,) = await self._store.heads([topic])
+        if head is None:
+            raise NotFound(f"There is no topic {topic!r}.")
+        return head
+
+    async def _read(self, topic: str) -> Fold:
+        """The fold over the log as it is now."""
+        fold = self._folds.get(topic)
+        head, tail = await self._store.log(topic, fold.lineage.version if fold else 0)
+        if fold and (head.born != fold.head.born or head.floor != fold.head.floor):
+            fold = None
+            head, tail = await self._store.log(topic)
+        if fold is None:
+            fold = await self._in_thread(topic, Fold, topic, head, tail, self._config.served_weights)
+        elif tail:
+            await self._in_thread(topic, fold.follow, head, tail)
+        self._hold(fold)
+        return fold
+
+    async def _publish(self, fold: Fold) -> Served:
+        if fold.published is None or fold.published.version != fold.lineage.version:
+            epoch = await self._epochs.load(fold.lineage.epoch)
+            served = await self._in_thread(fold.topic, fold.served, epoch)
+            saved = Saved(fold.head.born, served.version, served.to_bytes())
+            await self._store.save(fold.topic, saved, fold.record(served, saved.digest), self._config.versions_kept)
+            fold.published = served
+        # In a thread because the bank may have to copy some weights.
+        await self._in_thread(fold.topic, self._serve, fold.published)
+        return fold.published
+
+    async def _in_thread(self, topic: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
+        except Exception:
+            self._folds.pop(topic, None)  # it may have stopped half-way; the log has not
+            raise
+
+    def _event(self, kind: Kind, *, settings: str = "", bag: bytes = b"", model: bytes = b"", cause: str = "") -> Event:
+        epoch = self._epochs.current.number
+        return Event(kind, now_ms(), epoch, settings=settings, bag=bag, model=model, cause=cause)
+
+    def _hold(self, fold: Fold) -> None:
+        self._folds[fold.topic] = fold
+        self._folds.move_to_end(fold.topic)
+        while len(self._folds) > 1 and sum(f.nbytes for f in self._folds.values()) > HELD_BYTES:
+            self._folds.popitem(last=False)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,82 @@
+"""Streams of lines through HTTP: one item in, one line out, in order, in bounded memory.
+
+An ordinary client sends everything before it reads anything. If we answered while it sends, both would wait for ever
+once the buffers between us are full; so answers are spooled (in memory, then on disk) until the request has been read.
+A client that reads while it writes says `?duplex=true` and gets each line as soon as it is ready.
+
+An item that fails has a problem document on its line and the stream goes on. What ends the stream early (a limit, a
+store that is gone) is a problem on the last line.
+
+Starlette's StreamingResponse listens for a disconnect while it sends, and so eats the request's chunks when the body is
+still being read; hence a Response of our own, which only sends.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from tempfile import SpooledTemporaryFile
+
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from service.bodies import NDJSON, lines
+from service.config import Settings
+from service.errors import ServiceError, TooLarge
+from service.problems import problem
+
+BATCH = 256  # lines handled together
+SPOOLED_BYTES = 4_000_000  # answers kept in memory before they go to disk
+PIECE = 1 << 16
+
+Handle = Callable[[Sequence[bytes]], Awaitable[list[bytes]]]
+
+
+class Lines(Response):
+    media_type = NDJSON
+
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        super().__init__()
+        del self.headers["content-length"]
+        self._pieces = pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async for piece in self._pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def answer(request: Request, settings: Settings, handle: Handle, duplex: bool) -> Response:
+    """Passes the lines of the request to `handle`, some at a time; it returns a line for each."""
+    answered = _answered(request, settings, handle)
+    return Lines(answered if duplex else _unspooled(await _spooled(answered)))
+
+
+async def _answered(request: Request, settings: Settings, handle: Handle) -> AsyncIterator[bytes]:
+    left = settings.max_stream_lines
+    try:
+        async for arrived in lines(request, settings.max_stream_bytes, settings.max_body_bytes):
+            for start in range(0, len(arrived), BATCH):
+                batch = arrived[start : start + BATCH][:left]
+                left -= len(batch)
+                if batch:
+                    yield b"".join(line + b"\n" for line in await handle(batch))
+            if left <= 0:
+                raise TooLarge(f"A stream may have {settings.max_stream_lines:,} lines; send the rest in another.")
+    except ServiceError as error:
+        yield to_json(problem(error)) + b"\n"
+
+
+async def _spooled(pieces: AsyncIterator[bytes]) -> "SpooledTemporaryFile[bytes]":
+    spool: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(SPOOLED_BYTES)  # noqa: SIM115  # closed by _unspooled
+    async for piece in pieces:
+        spool.write(piece)
+    spool.seek(0)
+    return spool
+
+
+async def _unspooled(spool: "SpooledTemporaryFile[bytes]") -> AsyncIterator[bytes]:
+    with spool:
+        while piece := await asyncio.to_thread(spool.read, PIECE):
+            yield piece

@@ -1,0 +1,81 @@
+"""Every error, on its way out: one shape (RFC 9457), from one place.
+
+The sentences never repeat what was sent: an error must not be a way to make the service say something, nor to make a
+megabyte come back for a megabyte sent.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.errors import BadInput, BadRequest, FieldError, ServiceError, StoreUnavailable
+
+MEDIA_TYPE = "application/problem+json"
+SHOWN = 20  # field errors in one answer
+
+log = structlog.get_logger()
+
+
+def problem(error: ServiceError) -> dict[str, Any]:
+    """The error as an object: the body of an answer, or a line of a stream."""
+    body = {"type": "about:blank", "title": error.title, "status": error.status, "detail": error.detail}
+    return body | ({"errors": error.errors} if error.errors else {})
+
+
+def answer(error: ServiceError) -> Response:
+    headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, StoreUnavailable) else None
+    return Response(to_json(problem(error)), error.status, headers, MEDIA_TYPE)
+
+
+def from_validation(error: ValidationError) -> ServiceError:
+    """What pydantic found, in our words: broken JSON is the client's syntax, the rest is its content."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    if found[0]["type"] == "json_invalid":
+        return BadRequest(f"The body is not valid JSON: {found[0]['msg'].removeprefix('Invalid JSON: ')}.")
+    return BadInput("Some fields are not as they should be.", _field_errors(found))
+
+
+def install(app: FastAPI) -> None:
+    """Maps everything that can go wrong in a request to a problem document."""
+
+    @app.exception_handler(ServiceError)
+    async def ours(_: Request, error: ServiceError) -> Response:
+        return answer(error)
+
+    @app.exception_handler(HTTPException)
+    async def routing(_: Request, error: HTTPException) -> Response:
+        details = {404: "There is nothing at this path; see /docs.", 405: "This path does not take this method."}
+        body = {"type": "about:blank", "title": str(error.detail), "status": error.status_code}
+        body["detail"] = details.get(error.status_code, str(error.detail))
+        return Response(to_json(body), error.status_code, error.headers, MEDIA_TYPE)
+
+    @app.exception_handler(RequestValidationError)
+    async def parameters(_: Request, error: RequestValidationError) -> Response:
+        return answer(BadInput("Some parameters are not as they should be.", _field_errors(error.errors())))
+
+    @app.exception_handler(Exception)
+    async def bug(request: Request, error: Exception) -> Response:
+        log.error("request failed", method=request.method, path=request.url.path, exc_info=error)
+        return answer(ServiceError("Something went wrong here, not in your request; the log has the details."))
+
+
+def _field_errors(found: Sequence[Any]) -> list[FieldError]:
+    return [FieldError(pointer=_pointer(e["loc"]), detail=_sentence(e)) for e in found[:SHOWN]]
+
+
+def _pointer(location: Sequence[int | str]) -> str:
+    return "".join(f"/{str(part)[:60]}" for part in location)
+
+
+def _sentence(found: Any) -> str:
+    if found["type"] == "extra_forbidden":
+        return "There is no such field."
+    return str(found["msg"]).removeprefix("Value error, ")[:300]

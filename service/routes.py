@@ -1,0 +1,370 @@
+"""The public contract, path by path. Each handler reads, asks the `Sluice`, and answers; nothing is decided here."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from itertools import repeat
+from typing import Annotated, TypeVar
+
+import numpy as np
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from models.fold import Model
+from models.text import features_of
+from models.vectors import Linear
+from service import ndjson, schemas
+from service.bodies import JSON, NDJSON, body, media_type, parse
+from service.errors import BadInput, PreconditionFailed, ServiceError, StoreUnavailable, TooLarge
+from service.folding import Fold
+from service.openapi import answers, takes
+from service.problems import problem
+from service.served import Served
+from service.sluice import Sluice
+
+router = APIRouter()
+
+NEW_TOPIC = TypeAdapter(schemas.NewTopic)
+TOPIC_CHANGE = TypeAdapter(schemas.TopicChange)
+CLASSIFY = TypeAdapter(schemas.Classify)
+DOCUMENT = TypeAdapter(schemas.Document)
+JUDGEMENT = TypeAdapter(schemas.Judgement)
+FEEDBACK = TypeAdapter(schemas.Judgements | schemas.Judgement)
+MODEL_FILE = TypeAdapter(schemas.ModelFile)
+
+STRONGEST = 20  # terms shown for and against
+
+T = TypeVar("T")
+
+
+def _sluice(request: Request) -> Sluice:
+    found: Sluice = request.app.state.sluice
+    return found
+
+
+App = Annotated[Sluice, Depends(_sluice)]
+TopicPath = Annotated[str, Path(pattern=schemas.TOPIC_ID, description="The topic's id.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Most items in the answer.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
+
+
+# -- topics ------------------------------------------------------------------------------------------------------------
+
+
+@router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409, 422))
+async def create_topic(request: Request, app: App) -> Response:
+    """Make a topic. It works from its query text at once, before any judgement."""
+    served = await app.create(await _json(request, NEW_TOPIC))
+    return _topic_answer(served, 201, {"Location": f"/topics/{served.topic}"})
+
+
+@router.get("/topics", tags=["topics"], **answers(schemas.Page))
+async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """All topics, by id."""
+    ids = sorted(topic for topic in app.serving.topics if cursor is None or topic > cursor)
+    return _page([_topic(app.serving.topics[topic]) for topic in ids[:limit]], ids[limit - 1] if ids[limit:] else None)
+
+
+@router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404))
+async def read_topic(app: App, topic: TopicPath) -> Response:
+    """A topic, its settings and how it stands."""
+    return _topic_answer(await app.find(topic))
+
+
+@router.patch("/topics/{topic}", tags=["topics"], **takes(schemas.TopicChange), **answers(schemas.Topic, 404, 412, 422))
+async def change_topic(
+    request: Request, app: App, topic: TopicPath, if_match: Annotated[str | None, Header()] = None
+) -> Response:
+    """Change some of a topic's settings. Another learner or query refolds all its judgements."""
+    expected = _matched(await app.find(topic), if_match)
+    return _topic_answer(await app.change(topic, await _json(request, TOPIC_CHANGE), expected))
+
+
+@router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404))
+async def delete_topic(app: App, topic: TopicPath) -> Response:
+    """Delete a topic and everything about it."""
+    await app.delete(topic)
+    return Response(status_code=204)
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+
+
+@router.post(
+    "/classify",
+    tags=["documents"],
+    **takes(schemas.Classify, line=schemas.Document),
+    **answers(schemas.Results, 404, 413, 415, line=schemas.Result),
+)
+async def classify(
+    request: Request,
+    app: App,
+    topics: Annotated[list[str] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
+    explain: Annotated[bool, Query(description="NDJSON: say why.")] = False,
+    store: Annotated[bool, Query(description="NDJSON: remember the documents.")] = True,
+    include: Annotated[str | None, Query(pattern="^all$", description="NDJSON: rejections too.")] = None,
+    duplex: Annotated[bool, Query(description="NDJSON: answer while the request is being sent.")] = False,
+) -> Response:
+    """Decide accept, reject or abstain for each document and topic."""
+    if media_type(request, JSON, NDJSON) == JSON:
+        asked = await _json(request, CLASSIFY)
+        _at_most(app, asked.documents, "documents")
+        for one in asked.documents:
+            app.check(one)
+        results = await app.classify(asked.documents, asked)
+        return Response(b'{"results":[' + b",".join(results) + b"]}", media_type=JSON)
+    options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
+
+    def document(line: bytes) -> schemas.Document:
+        parsed = parse(DOCUMENT, line)
+        app.check(parsed)
+        return parsed
+
+    async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
+        return await app.classify(documents, options)
+
+    return await ndjson.answer(request, app.config, partial(_each, document, classified), duplex)
+
+
+@router.post(
+    "/feedback",
+    tags=["documents"],
+    **takes(schemas.Judgement, schemas.Judgements, line=schemas.Judgement),
+    **answers(schemas.Learned | schemas.LearnedAll, 404, 413, 415, line=schemas.Learned),
+)
+async def feedback(
+    request: Request,
+    app: App,
+    duplex: Annotated[bool, Query(description="NDJSON: answer while the request is being sent.")] = False,
+) -> Response:
+    """Say whether documents are relevant. The answer comes when the judgement is durable and has been learned."""
+
+    async def learned(judgements: Sequence[schemas.Judgement]) -> list[bytes]:
+        answers = await app.judge(judgements)
+        return [to_json(problem(one) if isinstance(one, ServiceError) else one) for one in answers]
+
+    if media_type(request, JSON, NDJSON) == NDJSON:
+        return await ndjson.answer(request, app.config, partial(_each, partial(parse, JUDGEMENT), learned), duplex)
+    given = await _json(request, FEEDBACK)
+    if isinstance(given, schemas.Judgements):
+        _at_most(app, given.judgements, "judgements")
+        return Response(b'{"results":[' + b",".join(await learned(given.judgements)) + b"]}", media_type=JSON)
+    (answer,) = await app.judge([given])
+    if isinstance(answer, ServiceError):
+        raise answer
+    return _answer(answer)
+
+
+@router.get("/topics/{topic}/judgements", tags=["documents"], **answers(schemas.Page, 404))
+async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """The judgements that stand, newest first."""
+    fold = await app.learning.fold(topic)
+    before = _number(cursor)
+    standing = sorted(fold.lineage.judged.values(), key=lambda one: -one.latest.seq)
+    rest = [one for one in standing if before is None or one.latest.seq < before]
+    items = [
+        schemas.PastJudgement(
+            document=one.first.document,
+            relevant=one.relevant,
+            title=one.first.title,
+            by=one.latest.by or None,
+            at=_time(one.latest.at_ms),
+            version=one.latest.seq,
+            before=schemas.Before.model_validate({"decision": one.first.decision, "score": one.first.score}),
+        )
+        for one in rest[:limit]
+    ]
+    return _page(items, str(items[-1].version) if rest[limit:] else None)
+
+
+@router.delete("/topics/{topic}/judgements/{document:path}", tags=["documents"], **answers(schemas.Withdrawn, 404))
+async def withdraw_judgement(app: App, topic: TopicPath, document: str) -> Response:
+    """Take a judgement back. The model becomes what it would have been without it."""
+    return _answer(schemas.Withdrawn(topic=topic, document=document, version=await app.withdraw(topic, document)))
+
+
+# -- versions and models -----------------------------------------------------------------------------------------------
+
+
+@router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page, 404))
+async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """Published models, newest first."""
+    await app.find(topic)
+    records = await app.learning.versions(topic, _number(cursor) or 0, limit + 1)
+    items = [schemas.Version(created=_time(record.pop("created_ms")), **record) for record in records[:limit]]
+    return _page(items, str(items[-1].version) if records[limit:] else None)
+
+
+@router.post("/topics/{topic}/versions/{version}/restore", tags=["versions"], **answers(schemas.Topic, 404, 409))
+async def restore_version(app: App, topic: TopicPath, version: Annotated[int, Path(ge=1, lt=2**53)]) -> Response:
+    """Serve an old version again, as a new one. Judgements since then no longer count, until they are made again."""
+    return _topic_answer(await app.restore(topic, version))
+
+
+@router.get("/topics/{topic}/model", tags=["versions"], **answers(schemas.ModelInfo, 404))
+async def read_model(
+    app: App,
+    topic: TopicPath,
+    format: Annotated[str | None, Query(pattern="^export$", description="`export`: a portable file.")] = None,
+) -> Response:
+    """What decides: thresholds, and the terms that count most for and against."""
+    served, fold = await app.find(topic), await app.learning.fold(topic)
+    return _answer(_model_file(served, fold) if format else _model_info(served, fold))
+
+
+@router.put("/topics/{topic}/model", tags=["versions"], **takes(schemas.ModelFile), **answers(schemas.Topic, 404, 422))
+async def replace_model(request: Request, app: App, topic: TopicPath) -> Response:
+    """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
+    model = _model(await _json(request, MODEL_FILE))
+    return _topic_answer(await app.publish(topic, model, "import"))
+
+
+# -- health ------------------------------------------------------------------------------------------------------------
+
+
+@router.get("/healthz", tags=["health"], **answers(schemas.Health))
+async def healthz() -> Response:
+    """The process is up."""
+    return _answer(schemas.Health(status="ok"))
+
+
+@router.get("/readyz", tags=["health"], **answers(schemas.Health, 503))
+async def readyz(app: App) -> Response:
+    """The store answers and all models are loaded."""
+    await app.store.ping()
+    if not app.following.ready.is_set():
+        raise StoreUnavailable("The models are still being loaded.")
+    return _answer(schemas.Health(status="ok", topics=len(app.serving.topics)))
+
+
+# -- how ---------------------------------------------------------------------------------------------------------------
+
+
+async def _json(request: Request, adapter: TypeAdapter[T]) -> T:
+    media_type(request, JSON)
+    if request.query_params:
+        raise BadInput("With a JSON body the options stand in the body, not in the address.")
+    return parse(adapter, await body(request, _sluice(request).config.max_body_bytes))
+
+
+async def _each(
+    read: Callable[[bytes], T], handle: Callable[[Sequence[T]], Awaitable[list[bytes]]], lines: Sequence[bytes]
+) -> list[bytes]:
+    """A line out for each line in: what `handle` makes of it, or the problem with it."""
+    items: list[T] = []
+    problems: dict[int, bytes] = {}
+    for i, line in enumerate(lines):
+        try:
+            items.append(read(line))
+        except ServiceError as error:
+            problems[i] = to_json(problem(error))
+    try:
+        handled = iter(await handle(items) if items else [])
+    except ServiceError as error:
+        handled = repeat(to_json(problem(error)))
+    return [problems[i] if i in problems else next(handled) for i in range(len(lines))]
+
+
+def _at_most(app: Sluice, items: Sequence[object], what: str) -> None:
+    if len(items) > app.config.max_documents:
+        raise TooLarge(f"A request may have {app.config.max_documents:,} {what}; send the rest in another.")
+
+
+def _answer(value: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(value.model_dump_json(by_alias=True), status, headers, JSON)
+
+
+def _page(items: Sequence[BaseModel], following: str | None) -> Response:
+    return _answer(schemas.Page(items=list(items), next=following))
+
+
+def _topic_answer(served: Served, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return _answer(_topic(served), status, {"ETag": _etag(served)} | (headers or {}))
+
+
+def _topic(served: Served) -> schemas.Topic:
+    settings, model = served.settings, served.model
+    return schemas.Topic(
+        id=served.topic,
+        **settings.model_dump(exclude={"created_ms"}),
+        created=_time(settings.created_ms),
+        status=schemas.Status(
+            version=served.version,
+            judged=schemas.Judged(relevant=served.relevant, irrelevant=served.irrelevant),
+            reject_below=model.reject_below,
+            accept_above=model.accept_above,
+            goal=schemas.GoalStatus() if settings.goal != schemas.Goal() else None,
+        ),
+    )
+
+
+def _etag(served: Served) -> str:
+    return f'"{served.born}-{served.version}"'
+
+
+def _matched(served: Served, if_match: str | None) -> int | None:
+    """The version that the caller insists on; None if any will do."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    if _etag(served) not in [tag.strip() for tag in if_match.split(",")]:
+        raise PreconditionFailed("The topic has changed since you read it; read it again.")
+    return served.version
+
+
+def _number(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    if not cursor.isdecimal() or len(cursor) > 16:
+        raise BadInput("This cursor is not one of ours; begin without one.")
+    return int(cursor)
+
+
+def _time(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / 1000, UTC)
+
+
+def _model_info(served: Served, fold: Fold) -> schemas.ModelInfo:
+    linear, words = served.model.linear, fold.terms()
+    order = np.argsort(linear.weights, kind="stable")
+
+    def shown(places: Iterable[int]) -> list[schemas.Term]:
+        return [schemas.Term(term=words.get(int(linear.features[i])), weight=float(linear.weights[i])) for i in places]
+
+    toward = [i for i in order[::-1][:STRONGEST] if linear.weights[i] > 0]
+    against = [i for i in order[:STRONGEST] if linear.weights[i] < 0]
+    return schemas.ModelInfo(
+        topic=served.topic,
+        kind=served.settings.learner.kind,
+        version=served.version,
+        reject_below=served.model.reject_below,
+        accept_above=served.model.accept_above,
+        weights=len(linear.features),
+        terms=schemas.Terms(toward=shown(toward), against=shown(against)),
+    )
+
+
+def _model_file(served: Served, fold: Fold) -> schemas.ModelFile:
+    linear, words = served.model.linear, fold.terms()
+    weights = dict(zip(linear.features.tolist(), linear.weights.tolist(), strict=True))
+    return schemas.ModelFile(
+        kind=served.settings.learner.kind,
+        view=linear.view,
+        bias=linear.bias,
+        rest=linear.rest,
+        reject_below=served.model.reject_below,
+        accept_above=served.model.accept_above,
+        terms={words[feature]: weight for feature, weight in weights.items() if feature in words},
+        features={f"{feature:016x}": weight for feature, weight in weights.items() if feature not in words},
+    )
+
+
+def _model(file: schemas.ModelFile) -> Model:
+    features = np.concatenate([features_of(list(file.terms)), np.array([int(f, 16) for f in file.features], np.uint64)])
+    weights = np.array([*file.terms.values(), *file.features.values()], np.float32)
+    if not np.isfinite(weights).all():
+        raise BadInput("A weight is too large to be kept.")
+    features, first = np.unique(features, return_index=True)
+    linear = Linear(file.view, features, weights[first], file.bias, file.rest)
+    return Model(linear, file.reject_below, file.accept_above)

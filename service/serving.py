@@ -1,0 +1,184 @@
+"""Decisions: documents in, verdicts out. No Redis, no learning, no lock.
+
+Each process keeps every topic's published model in a bank, and what is said about the topic beside it. A classification
+takes a snapshot of the bank, so a model that changes meanwhile changes it for the next one; thresholds and version of a
+verdict come from the same snapshot as its score.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic_core import to_json
+
+from models.bank import Bank
+from models.segment import Served as Column
+from models.segment import Topic
+from models.snapshot import Snapshot
+from models.text import Analysis, Bags, bags, terms
+from models.vectors import Bag, Singles
+from models.views import view
+from service.background import Epoch
+from service.errors import NotFound, TooLarge
+from service.schemas import ClassifyOptions, Document
+from service.served import Served, decide
+
+DIGITS = 6  # of a score in an answer
+MERGE_AFTER = 512  # topics put since the bank was last merged
+MOST_VERDICTS = 1_000_000  # in one answer
+BIAS, REST = "(bias)", "(every other word)"
+
+
+class Verdict(NamedTuple):
+    """What a topic, as the snapshot has it, makes of a document."""
+
+    topic: Column
+    score: float
+
+    def to_answer(self) -> dict[str, Any]:
+        return {
+            "topic": self.topic.name,
+            "decision": decide(self.score, self.topic.reject_below, self.topic.accept_above),
+            "score": round(self.score, DIGITS),
+            "probability": None,
+            "version": self.topic.version,
+            "decided_by": "model",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """Documents that were classified: their ids, their features, and the answer for each."""
+
+    ids: list[str]
+    bags: Bags
+    results: list[bytes]  # JSON
+
+
+class Serving:
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
+        self.topics: dict[str, Served] = {}
+        self._bank = Bank()
+        self._writing = Lock()  # so that bank and topics change together; readers do not look at it
+        self._puts = 0
+
+    def load(self, served: Iterable[Served]) -> None:
+        """Many topics at once, at the start."""
+        topics = {one.topic: one for one in served}
+        with self._writing:
+            self._bank.load(_column(one) for one in topics.values())
+            self.topics.update(topics)
+
+    def put(self, served: Served) -> None:
+        """Serves this version from now on, unless a newer one of the same topic is being served."""
+        with self._writing:
+            standing = self.topics.get(served.topic)
+            if standing and standing.born == served.born and standing.version >= served.version:
+                return
+            self._bank.put(*_column(served))
+            self.topics[served.topic] = served
+            self._puts += 1
+
+    def remove(self, topic: str) -> None:
+        with self._writing:
+            if self.topics.pop(topic, None):
+                self._bank.remove(topic)
+
+    @property
+    def wants_merging(self) -> bool:
+        return self._puts >= MERGE_AFTER
+
+    def merge(self) -> None:
+        """Tidies the bank; readers and writers go on meanwhile, so call it from a thread."""
+        self._puts = 0
+        while self._bank.merge():
+            pass
+
+    def get(self, topic: str) -> Served:
+        if topic not in self.topics:
+            raise NotFound(f"There is no topic {topic!r}.")
+        return self.topics[topic]
+
+    def classify(self, documents: Sequence[Document], options: ClassifyOptions, epoch: Epoch) -> Classified:
+        """What every topic, or those asked for, make of each document."""
+        counted = bags([(document.title, document.text) for document in documents], self.analysis)
+        idf = epoch.frequencies.idf(counted.features)
+        ids = [document.id or content_id(document) for document in documents]
+        snapshot = self._bank.snapshot()
+        if options.topics is not None:
+            found = _scored(snapshot, counted, idf, list(dict.fromkeys(options.topics)))
+        elif options.include == "all":
+            found = _scored(snapshot, counted, idf, sorted(column.name for column in snapshot))
+        else:
+            found = _not_rejected(snapshot, counted, idf)
+        results: list[bytes] = []
+        for i, verdicts in enumerate(found):
+            decisions = [verdict.to_answer() for verdict in verdicts]
+            if options.explain:
+                self._explain(decisions, documents[i], bag_of(counted, idf, i))
+            results.append(to_json({"document": ids[i], "decisions": decisions}))
+        return Classified(ids, counted, results)
+
+    def _explain(self, decisions: Sequence[dict[str, Any]], document: Document, seen: Bag) -> None:
+        words = terms(document.title, document.text, self.analysis)
+        surfaces = {feature: term.surface for feature, term in words.items()}
+        for decision in decisions:
+            served = self.topics.get(decision["topic"])
+            # A version that was published between the snapshot and now has other weights: nothing true to say.
+            same = served and served.version == decision["version"]
+            decision["explanation"] = explain(served, seen, surfaces) if served and same else None
+
+
+def explain(served: Served, seen: Bag, words: dict[int, str]) -> list[dict[str, Any]]:
+    """Every term that the model weighs with its part in the score, strongest first; the parts add up to the score."""
+    linear = served.model.linear
+    x = view(linear.view, seen)
+    own = linear.contributions(x)
+    weighed = np.flatnonzero(own)
+    parts = own[weighed] + linear.rest * x.values[weighed]
+    order = np.argsort(-np.abs(parts), kind="stable")
+    said = [{"term": words[int(x.features[weighed[k]])], "contribution": round(float(parts[k]), DIGITS)} for k in order]
+    if linear.rest:
+        others = linear.rest * float(x.values.sum() - x.values[weighed].sum())
+        said.append({"term": REST, "contribution": round(others, DIGITS)})
+    return [*said, {"term": BIAS, "contribution": round(linear.bias, DIGITS)}]
+
+
+def bag_of(counted: Bags, idf: Singles, i: int) -> Bag:
+    part = slice(counted.indptr[i], counted.indptr[i + 1])
+    return Bag(counted.features[part], counted.counts[part], idf[part])
+
+
+def content_id(document: Document) -> str:
+    """The id of a document that came without one: the same for the same title and text."""
+    return blake2b(f"{document.title}\0{document.text}".encode(), digest_size=16).hexdigest()
+
+
+def _column(served: Served) -> Topic:
+    model = served.model
+    return Topic(served.topic, (model.linear,), model.reject_below, model.accept_above, served.version)
+
+
+def _scored(snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str]) -> Iterator[list[Verdict]]:
+    if len(counted) * len(topics) > MOST_VERDICTS:
+        raise TooLarge(f"This would be more than {MOST_VERDICTS:,} decisions; ask for fewer topics or documents.")
+    columns = [snapshot.get(topic) for topic in topics]
+    for topic, column in zip(topics, columns, strict=True):
+        if column is None:
+            raise NotFound(f"There is no topic {topic!r}.")
+    scores = snapshot.score(counted, idf, topics)
+    for row in scores.tolist():
+        yield [Verdict(column, score) for column, score in zip(columns, row, strict=True) if column]
+
+
+def _not_rejected(snapshot: Snapshot, counted: Bags, idf: Singles) -> Iterator[list[Verdict]]:
+    hits = snapshot.hits(counted, idf)
+    bounds = np.searchsorted(hits.documents, np.arange(len(counted) + 1))
+    numbers, scores = hits.topics.tolist(), hits.scores[hits.starts[:-1]].tolist()
+    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        verdicts = [Verdict(snapshot.topic(numbers[h]), scores[h]) for h in range(start, stop)]
+        yield sorted(verdicts, key=lambda verdict: verdict.topic.name)

@@ -1,0 +1,63 @@
+"""Housekeeping, in a process of its own: what no request should wait for and nobody asks for.
+
+    python -m service.worker
+
+* A topic that has been under an old background for long is refreshed: its query weighed by the words' present
+  frequencies, its thresholds chosen against the present stream. That is an event of its log like any other.
+* Epochs that no topic names any more are forgotten.
+* A log that is ahead of its model, because a process died in between, is folded (by `following`, as in every process).
+
+It keeps no state. Any number may run; what two do at once is done once (compare-and-set) or twice without harm.
+"""
+
+import asyncio
+import signal
+
+import structlog
+
+from service.background import KEPT, STALE
+from service.config import Settings
+from service.errors import NotFound, StoreUnavailable
+from service.sluice import Sluice
+from service.store import Store
+
+log = structlog.get_logger()
+
+
+async def main() -> None:
+    config = Settings.from_env()
+    sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await sluice.start()
+    while not stopping.is_set():
+        try:
+            await keep_house(sluice)
+        except StoreUnavailable as error:
+            log.warning("lost the store", detail=error.detail)
+        try:
+            await asyncio.wait_for(stopping.wait(), config.sweep_s)
+        except TimeoutError:
+            continue
+    await sluice.stop()
+
+
+async def keep_house(sluice: Sluice) -> None:
+    """One round over all topics."""
+    await sluice.epochs.follow()
+    newest = sluice.epochs.current.number
+    named: set[int] = {newest}
+    for served in list(sluice.serving.topics.values()):
+        named.add(served.epoch)
+        if newest - served.epoch >= STALE:
+            try:
+                await sluice.refresh(served.topic)
+            except NotFound:
+                continue  # deleted meanwhile
+    epochs = await sluice.store.epochs()
+    await sluice.store.forget_epochs([number for number in epochs if number not in named and number <= newest - KEPT])
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,109 @@
+"""A log read in any way says the same thing."""
+
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.journal import Event, Lineage, obsolete, resolve, without
+
+DOCUMENTS = st.sampled_from(["a", "b", "c", "d"])
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Event]:
+    """A log as the service could have written it: a topic, then anything."""
+    events = [Event("created", 1, 0, 1, settings="s1", bag=b"q1")]
+    for seq in range(2, draw(st.integers(2, 25))):
+        kind = draw(st.sampled_from(["judged"] * 6 + ["withdrawn", "edited", "restored", "published", "compacted"]))
+        if kind == "judged":
+            event = Event("judged", seq, seq // 5, seq, draw(DOCUMENTS), draw(st.booleans()), bag=b"x%d" % seq)
+        elif kind == "withdrawn":
+            event = Event("withdrawn", seq, seq // 5, seq, draw(DOCUMENTS))
+        elif kind == "edited":
+            event = Event("edited", seq, seq // 5, seq, settings=f"s{seq}", bag=b"q%d" % seq)
+        elif kind == "restored":
+            then = resolve(events, draw(st.integers(1, seq - 1)))
+            restored = then.version
+            event = Event("restored", seq, then.epoch, seq, version=restored, settings=f"s{seq}", bag=b"q%d" % seq)
+        elif kind == "published":
+            event = Event("published", seq, seq // 5, seq, model=b"m%d" % seq, cause="import")
+        else:
+            event = Event("compacted", seq, seq // 5, seq)
+        events.append(event)
+    return events
+
+
+def said(lineage: Lineage) -> tuple[object, ...]:
+    """All that a fold depends on, in order."""
+    base = lineage.base.model if lineage.base else None
+    folded = [(s.first.document, s.relevant, s.first.bag) for s in lineage.to_fold()]
+    return lineage.version, lineage.epoch, lineage.settings.settings, base, folded, lineage.counts()
+
+
+@given(logs())
+def test_an_event_survives_the_store(events: list[Event]) -> None:
+    for event in events:
+        stored = {name.encode(): value for name, value in event.to_fields().items()}
+        assert Event.from_fields(event.seq, stored) == event
+
+
+@given(logs())
+def test_following_one_event_at_a_time_equals_reading_the_whole_log(events: list[Event]) -> None:
+    followed = resolve(events[:1])
+    for n, event in enumerate(events[1:], 2):
+        if event.kind == "restored":
+            followed = resolve(events[:n])
+        else:
+            followed.take(event)
+        assert said(followed) == said(resolve(events[:n]))
+
+
+@given(logs(), st.data())
+def test_a_restored_topic_stands_as_it_stood(events: list[Event], data: st.DataObject) -> None:
+    version = data.draw(st.integers(1, events[-1].seq))
+    then = resolve(events, version)
+    restored = Event("restored", 99, then.epoch, events[-1].seq + 1, version=version, settings="s", bag=b"q")
+    now = resolve([*events, restored])
+    assert said(now)[3:] == said(then)[3:]
+    assert (now.version, now.epoch) == (restored.seq, then.epoch)
+
+
+@given(logs(), st.integers(1, 4), st.data())
+def test_what_compaction_removes_is_not_missed(events: list[Event], kept: int, data: st.DataObject) -> None:
+    """Except for the forgotten judgements, a compacted log says what it said, for every version from the floor on."""
+    floor = data.draw(st.integers(1, events[-1].seq))
+    gone = obsolete(events, kept, floor)
+    left = without(events, gone)
+    then = resolve(events, floor)
+    assert all(seq <= floor for seq in gone)
+    if gone:
+        standing = list(then.judged.items())[-kept:]
+        assert list(resolve(left, floor).judged.items()) == standing
+        assert said(resolve(left, floor))[2:4] == said(then)[2:4]
+    if len(then.judged) <= kept:
+        for version in range(floor, events[-1].seq + 1):
+            assert said(resolve(left, version))[2:] == said(resolve(events, version))[2:]
+
+
+def test_a_corrected_label_stands_where_the_wrong_one_stood() -> None:
+    events = _judged(("a", True), ("b", True), ("a", False))
+    assert [(s.first.document, s.relevant) for s in resolve(events).to_fold()] == [("a", False), ("b", True)]
+
+
+def test_a_judgement_made_again_after_its_withdrawal_is_the_newest() -> None:
+    events = _judged(("a", True), ("b", True))
+    events += [Event("withdrawn", 0, 0, 4, "a"), Event("judged", 0, 0, 5, "a", True)]
+    assert [s.first.document for s in resolve(events).to_fold()] == ["b", "a"]
+
+
+def test_a_base_is_learned_from_no_more_and_a_correction_of_what_it_rests_on_counts_as_new() -> None:
+    events = _judged(("a", True), ("b", True))
+    events += [Event("published", 0, 0, 4, model=b"m", cause="import"), Event("judged", 0, 0, 5, "a", False)]
+    lineage = resolve(events)
+    assert [(s.first.seq, s.relevant) for s in lineage.to_fold()] == [(5, False)]
+    assert list(lineage.judged) == ["b", "a"]
+
+
+def _judged(*labels: tuple[str, bool]) -> list[Event]:
+    first = Event("created", 0, 0, 1, settings="s")
+    return [first, *(Event("judged", 0, 0, seq, d, y) for seq, (d, y) in enumerate(labels, 2))]

@@ -1,0 +1,160 @@
+"""What is promised of the store, against a real server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from service.errors import NotFound, StoreUnavailable
+from service.journal import Event
+from service.store import PARTITIONS, Head, Saved, Store
+
+FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
+
+
+@pytest.fixture
+async def store(redis_url: str) -> AsyncIterator[Store]:
+    store = Store(redis_url)
+    yield store
+    await store.close()
+
+
+def judged(document: str, relevant: bool = True) -> Event:
+    return Event("judged", 2, 3, document=document, relevant=relevant, bag=b"\x00\n\xff", score=0.1)
+
+
+async def test_a_topic_is_made_once(store: Store) -> None:
+    assert await store.create("t", "one", FIRST)
+    assert not await store.create("t", "two", FIRST)
+    assert await store.topics() == ["t"]
+    assert (await store.log("t"))[0] == Head("one", 1, 0)
+
+
+async def test_the_log_gives_back_what_was_appended(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    assert await store.append("t", "one", [judged("a"), judged("b", False)]) == [("learned", 2), ("learned", 3)]
+    head, events = await store.log("t", after=1)
+    assert head.seq == 3
+    assert [(e.seq, e.document, e.relevant, e.bag, e.score) for e in events] == [
+        (2, "a", True, b"\x00\n\xff", 0.1),
+        (3, "b", False, b"\x00\n\xff", 0.1),
+    ]
+
+
+async def test_the_same_judgement_twice_equals_once(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    sent = [judged("a"), judged("a"), judged("a", False), judged("a", False)]
+    outcomes = await store.append("t", "one", sent)
+    assert outcomes == [("learned", 2), ("known", 2), ("corrected", 3), ("known", 3)]
+    assert len((await store.log("t"))[1]) == 3
+
+
+async def test_a_withdrawal_counts_once(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    withdrawal = Event("withdrawn", 2, 3, document="a")
+    assert await store.append("t", "one", [judged("a"), withdrawal, withdrawal]) == [
+        ("learned", 2),
+        ("withdrawn", 3),
+        ("absent", 3),
+    ]
+
+
+async def test_a_log_longer_than_a_chunk_is_read_whole(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    for start in range(0, 2500, 500):
+        await store.append("t", "one", [judged(f"d{i}") for i in range(start, start + 500)])
+    assert [event.seq for event in (await store.log("t"))[1]] == list(range(1, 2502))
+
+
+async def test_concurrent_appends_are_numbered_without_gaps(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    await asyncio.gather(*(store.append("t", "one", [judged(f"d{i % 40}")]) for i in range(120)))
+    events = (await store.log("t"))[1]
+    assert [event.seq for event in events] == list(range(1, 42))
+    assert {event.document for event in events[1:]} == {f"d{i}" for i in range(40)}
+
+
+async def test_a_deleted_topic_cannot_be_written_by_who_still_holds_it(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    assert await store.delete("t", "one")
+    await store.create("t", "two", FIRST)
+    with pytest.raises(NotFound):
+        await store.append("t", "one", [judged("a")])
+    with pytest.raises(NotFound):
+        await store.amend("t", Head("one", 1, 0), FIRST)
+    assert not await store.save("t", Saved("one", 5, b"m"), "{}", 10)
+    assert not await store.delete("t", "one")
+    assert await store.models(["t"]) == [None]
+
+
+async def test_an_amendment_loses_to_whoever_was_faster(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    await store.append("t", "one", [judged("a")])
+    assert await store.amend("t", Head("one", 1, 0), FIRST) is None
+    assert await store.amend("t", Head("one", 2, 0), FIRST) == 3
+
+
+async def test_an_amendment_replaces_what_stands_and_drops_what_is_obsolete(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    await store.append("t", "one", [judged(f"d{i}") for i in range(1500)])
+    standing = {f"d{i}": True for i in range(700, 1500)}
+    event = Event("compacted", 9, 0, version=1501)
+    assert await store.amend("t", Head("one", 1501, 0), event, floor=1501, judged=standing, obsolete=range(2, 702))
+    head, events = await store.log("t")
+    assert head == Head("one", 1502, 1501)
+    assert [e.seq for e in events] == [1, *range(702, 1503)]
+    assert await store.append("t", "one", [judged("d0"), judged("d700")]) == [("learned", 1503), ("known", 1503)]
+
+
+async def test_an_older_model_never_replaces_a_newer_one(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    assert await store.save("t", Saved("one", 2, b"new"), '{"n": 2}', 10)
+    assert not await store.save("t", Saved("one", 1, b"old"), '{"n": 1}', 10)
+    assert await store.models(["t", "none"]) == [Saved("one", 2, b"new"), None]
+    assert await store.published(["t", "none"]) == [2, None]
+
+
+async def test_versions_are_listed_newest_first_and_bounded(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    for version in range(1, 8):
+        await store.save("t", Saved("one", version, b"m"), f'"{version}"', 3)
+    assert await store.versions("t", 0, 10) == [(7, '"7"'), (6, '"6"'), (5, '"5"')]
+    assert await store.versions("t", 6, 10) == [(5, '"5"')]
+
+
+async def test_publications_are_heard(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    heard = store.changes()
+    assert await anext(heard) is None
+    await store.save("t", Saved("one", 1, b"m"), "{}", 3)
+    await store.delete("t", "one")
+    assert [await anext(heard), await anext(heard)] == [("t", 1), ("t", 0)]
+    await heard.aclose()
+
+
+async def test_documents_are_remembered_once_and_the_oldest_are_forgotten(store: Store) -> None:
+    first = {f"d{i}": b"%d" % i for i in range(200)}
+    assert all((await store.remember(first, 10_000)).values())
+    assert not any((await store.remember(first, 10_000)).values())
+    assert await store.recall(["d7", "none"]) == [b"7", None]
+    await store.remember({f"e{i}": b"e" for i in range(3000)}, 320)
+    assert await store.recall(["d7"]) == [None]
+    kept = [blob for blob in await store.recall([f"e{i}" for i in range(3000)]) if blob]
+    assert len(kept) == 320
+    assert 320 % PARTITIONS == 0
+
+
+async def test_an_epoch_follows_exactly_one(store: Store) -> None:
+    assert await store.advance(0, b"one") == 1
+    assert await store.advance(0, b"other") is None
+    assert await store.advance(1, b"two") == 2
+    assert (await store.current_epoch(), await store.epoch(1), await store.epochs()) == (2, b"one", [1, 2])
+    await store.forget_epochs([1])
+    assert await store.epoch(1) is None
+
+
+async def test_a_store_that_is_not_there_is_unavailable() -> None:
+    store = Store("unix:///nonexistent/socket")
+    with pytest.raises(StoreUnavailable):
+        await store.ping()
+    await store.close()
