@@ -9,6 +9,7 @@ Values are single precision: they are only ranked, never learned from.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,18 +43,38 @@ class Collection:
         self.size += 1
         self._indptr[self.size] = end
 
-    def scores(self, name: View, w: Reals, bias: float, rest: float) -> Reals:
-        """The score of every document under a vector by slot; slots beyond its end weigh nothing of their own."""
-        return _scores(self._indptr, self.size, self._slots, self._values[name], w, bias, rest)
+    def newest(self, n: int, name: View) -> "Window":
+        """The last n documents (all, if there are fewer) through one view."""
+        first = max(0, self.size - n)
+        return Window(self._indptr[first : self.size + 1], self._slots, self._values[name])
 
-    def squares(self, name: View, w: Reals) -> Reals:
-        """For every document the sum of x_f² over the features that have a weight: what it would add to its own score
-        if it were added to the vector."""
-        return _squares(self._indptr, self.size, self._slots, self._values[name], w)
+    @property
+    def views(self) -> tuple[View, ...]:
+        return tuple(self._values)
 
     @property
     def nbytes(self) -> int:
         return self._indptr.nbytes + self._slots.nbytes + sum(v.nbytes for v in self._values.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    indptr: Starts
+    slots: Slots
+    values: Singles
+
+    @property
+    def size(self) -> int:
+        return len(self.indptr) - 1
+
+    def scores(self, w: Reals, bias: float, rest: float) -> Reals:
+        """The score of every document under a vector by slot; slots beyond its end weigh nothing of their own."""
+        return _scores(self.indptr, self.slots, self.values, w, bias, rest)
+
+    def squares(self, w: Reals) -> Reals:
+        """For every document the sum of x_f² over the features that have a weight: what it would add to its own score
+        if it were added to the vector."""
+        return _squares(self.indptr, self.slots, self.values, w)
 
 
 class Background:
@@ -65,26 +86,26 @@ class Background:
         self._at = {document: i for i, document in enumerate(documents)}
         self._vocabulary = Vocabulary()
         self._slots = [self._vocabulary.intern(bag.features) for bag in bags]
-        self._seen: dict[View, Collection] = {}
+        self._seen: dict[View, Window] = {}
 
     def scores(self, model: Linear) -> Reals:
         """The score of every document under a model."""
         w = np.zeros(self._vocabulary.size)
         slots = self._vocabulary.find(model.features)
         w[slots[slots >= 0]] = model.weights[slots >= 0]
-        return self._through(model.view).scores(model.view, w, model.bias, model.rest)
+        return self._through(model.view).scores(w, model.bias, model.rest)
 
     def find(self, document: str) -> int | None:
         """The place of a document in the sample, if it is there: a judged one must not count as unjudged too."""
         return self._at.get(document)
 
-    def _through(self, name: View) -> Collection:
+    def _through(self, name: View) -> Window:
         # Two threads may both prepare a view for the first time: they prepare the same one, and either may stay.
         if name not in self._seen:
             seen = Collection([name])
             for slots, bag in zip(self._slots, self._bags, strict=True):
                 seen.add(slots, [view(name, bag).values])
-            self._seen[name] = seen
+            self._seen[name] = seen.newest(self.size, name)
         return self._seen[name]
 
 
@@ -101,23 +122,19 @@ def view(name: View, bag: Bag) -> Sparse:
 
 
 @kernel
-def _scores(indptr: Starts, size: int, slots: Slots, values: Singles, w: Reals, bias: float, rest: float) -> Reals:
-    scores = np.empty(size)
-    for i in range(size):
-        total = bias
+def _scores(indptr: Starts, slots: Slots, values: Singles, w: Reals, bias: float, rest: float) -> Reals:
+    scores = np.full(len(indptr) - 1, bias)
+    for i in range(len(scores)):
         for k in range(indptr[i], indptr[i + 1]):
-            weight = rest
-            if slots[k] < len(w):
-                weight += w[slots[k]]
-            total += weight * values[k]
-        scores[i] = total
+            weight = w[slots[k]] if slots[k] < len(w) else 0.0
+            scores[i] += (rest + weight) * values[k]
     return scores
 
 
 @kernel
-def _squares(indptr: Starts, size: int, slots: Slots, values: Singles, w: Reals) -> Reals:
-    squares = np.zeros(size)
-    for i in range(size):
+def _squares(indptr: Starts, slots: Slots, values: Singles, w: Reals) -> Reals:
+    squares = np.zeros(len(indptr) - 1)
+    for i in range(len(squares)):
         for k in range(indptr[i], indptr[i + 1]):
             if slots[k] < len(w) and w[slots[k]] != 0:
                 squares[i] += np.float64(values[k]) * values[k]

@@ -5,14 +5,19 @@ A learner is a module, not a class: `Params` (frozen, validated), `State` (array
     start(p, query) → State            from nothing or from the query's document
     resume(p, v) → State               from a vector that was learned before, in the same view
     update(p, s, x, y) → step          learn in place, in time proportional to the document; `learn` does it on a copy
-    predict(p, s, x) → score           by the vector that `vectors` would give first, without building it
     vectors(p, s) → (Vector, ...)      what may be served, the preferred one first
+    held_out(p, v, window, steps, t)   the scores of a window of documents, each without its own step
+
+The step of an update is one number from which, with the document, the update can be told again. `held_out` uses it to
+take each document's own influence out of the score that a vector gives it; t is when each document was learned from.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from models.collection import Window
 from models.vectors import Reals
 from models.vocabulary import Slots
 
@@ -24,25 +29,48 @@ class Document:
     slots: Slots
     values: Reals
     span: int = field(init=False)  # how long an array by slot must be to hold it
+    sum: float = field(init=False)
     square: float = field(init=False)  # ‖x‖²
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "span", int(self.slots.max()) + 1 if len(self.slots) else 0)
+        object.__setattr__(self, "sum", float(self.values.sum()))
         object.__setattr__(self, "square", float(np.square(self.values).sum()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vector:
-    """bias + rest·Σ x_f + Σ w_f x_f, with w by slot, as it stood after `at` updates."""
+    """bias + rest·Σ x_f + Σ w_f x_f, with w by slot, as it stood after `at` updates.
+
+    A learner that keeps two weights for a feature and serves their difference says in `minus`, over `rest_minus`, what
+    was subtracted: the difference alone does not tell what one step changed.
+    """
 
     w: Reals
     bias: float = 0.0
     rest: float = 0.0
     at: int = 0
     averaged: bool = False
+    minus: Reals | None = None
+    rest_minus: float = 0.0
+
+    def share(self, t: NDArray[np.int64]) -> Reals:
+        """How much of the step taken at time t is in this vector. An average of w_1 … w_{n+1} has step t in n+1−t."""
+        return np.where(t <= self.at, 1 - t / (self.at + 1) if self.averaged else 1.0, 0.0)
 
 
 def check(condition: bool, sentence: str) -> None:
     """Refuse a parameter. Conditions are written so that NaN fails them."""
     if not condition:
         raise ValueError(sentence)
+
+
+def additive_held_out(v: Vector, window: Window, c: Reals, bias: float = 0.0) -> Reals:
+    """Scores without c_i·x_i, which each document added to w (and c_i·bias to the weight of the constant feature):
+
+        score_i − c_i (‖x_i‖² + bias²)
+
+    What later steps would have been without the document is not asked: to first order it does not matter. In a
+    truncated vector a document stands only with the features that were kept.
+    """
+    return window.scores(v.w, v.bias, v.rest) - c * (window.squares(v.w) + bias * bias)

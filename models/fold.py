@@ -6,22 +6,24 @@ A `Trainer` is the fold stopped in the middle: learning one more example and ask
 what folding all of them from the start would give. It is mutable and belongs to one caller at a time.
 """
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from models import thresholds
-from models.collection import Background, Collection, view
+from models import pocket, thresholds
+from models.collection import Background, Collection, Window, view
 from models.dense import Document, Vector
-from models.learners import LEARNERS, parse_params
+from models.lane import Lane
 from models.measures import Bools
-from models.vectors import Bag, Linear, Reals, View
-from models.vocabulary import Vocabulary, grown
+from models.pocket import Candidate
+from models.vectors import Bag, Linear, View
+from models.vocabulary import Vocabulary, dot, grown
 
 # Between an unrelated document (0) and the query itself (1): where a topic without judgements accepts and rejects.
-ACCEPT, REJECT = 0.15, 0.08
-ABSTAIN = 0.03  # the share of the stream that is offered for a judgement
+ACCEPT, REJECT = 0.10, 0.05
+ABSTAIN = 0.02  # the share of the stream that is offered for a judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Figures:
 
     relevant: int = 0
     irrelevant: int = 0
+    sap: float | None = None
     f1: float | None = None
 
 
@@ -59,78 +62,111 @@ class Model:
 
 class Trainer:
     def __init__(self, spec: Spec, *, base: Model | None = None, weights: int = 500) -> None:
-        self._params = parse_params(spec.kind, spec.params)
-        self._learner = LEARNERS[spec.kind]
         self._base = base
         self._weights = weights
-        self._view: View = self._params.view
+        self._query = spec.query
         self._vocabulary = Vocabulary()
-        self._query = self._document(spec.query) if spec.query is not None else None
-        self._window = Collection([self._view])
-        self._documents: list[str] = []
-        self._relevant = np.zeros(16, np.bool_)
-        self._steps = np.zeros(16)
-        if base is not None and base.linear.view == self._view:
-            slots = self._vocabulary.intern(base.linear.features)
-            w = np.zeros(self._vocabulary.size)
-            w[slots] = base.linear.weights
-            self._state = self._learner.resume(self._params, Vector(w, base.linear.bias, base.linear.rest))
+        self._lanes = [Lane.of(spec.kind, spec.params)]
+        self._served = (0, 0)  # the lane, and which of its vectors
+        self._pocket: Candidate | None = None  # the winner of the last check, as it was then
+        self._frozen = False  # whether the pocketed vector itself is served, or its learner as it goes on
+        if base is None:
+            self._start()
         else:
-            self._state = self._learner.start(self._params, self._query)
-        self._before = self._learner.vectors(self._params, self._state)[0].at  # updates that no judgement caused
+            self._resume(base.linear)
+        self._collection = Collection(list(dict.fromkeys(lane.view for lane in self._lanes)))
+        self._relevant = np.zeros(16, np.bool_)
+        self._check_at = pocket.EVERY
+        self._documents: list[str] = []
+        self._sap: float | None = None
 
     def learn(self, example: Example) -> None:
-        x = self._document(example.bag)
-        n = self._window.size
-        self._relevant, self._steps = grown(self._relevant, n + 1), grown(self._steps, n + 1)
+        slots = self._vocabulary.intern(example.bag.features)
+        seen = {name: Document(slots, view(name, example.bag).values) for name in self._collection.views}
+        for lane in self._lanes:
+            lane.learn(seen[lane.view], example.relevant)
+        n = self._collection.size
+        self._collection.add(slots, [x.values for x in seen.values()])
+        self._relevant = grown(self._relevant, n + 1)
         self._relevant[n] = example.relevant
-        self._steps[n] = self._learner.update(self._params, self._state, x, example.relevant)
-        self._window.add(x.slots, [x.values])
         self._documents.append(example.document)
+        if n + 1 == self._check_at:
+            self._check_at += pocket.rhythm(n + 1)
+            self._check()
 
     def model(self, background: Background) -> Model:
-        n = self._window.size
+        n = self._collection.size
         if self._base is not None and not n:
             return self._base
-        served = self._truncated(self._learner.vectors(self._params, self._state)[0])
-        linear = self._compiled(served)
-        relevant = self._relevant[:n]
+        lane = self._lanes[self._served[0]]
+        v = self._pocket.vector if self._pocket and self._frozen else lane.vectors()[self._served[1]]
+        v = self._truncated(v)
+        linear = self._compiled(v, lane.view)
         everything = background.scores(linear)
         unjudged = everything[self._unjudged(background)]
-        counts = Figures(int(relevant.sum()), int(n - relevant.sum()))
+        relevant = self._judged()
+        counts = (int(relevant.sum()), int(n - relevant.sum()))
         if not relevant.any():
-            return Model(linear, *self._prior(served), counts)
-        scores = np.concatenate([self._out_of_sample(served), unjudged])
+            return Model(linear, *self._prior(v, lane.view), Figures(*counts))
+        scores = np.concatenate([lane.held_out(v, self._window(lane.view)), unjudged])
         labels = np.concatenate([relevant, np.zeros(len(unjudged), np.bool_)])
         cut = thresholds.f_beta(scores, labels)
+        figures = Figures(*counts, sap=self._sap, f1=cut.value)
         if cut.threshold == thresholds.NEVER:
-            return Model(linear, self._prior(served)[0], cut.threshold, counts)
-        low = thresholds.abstaining(cut.threshold, everything, ABSTAIN)
-        return Model(linear, low, cut.threshold, Figures(counts.relevant, counts.irrelevant, cut.value))
+            return Model(linear, self._prior(v, lane.view)[0], cut.threshold, figures)
+        return Model(linear, thresholds.abstaining(cut.threshold, everything, ABSTAIN), cut.threshold, figures)
 
     @property
     def nbytes(self) -> int:
-        state = sum(v.nbytes for v in vars_of(self._state) if isinstance(v, np.ndarray))
-        return self._vocabulary.nbytes + self._window.nbytes + self._relevant.nbytes + self._steps.nbytes + state + 4096
+        return self._vocabulary.nbytes + self._collection.nbytes + sum(lane.nbytes for lane in self._lanes) + 4096
 
-    def _document(self, bag: Bag) -> Document:
-        return Document(self._vocabulary.intern(bag.features), view(self._view, bag).values)
+    def _start(self) -> None:
+        for lane in self._lanes:
+            lane.start(self._document(self._query, lane.view) if self._query else None)
 
-    def _prior(self, v: Vector) -> tuple[float, float]:
+    def _resume(self, base: Linear) -> None:
+        slots = self._vocabulary.intern(base.features)
+        w = np.zeros(self._vocabulary.size)
+        w[slots] = base.weights
+        v = Vector(w, base.bias, base.rest)
+        if self._lanes[0].view == base.view:
+            self._lanes[0].resume(v)
+        else:  # The learner cannot go on from it: it begins with the query, and the base is served until it is beaten.
+            self._start()
+            self._lanes.append(Lane.fixed(base.view))
+            self._lanes[1].resume(v)
+            self._served = (1, 0)
+
+    def _check(self) -> None:
+        relevant = self._judged()
+        if not relevant.any():
+            return
+        candidates = [Candidate(i, k, v) for i, lane in enumerate(self._lanes) for k, v in enumerate(lane.vectors())]
+        live = len(candidates)
+        if self._pocket:
+            candidates.append(self._pocket)
+        scores = [self._lanes[c.lane].held_out(c.vector, self._window(self._lanes[c.lane].view)) for c in candidates]
+        winner, self._sap = pocket.best(scores, relevant)
+        self._pocket = candidates[winner]
+        self._served = (self._pocket.lane, self._pocket.which)
+        self._frozen = winner >= live
+
+    def _judged(self) -> Bools:
+        return self._relevant[max(0, self._collection.size - pocket.WINDOW) : self._collection.size]
+
+    def _window(self, name: View) -> Window:
+        return self._collection.newest(pocket.WINDOW, name)
+
+    def _document(self, bag: Bag, name: View) -> Document:
+        return Document(self._vocabulary.intern(bag.features), view(name, bag).values)
+
+    def _prior(self, v: Vector, name: View) -> tuple[float, float]:
         """Thresholds before there is anything to learn them from: how much of the query a document must have."""
         if self._query is None:
             return v.bias, thresholds.NEVER
-        q = self._query
-        whole = float(sum(v.w[s] * x for s, x in zip(q.slots, q.values, strict=True)))
+        q = self._document(self._query, name)
+        whole = dot(v.w, q.slots, q.values) + v.rest * q.sum
         return v.bias + REJECT * whole, v.bias + ACCEPT * whole
-
-    def _out_of_sample(self, v: Vector) -> Reals:
-        """Scores of the judged documents as if each had not been learned from: its own step is subtracted."""
-        scores = self._window.scores(self._view, v.w, v.bias, v.rest)
-        t = self._before + 1 + np.arange(self._window.size)
-        share = np.where(t <= v.at, 1 - t / (v.at + 1) if v.averaged else 1.0, 0.0)
-        own = self._window.squares(self._view, v.w) + self._params.bias**2
-        return scores - self._steps[: self._window.size] * share * own
 
     def _unjudged(self, background: Background) -> Bools:
         keep = np.ones(background.size, np.bool_)
@@ -144,24 +180,22 @@ class Trainer:
         """The vector with only its strongest weights, rounded as they are served."""
         w = v.w[: self._vocabulary.size].astype(np.float32)
         size = np.abs(w)
-        if np.count_nonzero(size) > self._weights:
+        keep = size > 0
+        if np.count_nonzero(keep) > self._weights:
             least = np.partition(size, len(size) - self._weights)[len(size) - self._weights]
+            keep = size > least
             tied = np.flatnonzero(size == least)
             tied = tied[np.argsort(self._vocabulary.features[tied])]
-            keep = size > least
             keep[tied[: self._weights - int(keep.sum())]] = True
             w[~keep] = 0
-        return Vector(w.astype(np.float64), v.bias, v.rest, v.at, v.averaged)
+        minus = None if v.minus is None else v.minus[: len(w)] * keep
+        return dataclasses.replace(v, w=w.astype(np.float64), minus=minus)
 
-    def _compiled(self, v: Vector) -> Linear:
+    def _compiled(self, v: Vector, name: View) -> Linear:
         slots = np.flatnonzero(v.w)
         features = self._vocabulary.features[slots]
         order = np.argsort(features)
-        return Linear(self._view, features[order], v.w[slots][order].astype(np.float32), v.bias, v.rest)
-
-
-def vars_of(state: object) -> list[object]:
-    return [getattr(state, name) for name in getattr(state, "__slots__", ())]
+        return Linear(name, features[order], v.w[slots][order].astype(np.float32), v.bias, v.rest)
 
 
 def fold(

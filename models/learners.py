@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, Literal, Protocol, cast, get_args, get_origin, get_type_hints
 
-from models import wh
-from models.dense import Document, Vector, check
+import numpy as np
+from numpy.typing import NDArray
 
-Params = wh.Params
+from models import eg, perceptron, wh, winnow
+from models.collection import Window
+from models.dense import Document, Vector, check
+from models.vectors import Reals
+
+Params = wh.Params | eg.Params | winnow.Params | perceptron.Params
 
 
 class Learner(Protocol):
@@ -21,11 +26,11 @@ class Learner(Protocol):
     def resume(self, p: Any, v: Vector) -> Any: ...
     def learn(self, p: Any, s: Any, x: Document, y: bool) -> Any: ...
     def update(self, p: Any, s: Any, x: Document, y: bool) -> float: ...
-    def predict(self, p: Any, s: Any, x: Document) -> float: ...
     def vectors(self, p: Any, s: Any) -> tuple[Vector, ...]: ...
+    def held_out(self, p: Any, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals: ...
 
 
-LEARNERS: Mapping[str, Learner] = {"wh": wh}
+LEARNERS: Mapping[str, Learner] = {"wh": wh, "eg": eg, "winnow": winnow, "perceptron": perceptron}
 
 
 def parse_params(kind: str, params: Mapping[str, object]) -> Params:
@@ -37,7 +42,12 @@ def parse_params(kind: str, params: Mapping[str, object]) -> Params:
     for name, value in params.items():
         check(name in names, f"{kind} has no parameter {name[:40]!r}; it has {', '.join(names)}")
         check(_fits(value, known[name]), f"{name} must be {_says(known[name])}")
-    return cast(Params, Kind(**params))
+    return cast(Params, Kind(**{**_variant(kind, params), **params}))
+
+
+def _variant(kind: str, params: Mapping[str, object]) -> Mapping[str, object]:
+    """A variant is a name for a set of parameters; each of them can still be given another value."""
+    return winnow.VARIANTS[str(params["variant"])] if kind == "winnow" and "variant" in params else {}
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -19,8 +19,10 @@ Differences from the formula:
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from models.dense import Document, Vector, check
+from models.collection import Window
+from models.dense import Document, Vector, additive_held_out, check
 from models.vectors import Reals, View
 from models.vocabulary import dot, grown
 
@@ -84,14 +86,12 @@ def update(p: Params, s: State, x: Document, y: bool) -> float:
     return g
 
 
-def predict(p: Params, s: State, x: Document) -> float:
-    """The score that the served vector gives."""
-    score = dot(s.w, x.slots, x.values) + s.w0 * p.bias
-    return score - (dot(s.a, x.slots, x.values) + s.a0 * p.bias) / (s.t + 1) if p.average else score
-
-
 def vectors(p: Params, s: State) -> tuple[Vector, ...]:
     """What may be served, the preferred one first."""
     last = Vector(s.w.copy(), s.w0 * p.bias, at=s.t)
     average = Vector(s.w - s.a / (s.t + 1), (s.w0 - s.a0 / (s.t + 1)) * p.bias, at=s.t, averaged=True)
     return (average, last) if p.average else (last, average)
+
+
+def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
+    return additive_held_out(v, window, steps * v.share(t), p.bias)
