@@ -10,6 +10,8 @@ and with it the last bit, would change with the layout); a list of touched colum
 their thresholds (a document touches nearly all of a thousand topics, and comparing is vectorised).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,10 +21,33 @@ from models.kernel import kernel
 from models.table import Rows, rows_of
 from models.vectors import Singles
 
+Bools = NDArray[np.bool_]
 Matrix = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 BLOCK = 256  # columns that are compared with their thresholds before anyone looks which of them passed
+
+
+class Members(NamedTuple):
+    """Which columns make up which topic: topic t has columns[first[t]] .. columns[first[t + 1]]."""
+
+    first: Places
+    columns: Places
+    owner: Places  # the topic of each column
+    accept_above: Singles  # by topic
+
+
+class Hits(NamedTuple):
+    """What was not rejected: topic topics[h] for document documents[h], documents ascending.
+
+    Its scores, one for each column of the topic, are scores[starts[h]] .. scores[starts[h + 1]].
+    """
+
+    documents: Places
+    topics: Places
+    starts: Places
+    scores: Singles
+    accepted: Bools  # every score is above the topic's accept_above
 
 
 def score_into(index: Index, seen: Seen, first: int, out: Matrix) -> None:
@@ -43,13 +68,16 @@ def probe_into(index: Index, seen: Seen, columns: Places, places: Places, out: M
 @kernel
 def _begin(bias: Singles, rest: Singles, sums: Singles, first: int, out: Matrix) -> None:
     for d in range(len(sums)):
+        scores = out[d, first : first + len(bias)]
         for c in range(len(bias)):
-            out[d, first + c] = bias[c] + rest[c] * sums[d]
+            scores[c] = bias[c] + rest[c] * sums[d]
 
 
 @kernel
 def _accumulate(p: Postings, rows: Rows, seen: Seen, first: int, out: Matrix) -> None:
+    width = p.dense.shape[1]
     for d in range(len(seen.sums)):
+        scores = out[d, first : first + width]
         for k in range(seen.indptr[d], seen.indptr[d + 1]):
             r = rows[k]
             if r < 0:
@@ -57,11 +85,12 @@ def _accumulate(p: Postings, rows: Rows, seen: Seen, first: int, out: Matrix) ->
             x = seen.values[k]
             at = p.dense_at[r]
             if at >= 0:
-                for c in range(p.dense.shape[1]):
-                    out[d, first + c] += x * p.dense[at, c]
+                row = p.dense[at]  # a slice: an index that might be negative keeps the loop from being vectorised
+                for c in range(width):
+                    scores[c] += x * row[c]
             else:
                 for i in range(p.starts[r], p.starts[r + 1]):
-                    out[d, first + np.int64(p.columns[i])] += x * p.weights[i]
+                    scores[p.columns[i]] += x * p.weights[i]
 
 
 @kernel
@@ -88,28 +117,63 @@ def _probe(p: Postings, rows: Rows, seen: Seen, column: int, scores: Singles) ->
 
 
 @kernel
-def passing(scores: Matrix, cut: Singles) -> tuple[Places, Places]:
-    """The documents and the columns where a score is not below the column's cut, documents ascending, then columns."""
+def find(scores: Matrix, cut: Singles, m: Members) -> Hits:
+    """The documents and topics of which some score is not below the column's cut, documents ascending."""
+    documents, columns = _passing(scores, cut)
+    topics = m.owner[columns]
+    n, total = 0, 0
+    for i in range(len(topics)):
+        d, t = documents[i], topics[i]
+        if _leads(scores[d], cut, m.columns[m.first[t] : m.first[t + 1]], columns[i]):
+            documents[n], topics[n] = d, t
+            total += m.first[t + 1] - m.first[t]
+            n += 1
+    starts = np.zeros(n + 1, np.int64)
+    own = np.empty(total, np.float32)
+    accepted = np.ones(n, np.bool_)
+    for h in range(n):
+        d, t = documents[h], topics[h]
+        end = starts[h]
+        for i in range(m.first[t], m.first[t + 1]):
+            own[end] = scores[d, m.columns[i]]
+            accepted[h] &= own[end] > m.accept_above[t]
+            end += 1
+        starts[h + 1] = end
+    return Hits(documents[:n], topics[:n], starts, own, accepted)
+
+
+@kernel
+def _leads(scores: Singles, cut: Singles, columns: Places, column: int) -> bool:
+    """Whether this column is the first of its topic that passes: of a committee several may."""
+    for c in columns:
+        if scores[c] >= cut[c]:
+            return bool(c == column)
+    return False
+
+
+@kernel
+def _passing(scores: Matrix, cut: Singles) -> tuple[Places, Places]:
     size, width = scores.shape
     blocks = (width + BLOCK - 1) // BLOCK
-    counts = np.empty((size, blocks), np.int32)
-    total = 0
+    counts = np.empty((size, blocks), np.int64)
     for d in range(size):
         for b in range(blocks):
-            n = 0
-            for c in range(b * BLOCK, min(width, (b + 1) * BLOCK)):
-                n += scores[d, c] >= cut[c]
-            counts[d, b] = n
-            total += n
-    documents, columns = np.empty(total, np.int64), np.empty(total, np.int64)
-    found = 0
+            counts[d, b] = _count(scores[d, b * BLOCK : (b + 1) * BLOCK], cut[b * BLOCK : (b + 1) * BLOCK])
+    documents, columns = np.empty(counts.sum(), np.int64), np.empty(counts.sum(), np.int64)
+    n = 0
     for d in range(size):
         for b in range(blocks):
-            if counts[d, b] == 0:
-                continue
-            for c in range(b * BLOCK, min(width, (b + 1) * BLOCK)):
-                if scores[d, c] >= cut[c]:
-                    documents[found] = d
-                    columns[found] = c
-                    found += 1
+            if counts[d, b] > 0:
+                for c in range(b * BLOCK, min(width, (b + 1) * BLOCK)):
+                    if scores[d, c] >= cut[c]:
+                        documents[n], columns[n] = d, c
+                        n += 1
     return documents, columns
+
+
+@kernel
+def _count(scores: Singles, cut: Singles) -> int:
+    n = 0
+    for c in range(len(scores)):
+        n += scores[c] >= cut[c]
+    return n

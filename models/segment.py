@@ -1,7 +1,7 @@
 """Some thousand topics, served together: an index for each view that they use, and what is known of each topic.
 
-Columns are numbered through the segment: those of the first view, then those of the next. Topic i has the columns
-columns[first[i]] .. columns[first[i + 1]], one or, for a committee, several, in any views.
+Columns are numbered through the segment: those of the first view, then those of the next. A topic has one column or,
+if it is a committee, several, in any views.
 
 A segment never changes. Taking a topic out gives a segment that shares everything except two small arrays: who is
 alive, and the scores below which a column is not worth a look, where a dead column has +∞.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from models.batch import VIEWS, Seen
 from models.dense import check
 from models.index import Index, index_of, join
-from models.scan import Matrix, probe_into, score_into
+from models.scan import Hits, Matrix, Members, find, probe_into, score_into
 from models.vectors import Linear, Reals, Singles, View
 
 Bools = NDArray[np.bool_]
@@ -65,20 +65,13 @@ class Body:
     topics: tuple[Served, ...]
     number: dict[str, int]
     parts: tuple[Part, ...]
-    first: Places
-    columns: Places
-    owner: Places  # the topic of each column
+    members: Members
+    sizes: Places  # how many columns each topic has
     reject_below: Singles  # by column
-    accept_above: Singles  # by topic
 
     @property
     def width(self) -> int:
-        return len(self.owner)
-
-    @property
-    def sizes(self) -> Places:
-        """How many columns each topic has."""
-        return np.diff(self.first)
+        return len(self.reject_below)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +88,7 @@ class Segment:
 
     def columns_of(self, numbers: Places) -> Places:
         """The columns of these topics, one topic after the other."""
-        return self.body.columns[ranges(self.body.first[numbers], self.body.sizes[numbers])]
+        return self.body.members.columns[ranges(self.body.members.first[numbers], self.body.sizes[numbers])]
 
     def without(self, names: Collection[str]) -> "Segment":
         """The segment in which these topics, if it has them, are dead."""
@@ -110,6 +103,11 @@ class Segment:
         """Scores of documents in all columns, dead ones too."""
         for part in self.body.parts:
             score_into(part.index, seen[part.view], part.first, out)
+
+    def hits(self, seen: dict[View, Seen], scores: Matrix) -> Hits:
+        """What is not rejected among these documents; `scores` is room for them in all columns."""
+        self.score_into(seen, scores)
+        return find(scores, self.cut, self.body.members)
 
     def choose_into(self, seen: dict[View, Seen], columns: Places, places: Places, out: Matrix) -> None:
         """Scores of documents in some columns, to their places in `out`."""
@@ -146,7 +144,7 @@ def segment_of(topics: Sequence[Topic]) -> Segment:
 
 def merge(segments: Sequence[Segment]) -> Segment:
     """One segment of all topics that are alive in these."""
-    stays = [s.alive[s.body.owner] for s in segments]
+    stays = [s.alive[s.body.members.owner] for s in segments]
     moves = [np.full(s.body.width, -1, np.int32) for s in segments]
     parts, first = [], 0
     for view in VIEWS:
@@ -163,7 +161,7 @@ def merge(segments: Sequence[Segment]) -> Segment:
             parts.append(Part(view, first, join(sources, width)))
             first += width
     topics = tuple(chain.from_iterable(compress(s.body.topics, s.alive.tolist()) for s in segments))
-    moved = [move[s.body.columns] for s, move in zip(segments, moves, strict=True)]
+    moved = [move[s.body.members.columns] for s, move in zip(segments, moves, strict=True)]
     columns = np.concatenate([m[m >= 0] for m in moved])
     body = _body(topics, tuple(parts), columns)
     return _alive(body, np.ones(len(topics), np.bool_))
@@ -177,11 +175,11 @@ def _body(topics: tuple[Served, ...], parts: tuple[Part, ...], columns: Places) 
     number = {topic.name: i for i, topic in enumerate(topics)}
     reject_below = _at_least(np.array([t.reject_below for t in topics]))[owner]
     accept_above = _at_most(np.array([t.accept_above for t in topics]))
-    return Body(topics, number, parts, first, columns, owner, reject_below, accept_above)
+    return Body(topics, number, parts, Members(first, columns, owner, accept_above), sizes, reject_below)
 
 
 def _alive(body: Body, alive: Bools) -> Segment:
-    stays = alive[body.owner]
+    stays = alive[body.members.owner]
     cut = np.where(stays, body.reject_below, np.float32(np.inf))
     return Segment(body, alive, cut, int(np.count_nonzero(stays)))
 

@@ -7,34 +7,18 @@ of the document at hand stay in the cache.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.batch import Bags, Seen, see
-from models.scan import Matrix, passing
+from models.scan import Hits, Matrix
 from models.segment import Segment, Served, ranges
 from models.vectors import Singles, View
 
-CELLS = 1 << 18  # scores against one segment that are held at a time: 1 MB
+CELLS = 1 << 20  # scores against one segment that are held at a time: 4 MB
 
-Bools = NDArray[np.bool_]
 Places = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Hits:
-    """What was not rejected: topic topics[h] for document documents[h], documents ascending.
-
-    Its scores, one for each column of the topic, stand from scores[starts[h]] up to scores[starts[h + 1]].
-    """
-
-    documents: Places
-    topics: Places  # as `Snapshot.topic` numbers them
-    starts: Places
-    scores: Singles
-    accepted: Bools  # every score is above the topic's accept_above
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +72,10 @@ class Snapshot:
         found = []
         for segment, first in zip(self.segments, self._first, strict=False):
             for start, stop in _chunks(len(bags.indptr) - 1, segment.body.width):
-                some = _find(segment, _slice(seen, start, stop), stop - start)
-                found.append(some._replace(documents=some.documents + start, topics=some.topics + first))
+                scores = np.empty((stop - start, segment.body.width), np.float32)
+                hits = segment.hits(_slice(seen, start, stop), scores)
+                if len(hits.topics):
+                    found.append(hits._replace(documents=hits.documents + start, topics=hits.topics + first))
         return _gather(found)
 
     def _numbers(self, names: Sequence[str] | None) -> Places:
@@ -115,42 +101,22 @@ class Snapshot:
         return {view: see(view, bags, idf) for view in views}
 
 
-class _Found(NamedTuple):
-    documents: Places
-    topics: Places
-    sizes: Places  # how many of the scores belong to each
-    scores: Singles
-    accepted: Bools
-
-
-def _find(segment: Segment, seen: dict[View, Seen], size: int) -> _Found:
-    body = segment.body
-    matrix = np.empty((size, body.width), np.float32)
-    segment.score_into(seen, matrix)
-    documents, columns = passing(matrix, segment.cut)
-    # Several columns of a committee may have passed: once is enough.
-    pairs = documents * np.int64(len(body.topics)) + body.owner[columns]
-    documents, topics = np.divmod(np.unique(pairs) if len(body.topics) < body.width else pairs, len(body.topics))
-    sizes = body.sizes[topics]
-    scores = matrix[np.repeat(documents, sizes), segment.columns_of(topics)]
-    least = np.minimum.reduceat(scores, np.cumsum(sizes) - sizes) if len(sizes) else scores
-    return _Found(documents, topics, sizes, scores, least > body.accept_above[topics])
-
-
-def _gather(found: Sequence[_Found]) -> Hits:
-    nothing = _Found(
-        np.empty(0, np.int64),
-        np.empty(0, np.int64),
-        np.empty(0, np.int64),
-        np.empty(0, np.float32),
-        np.empty(0, np.bool_),
-    )
-    documents, topics, sizes, scores, accepted = (np.concatenate(a) for a in zip(nothing, *found, strict=True))
+def _gather(found: Sequence[Hits]) -> Hits:
+    """Hits of several segments as one, by document."""
+    if not found:
+        none = np.empty(0, np.int64)
+        return Hits(none, none, np.zeros(1, np.int64), np.empty(0, np.float32), np.empty(0, np.bool_))
+    if len(found) == 1:
+        return found[0]
+    documents = np.concatenate([hits.documents for hits in found])
+    topics = np.concatenate([hits.topics for hits in found])
+    sizes = np.concatenate([np.diff(hits.starts) for hits in found])
+    scores = np.concatenate([hits.scores for hits in found])
+    accepted = np.concatenate([hits.accepted for hits in found])
     order = np.argsort(documents, kind="stable")
-    firsts = np.cumsum(sizes) - sizes
-    scores = scores[ranges(firsts[order], sizes[order])]
     starts = np.cumsum(np.append(0, sizes[order]))
-    return Hits(documents[order], topics[order], starts, scores, accepted[order])
+    moved = ranges((np.cumsum(sizes) - sizes)[order], sizes[order])
+    return Hits(documents[order], topics[order], starts, scores[moved], accepted[order])
 
 
 def _slice(seen: dict[View, Seen], start: int, stop: int) -> dict[View, Seen]:
