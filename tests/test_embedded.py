@@ -16,7 +16,7 @@ from redis import Redis
 import service.embedded
 from service.config import StartError
 from service.embedded import Embedded, find_server, running, socket_path
-from tests.waiting import eventually, gone
+from tests.processes import eventually, gone
 
 OWNER = """
 import sys, time

@@ -1,11 +1,8 @@
 """`sluice serve` as its user meets it: it starts, says where, mends what dies, refuses what cannot work, and ends."""
 
 import os
-import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,54 +13,7 @@ import pytest
 from redis import Redis
 
 from service.embedded import socket_path
-from tests.waiting import eventually, gone
-
-SERVE = """
-import sys
-from service import cli, supervisor
-supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), worker="tests.tiny")
-cli.main()
-"""
-APPLICATION = "tests.tiny:create_app"
-
-
-class Serve:
-    """A running `sluice serve`, with the tiny application and worker in place of the real ones."""
-
-    def __init__(
-        self, directory: Path, *options: str, data: Path | None = None, application: str = APPLICATION
-    ) -> None:
-        self.data = data or directory / "data"
-        self.output = directory / f"output-{time.monotonic_ns()}"
-        self.errors = directory / f"errors-{time.monotonic_ns()}"
-        command = [sys.executable, "-c", SERVE, application, "serve", "--port", "0", "--data", str(self.data), *options]
-        with self.output.open("w") as out, self.errors.open("w") as err:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-
-    @property
-    def address(self) -> str:
-        line = eventually(lambda: re.search(r"^Sluice is ready on (http://\S+)", self.output.read_text(), re.MULTILINE))
-        return str(line[1])
-
-    def api(self) -> int:
-        return int(httpx.get(f"{self.address}/pid", timeout=2).text)
-
-    def worker(self) -> int:
-        """The newest worker that has said its number."""
-        said = eventually(lambda: re.findall(r"^worker (\d+)$", self.output.read_text(), re.MULTILINE))
-        return int(said[-1])
-
-    def store(self) -> int:
-        with Redis(unix_socket_path=str(socket_path(self.data))) as client:
-            return int(client.info("server")["process_id"])
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(15)
-
-    def refused(self) -> str:
-        assert self.process.wait(30) == 1
-        return self.errors.read_text()
+from tests.processes import Serve, eventually, gone
 
 
 @pytest.fixture

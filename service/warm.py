@@ -1,0 +1,63 @@
+"""A rehearsal: compile every kernel before the first user comes.
+
+    python -m service.warm
+
+numba compiles a function when it is first called, for the types it is called with, and keeps the machine code on disk.
+So the surest way to have compiled what will be needed is to do once what a user will do: this plays a short session,
+topics of every learner, documents, judgements, a correction, through the real application on a store of its own.
+A test sees to it that no kernel is left out.
+"""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from models.learners import LEARNERS
+from service.app import create_app
+from service.config import Settings
+from service.embedded import Embedded
+
+DOCUMENTS = [
+    {"id": "oil", "title": "OPEC", "text": "Crude oil output rises as OPEC ministers meet in Vienna over the price"},
+    {"id": "wheat", "title": "Grain", "text": "Wheat and corn exports fall after a dry summer; größte Ernte erwartet"},
+    {"id": "rates", "title": "", "text": "The central bank keeps its interest rates, the minister said on Monday"},
+    {"id": "cup", "title": "Sport", "text": "The final was won on penalties after extra time"},
+]
+
+
+async def rehearse(redis: str) -> None:
+    app = create_app(Settings(redis=redis, log_level="warning"))
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://rehearsal") as me,
+    ):
+        for kind in LEARNERS:
+            await _play(me, kind)
+
+
+async def _play(me: httpx.AsyncClient, kind: str) -> None:
+    async def call(method: str, path: str, **body: Any) -> None:
+        (await me.request(method, path, json=body or None)).raise_for_status()
+
+    await call("POST", "/topics", id=kind, name=kind, query="crude oil OPEC", learner={"kind": kind, "params": {}})
+    await call("POST", "/classify", documents=DOCUMENTS)
+    await call("POST", "/classify", documents=DOCUMENTS[:1], topics=[kind], explain=True)
+    for n, document in enumerate(DOCUMENTS * 4):
+        judged = document | {"id": f"{document['id']}{n}", "text": f"{document['text']} {n}"}
+        await call("POST", "/feedback", topic=kind, document=judged, relevant=n % 4 == 0)
+    await call("POST", "/feedback", topic=kind, document="oil0", relevant=False)
+    await call("DELETE", f"/topics/{kind}/judgements/oil0")
+    await call("POST", "/classify", documents=DOCUMENTS, include="all", explain=True)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="sluice-") as directory, Embedded(Path(directory)) as store:
+        asyncio.run(rehearse(store.url))
+
+
+if __name__ == "__main__":
+    main()
