@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from service import openapi, problems, routes
-from service.config import Settings
+from service.config import Settings, StartError
 from service.sluice import Sluice
 from service.store import Store
 
@@ -16,6 +16,8 @@ DESCRIPTION = "Filter and route a stream of documents by standing queries that l
 def create_app(settings: Settings | None = None, store: Store | None = None) -> FastAPI:
     """An app on the store of its settings, or on the one that is given."""
     config = settings or Settings.from_env()
+    if store is None and config.redis is None:
+        raise StartError("SLUICE_REDIS must name a store; `scripts/serve` starts an embedded one by itself.")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -15,8 +15,10 @@ from collections import OrderedDict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.collection import Background
 from models.frequencies import Counter, Frequencies
@@ -59,7 +61,7 @@ class Epoch:
         buckets, df = self.frequencies.nonzero()
         lengths = np.array([len(s.features) for s in self.sample], np.int64)
         meta = {"documents": self.frequencies.documents, "ids": [s.document for s in self.sample]}
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "buckets": buckets,
             "df": df,
             "lengths": lengths,

@@ -34,29 +34,17 @@ class Following:
         self._lagging: set[str] = set()
         self.ready = asyncio.Event()
 
-    async def load(self) -> None:
-        """Serves every topic's published model; folds those that have none."""
-        await self._epochs.follow()
-        topics = await self._store.topics()
-        saved = await self._store.models(topics)
-        found = [_decoded(topic, one) for topic, one in zip(topics, saved, strict=True)]
-        self._serving.load([served for served in found if served])
-        for topic, served in zip(topics, found, strict=True):
-            if served is None:
-                await self._fold(topic)
-        self.ready.set()
-
     async def listen(self) -> None:
         """Serves what others publish, for ever. After a break everything is looked at again."""
         while True:
             try:
                 async for change in self._store.changes():
                     if change is None:
-                        await self.load() if not self.ready.is_set() else await self.look(await self._store.topics())
-                    elif change[1] == 0:
-                        await self.look([change[0]])
-                    else:
-                        await self._take(*change)
+                        await self._begin()
+                    elif change.version == 0:
+                        await self.look([change.topic])
+                    elif not self._serves(change.topic, change.born, change.version):
+                        await self._take(change.topic)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
                 await asyncio.sleep(PAUSE_S)
@@ -86,22 +74,40 @@ class Following:
             heads = await self._store.heads(some)
             published = await self._store.published(some)
             for topic, head, version in zip(some, heads, published, strict=True):
-                served = self._serving.topics.get(topic)
                 if head is None:
                     self._serving.remove(topic)
                 elif version is None or version < head.seq:
                     # Being folded at this moment by whoever appended, most likely; if it still is next time, it is not.
                     lagging.add(topic)
-                    if topic in self._lagging or served is None:
+                    if topic in self._lagging or topic not in self._serving.topics:
                         await self._fold(topic)
-                elif served is None or (served.born, served.version) != (head.born, version):
-                    await self._take(topic, version)
+                elif not self._serves(topic, head.born, version):
+                    await self._take(topic)
         self._lagging = lagging | (self._lagging - set(topics))
 
-    async def _take(self, topic: str, version: int) -> None:
-        standing = self._serving.topics.get(topic)
-        if standing and standing.version == version:
-            return
+    async def _begin(self) -> None:
+        if self.ready.is_set():
+            await self.look(await self._store.topics())
+        else:
+            await self._load()
+
+    async def _load(self) -> None:
+        """Serves every topic's published model; folds those that have none."""
+        await self._epochs.follow()
+        topics = await self._store.topics()
+        saved = await self._store.models(topics)
+        found = [_decoded(topic, one) for topic, one in zip(topics, saved, strict=True)]
+        self._serving.load([served for served in found if served])
+        for topic, served in zip(topics, found, strict=True):
+            if served is None:
+                await self._fold(topic)
+        self.ready.set()
+
+    def _serves(self, topic: str, born: str, version: int) -> bool:
+        served = self._serving.topics.get(topic)
+        return served is not None and served.born == born and served.version >= version
+
+    async def _take(self, topic: str) -> None:
         (saved,) = await self._store.models([topic])
         served = _decoded(topic, saved)
         if served:

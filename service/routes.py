@@ -17,14 +17,23 @@ from models.text import features_of
 from models.vectors import Linear
 from service import ndjson, schemas
 from service.bodies import JSON, NDJSON, body, media_type, parse
-from service.errors import BadInput, PreconditionFailed, ServiceError, StoreUnavailable, TooLarge
+from service.errors import BadInput, FieldError, PreconditionFailed, ServiceError, StoreUnavailable, TooLarge
 from service.folding import Fold
 from service.openapi import answers, takes
 from service.problems import problem
 from service.served import Served
 from service.sluice import Sluice
 
-router = APIRouter()
+
+def _known_parameters(request: Request) -> None:
+    """A misspelt parameter is an error, as a misspelt field is."""
+    known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
+    unknown = [FieldError(pointer=f"?{name[:60]}", detail="unknown") for name in set(request.query_params) - known]
+    if unknown:
+        raise BadInput("There is no such parameter.", unknown)
+
+
+router = APIRouter(dependencies=[Depends(_known_parameters)])
 
 NEW_TOPIC = TypeAdapter(schemas.NewTopic)
 TOPIC_CHANGE = TypeAdapter(schemas.TopicChange)
@@ -39,9 +48,17 @@ STRONGEST = 20  # terms shown for and against
 T = TypeVar("T")
 
 
+def _any_state(request: Request) -> Sluice:
+    sluice: Sluice = request.app.state.sluice
+    return sluice
+
+
 def _sluice(request: Request) -> Sluice:
-    found: Sluice = request.app.state.sluice
-    return found
+    sluice = _any_state(request)
+    if not sluice.following.ready.is_set():
+        # Deciding with some of the topics would be a wrong answer that looks like a right one.
+        raise StoreUnavailable("The topics are still being loaded; try again.")
+    return sluice
 
 
 App = Annotated[Sluice, Depends(_sluice)]
@@ -234,8 +251,6 @@ async def healthz() -> Response:
 async def readyz(app: App) -> Response:
     """The store answers and all models are loaded."""
     await app.store.ping()
-    if not app.following.ready.is_set():
-        raise StoreUnavailable("The models are still being loaded.")
     return _answer(schemas.Health(status="ok", topics=len(app.serving.topics)))
 
 

@@ -52,6 +52,14 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+class Problem(Answer):
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] | None = None
+
+
 # -- topics ------------------------------------------------------------------------------------------------------------
 
 
@@ -218,7 +226,7 @@ class Learned(Answer):
 
 
 class LearnedAll(Answer):
-    results: list[Learned | "Problem"]
+    results: list[Learned | Problem]
 
 
 class PastJudgement(Answer):
@@ -293,14 +301,6 @@ class ModelFile(Request):
 
 
 # -- everything else ---------------------------------------------------------------------------------------------------
-
-
-class Problem(Answer):
-    type: str = "about:blank"
-    title: str
-    status: int
-    detail: str
-    errors: list[dict[str, str]] | None = None
 
 
 class Health(Answer):

@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 import structlog
 
 from models.fold import Model
+from models.function_words import ENGLISH
 from models.learners import parse_params
 from models.text import Analysis, bags, terms
 from models.views import view
@@ -61,7 +62,7 @@ class Sluice:
             Analysis(
                 title_weight=config.title_weight,
                 stemmer=config.stemmer,
-                stop_words=FUNCTION_WORDS if config.stop_words else frozenset(),
+                stop_words=ENGLISH if config.stop_words else frozenset(),
                 bigrams=config.bigrams,
             )
         )

@@ -10,7 +10,7 @@
     sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
     sluice:{background}:current    string   number of the newest background epoch
     sluice:{background}:epochs     hash     number -> blob
-    sluice:changes                 channel  "ID VERSION" for each published model, "ID 0" for a deleted topic
+    sluice:changes                 channel  "ID BORN VERSION" for each published model; version 0 is a deleted topic
 
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
 and nothing here needs two slots at once. Only `topics` and `log` and `documents` are not derived.
@@ -20,7 +20,7 @@ A command that gets no answer in time raises StoreUnavailable; it may have been 
 are written for.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -61,6 +61,15 @@ class Saved:
     @property
     def digest(self) -> str:
         return blake2b(self.blob, digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A model was published, or (version 0) a topic deleted."""
+
+    topic: str
+    born: str
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,7 @@ class Store:
 
     async def delete(self, topic: str, born: str) -> bool:
         parts = ("topic", "log", "judged", "model", "versions")
-        gone = await self._eval(scripts.DELETE, topic, parts, born, CHANGES, f"{topic} 0")
+        gone = await self._eval(scripts.DELETE, topic, parts, born, CHANGES, f"{topic} {born} 0")
         await self.unlist(topic)
         return bool(gone)
 
@@ -214,7 +223,7 @@ class Store:
 
     async def save(self, topic: str, model: Saved, record: str, kept: int) -> bool:
         """Publishes the model unless a newer one is there; tells the other processes."""
-        message = f"{topic} {model.version}"
+        message = f"{topic} {model.born} {model.version}"
         args = (model.born, model.version, model.blob, model.digest, record, kept, CHANGES, message)
         return bool(await self._eval(scripts.SAVE, topic, ("topic", "model", "versions"), *args))
 
@@ -299,8 +308,8 @@ class Store:
 
     # -- notice --------------------------------------------------------------------------------------------------------
 
-    async def changes(self) -> AsyncIterator[tuple[str, int] | None]:
-        """(topic, version) for each model published anywhere; None once, when listening has begun."""
+    async def changes(self) -> AsyncGenerator[Change | None, None]:
+        """Each model published and each topic deleted anywhere; None once, when listening has begun."""
         with _problems():
             async with self._redis.pubsub() as listener:
                 await listener.subscribe(CHANGES)
@@ -309,8 +318,8 @@ class Store:
                     if message and message["type"] == "subscribe":
                         yield None
                     elif message and message["type"] == "message":
-                        topic, _, version = message["data"].decode().rpartition(" ")
-                        yield topic, int(version)
+                        topic, born, version = message["data"].decode().split(" ")
+                        yield Change(topic, born, int(version))
 
     async def _eval(self, script: str, topic: str, parts: Sequence[str], *args: Arg) -> Any:
         with _problems():

@@ -7,7 +7,7 @@ import pytest
 
 from service.errors import NotFound, StoreUnavailable
 from service.journal import Event
-from service.store import PARTITIONS, Head, Saved, Store
+from service.store import PARTITIONS, Change, Head, Saved, Store
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
 
@@ -128,7 +128,7 @@ async def test_publications_are_heard(store: Store) -> None:
     assert await anext(heard) is None
     await store.save("t", Saved("one", 1, b"m"), "{}", 3)
     await store.delete("t", "one")
-    assert [await anext(heard), await anext(heard)] == [("t", 1), ("t", 0)]
+    assert [await anext(heard), await anext(heard)] == [Change("t", "one", 1), Change("t", "one", 0)]
     await heard.aclose()
 
 

@@ -1,0 +1,47 @@
+"""An app on a real store, in this process, for tests that speak HTTP to it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from service.app import create_app
+from service.config import Settings
+from service.sluice import Sluice
+
+OIL = {"title": "OPEC meets", "text": "OPEC agreed to cut crude oil output; barrels of crude rose in price."}
+GRAIN = {"title": "Harvest", "text": "Farmers in Kansas expect a smaller wheat and maize harvest after the drought."}
+QUERY = "crude oil OPEC barrels output price"
+
+
+class Api(httpx.AsyncClient):
+    """A client with the shorthands that most tests need."""
+
+    sluice: Sluice
+
+    async def ok(self, method: str, path: str, body: Any = None, **kwargs: Any) -> Any:
+        """The answer's JSON, which must be a success."""
+        answer = await self.request(method, path, json=body, **kwargs)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    async def topic(self, id: str = "crude", **fields: Any) -> Any:
+        return await self.ok("POST", "/topics", {"id": id, "query": QUERY} | fields)
+
+    async def judge(self, document: Any, relevant: bool, topic: str = "crude") -> Any:
+        return await self.ok("POST", "/feedback", {"topic": topic, "document": document, "relevant": relevant})
+
+    async def decide(self, document: dict[str, Any], topic: str = "crude", **options: Any) -> Any:
+        body = {"documents": [document], "topics": [topic], "store": False} | options
+        return (await self.ok("POST", "/classify", body))["results"][0]["decisions"][0]
+
+
+@asynccontextmanager
+async def serving(redis_url: str, **settings: Any) -> AsyncIterator[Api]:
+    app = create_app(Settings(redis=redis_url, **settings))
+    async with app.router.lifespan_context(app):
+        await app.state.sluice.following.ready.wait()
+        async with Api(transport=httpx.ASGITransport(app), base_url="http://sluice") as api:
+            api.sluice = app.state.sluice
+            yield api
