@@ -118,6 +118,12 @@ def terms(title: str, text: str, analysis: Analysis) -> dict[int, Term]:
     return first
 
 
+@lru_cache(maxsize=8)
+def canonical_words(words: frozenset[str]) -> frozenset[str]:
+    """The canonical terms that these words give."""
+    return frozenset(term.canonical for word in words for term, _ in _read(word))
+
+
 def features_of(canonical: Sequence[str]) -> Features:
     """The features of canonical terms."""
     return features_of_lines("\n".join(canonical).encode())
@@ -132,7 +138,7 @@ def features_of_lines(canonical: bytes) -> Features:
 
 def occurrences(title: str, text: str, analysis: Analysis) -> Iterator[tuple[Term, float]]:
     """Every term of a document in reading order, with its weight: the plain twin of `tokens.tokenise`."""
-    stop_words = _canonical_words(analysis.stop_words)
+    stop_words = canonical_words(analysis.stop_words)
     stem = _stemmer(analysis.stemmer) if analysis.stemmer else None
     for zone, weight in ((title, analysis.title_weight), (text, 1.0)):
         previous: Term | None = None
@@ -193,11 +199,6 @@ def _read(zone: str) -> Iterator[tuple[Term, bool]]:
             yield from ((term(UNIT, a, b), False) for a, b in pairwise(units))
         else:
             yield term(UNIT, match.span()), False
-
-
-@lru_cache(maxsize=8)
-def _canonical_words(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(term.canonical for word in words for term, _ in _read(word))
 
 
 def _stemmer(language: str) -> Callable[[str], str]:
