@@ -1,29 +1,17 @@
-"""Documents on their way through the bank: bags one after the other, and what each view makes of them."""
+"""Documents on their way through the bank: many bags one after the other, and what a view makes of them."""
 
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.kernel import kernel
+from models.text import Bags
 from models.vectors import Features, Singles, View
+from models.views import VIEWS, values_into
 
 Starts = NDArray[np.int64]
-
 Kind = TypeVar("Kind", bound=np.generic)
-
-VIEWS: tuple[View, ...] = ("presence", "tf", "sqrt", "strength", "tfidf")
-
-
-class Bags(Protocol):
-    """Document d has the features (ascending, distinct) and counts from indptr[d] up to indptr[d + 1]."""
-
-    @property
-    def indptr(self) -> Starts: ...
-    @property
-    def features(self) -> Features: ...
-    @property
-    def counts(self) -> Singles: ...
 
 
 class Seen(NamedTuple):
@@ -45,35 +33,16 @@ def see(view: View, bags: Bags, idf: Singles) -> Seen:
     """These documents through a view, each on its own."""
     indptr, features, counts = _writable(bags.indptr), _writable(bags.features), _writable(bags.counts)
     values = np.empty(len(features), np.float32)
-    sums = np.empty(len(indptr) - 1, np.float32)
+    sums = np.empty(len(bags), np.float32)
     _see(VIEWS.index(view), indptr, counts, _writable(idf), values, sums)
     return Seen(indptr, features, values, sums)
 
 
 @kernel
-def _see(view: int, indptr: Starts, counts: Singles, idf: Singles, values: Singles, sums: Singles) -> None:
+def _see(code: int, indptr: Starts, counts: Singles, idf: Singles, values: Singles, sums: Singles) -> None:
     for d in range(len(sums)):
-        total, square = 0.0, 0.0
-        for k in range(indptr[d], indptr[d + 1]):
-            n = float(counts[k])
-            x = 1.0
-            if view == 1:
-                x = n
-            elif view == 2 or view == 3:
-                x = np.sqrt(n)
-            elif view == 4:
-                x = np.log1p(n) * idf[k]
-            values[k] = x
-            total += x
-            square += x * x
-        scale = 1.0
-        if view == 3:
-            scale = 1 / max(total, 1e-300)
-        elif view == 4:
-            scale = 1 / max(np.sqrt(square), 1e-300)
-        for k in range(indptr[d], indptr[d + 1]):
-            values[k] *= scale
-        sums[d] = total * scale
+        a, b = indptr[d], indptr[d + 1]
+        sums[d] = values_into(code, counts[a:b], idf[a:b], values[a:b])
 
 
 def _writable(array: NDArray[Kind]) -> NDArray[Kind]:

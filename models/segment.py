@@ -15,16 +15,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.batch import VIEWS, Seen
+from models.batch import Seen
 from models.dense import check
 from models.index import Index, index_of, join
 from models.scan import Hits, Matrix, Members, find, probe_into, score_into
 from models.vectors import Linear, Reals, Singles, View
+from models.views import VIEWS
 
 Bools = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
-# A column probed alone costs as much as this many in a pass over the whole index, where they share everything.
+# To look up the weights of one column costs as much as a pass over this many, which share the way to them.
 PROBE = 256
 COMMITTEE = 64  # the most columns of a topic
 
@@ -111,7 +112,7 @@ class Segment:
 
     def choose_into(self, seen: dict[View, Seen], columns: Places, places: Places, out: Matrix) -> None:
         """Scores of documents in some columns, to their places in `out`."""
-        if len(columns) * PROBE > self.body.width:
+        if len(columns) * PROBE > max(PROBE, self.body.width):
             scores = np.empty((len(out), self.body.width), np.float32)
             self.score_into(seen, scores)
             out[:, places] = scores[:, columns]
@@ -191,13 +192,13 @@ def _alive(body: Body, alive: Bools) -> Segment:
 def _at_least(thresholds: Reals) -> Singles:
     with np.errstate(over="ignore"):
         near = thresholds.astype(np.float32)
-    return np.where(near < thresholds, np.nextafter(near, np.float32(np.inf)), near)
+        return np.where(near < thresholds, np.nextafter(near, np.float32(np.inf)), near)
 
 
 def _at_most(thresholds: Reals) -> Singles:
     with np.errstate(over="ignore"):
         near = thresholds.astype(np.float32)
-    return np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
+        return np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def ranges(starts: Places, sizes: Places) -> Places:

@@ -11,9 +11,10 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from models.batch import Bags, Seen, see
+from models.batch import Seen, see
 from models.scan import Hits, Matrix
 from models.segment import Segment, Served, ranges
+from models.text import Bags
 from models.vectors import Singles, View
 
 CELLS = 1 << 20  # scores against one segment that are held at a time: 4 MB
@@ -57,7 +58,7 @@ class Snapshot:
         sizes = np.concatenate([np.empty(0, np.int64), *(s.body.sizes for s in self.segments)])[numbers]
         places = np.cumsum(sizes) - sizes
         seen = self._see(bags, idf)
-        out = np.empty((len(bags.indptr) - 1, int(sizes.sum())), np.float32)
+        out = np.empty((len(bags), int(sizes.sum())), np.float32)
         for at, segment in enumerate(self.segments):
             here = np.flatnonzero((self._first[at] <= numbers) & (numbers < self._first[at + 1]))
             columns = segment.columns_of(numbers[here] - self._first[at])
@@ -71,7 +72,7 @@ class Snapshot:
         seen = self._see(bags, idf)
         found = []
         for segment, first in zip(self.segments, self._first, strict=False):
-            for start, stop in _chunks(len(bags.indptr) - 1, segment.body.width):
+            for start, stop in _chunks(len(bags), segment.body.width):
                 scores = np.empty((stop - start, segment.body.width), np.float32)
                 hits = segment.hits(_slice(seen, start, stop), scores)
                 if len(hits.topics):
