@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 DOCUMENT_ID_CHARS = 256
@@ -75,6 +84,10 @@ class Goal(Request):
     min_precision: Share | None = None
     min_recall: Share | None = None
     max_abstain: Share | None = None
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_asked(self, plain: SerializerFunctionWrapHandler) -> dict[str, float]:
+        return {name: value for name, value in plain(self).items() if value is not None}
 
 
 class Rules(Request):

@@ -1,0 +1,82 @@
+"""What the documentation says is so: its commands run, its answers look as printed, its tables are complete."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from fastapi.routing import APIRoute
+
+from models.learners import LEARNERS
+from service.app import create_app
+from service.config import PREFIX, Settings
+from service.supervisor import APPLICATION
+from tests.processes import Serve
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+EXCHANGES = re.findall(r"```sh\n(curl .*?)```\n```json\n(.*?)```", README, flags=re.S)
+SAID = ("decision", "status", "cause", "kind", "term", "document")  # values that the reader is told to expect
+
+
+def settings_table() -> str:
+    rows = ["| variable | default | meaning |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None else f"`{field.default}`"
+        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
+    return "\n".join(rows)
+
+
+def test_the_settings_table_is_complete_and_true() -> None:
+    assert settings_table() in README, f"README's table should be:\n{settings_table()}"
+
+
+def test_every_path_and_every_learner_is_in_the_readme() -> None:
+    app = create_app(Settings(redis="redis://unused"))
+    for route in app.routes:
+        if isinstance(route, APIRoute):
+            path = re.sub(r":path", "", route.path)
+            assert all(f"`{method} " in README for method in route.methods)
+            assert path in README, path
+    for kind in LEARNERS:
+        assert f"`{kind}`" in README, kind
+
+
+def test_the_tour_of_the_files_names_every_module() -> None:
+    for directory in ("models", "service"):
+        for module in sorted((ROOT / directory).glob("*.py")):
+            if module.name != "__init__.py":
+                assert f"`{directory}/{module.name}`" in CONTRIBUTING, f"{directory}/{module.name}"
+
+
+def test_the_tour_works_as_printed(tmp_path: Path) -> None:
+    """The opening request needs the topic that the tour makes first."""
+    opening, making, *rest = EXCHANGES
+    sluice = Serve(tmp_path, application=APPLICATION)
+    try:
+        for command, printed in (making, opening, *rest):
+            ran = subprocess.run(
+                ["bash", "-c", command.replace("localhost:8000", sluice.address)],
+                capture_output=True,
+                check=True,
+                timeout=20,
+            )
+            assert_alike(json.loads(ran.stdout), json.loads(printed), command)
+    finally:
+        sluice.end()
+
+
+def assert_alike(answer: Any, printed: Any, where: str) -> None:
+    """The same keys and types all through, and the same words where the reader was told what to expect."""
+    assert type(answer) is type(printed), where
+    if isinstance(printed, dict):
+        assert answer.keys() == printed.keys(), where
+        for key, value in printed.items():
+            assert_alike(answer[key], value, f"{where} … {key}")
+            assert key not in SAID or isinstance(value, dict) or answer[key] == value, f"{where} … {key}"
+    elif isinstance(printed, list):
+        assert len(answer) == len(printed), where
+        for one, other in zip(answer, printed, strict=True):
+            assert_alike(one, other, where)
