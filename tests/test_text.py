@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.text import Analysis, Bags, bags, features_of, features_of_lines, joined, occurrences, terms
-from models.tokens import LONGEST, scratch_for, tokenise, tokenise_all
+from models.tokens import LONGEST, add, harvest, scratch_for, tokenise, tokenise_all
 from models.unicode_classes import PICTURE, SEVERAL, UNSPACED, WORD, alphabet, fold, kind
 
 STEADY = settings(deadline=None, derandomize=True)  # the first call may compile a kernel
@@ -179,6 +179,18 @@ def test_scratch_is_clean_after_each_document() -> None:
         n = tokenise(text, title, body, end, 2.0, alphabet(), scratch)
         found = dict(zip(scratch.features[:n].tolist(), scratch.counts[:n].tolist(), strict=True))
         assert found == {plain_hash(term): count for term, count in expected.items()}
+
+
+def test_features_whose_slots_run_past_the_end_of_the_table_still_ascend() -> None:
+    scratch = scratch_for(0)
+    found = [2**64 - 1, 7, 2**64 - 3, 2**63, 2**64 - 2, 2**64 - 3]
+    for feature in found:
+        add(np.uint64(feature), 1.0, scratch.slots, scratch.weights, 6)
+    n = harvest(scratch, 6)
+    assert scratch.features[:n].tolist() == sorted(set(found))
+    assert scratch.counts[:n].tolist() == [1, 1, 2, 1, 1]
+    assert not scratch.slots.any()
+    assert not scratch.weights.any()
 
 
 def test_a_megabyte_without_a_space_is_one_short_term() -> None:
