@@ -47,7 +47,10 @@ class Following:
                         await self._take(change.topic)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
-                await asyncio.sleep(PAUSE_S)
+            except Exception:
+                # A bug, and loud; but a process that goes on deciding must not stop hearing of what the others learn.
+                log.exception("listening failed and begins again")
+            await asyncio.sleep(PAUSE_S)
 
     async def sweep(self) -> None:
         """Looks again at some topics, now and then, for ever."""
@@ -65,6 +68,8 @@ class Following:
                     await asyncio.to_thread(self._serving.merge)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
+            except Exception:
+                log.exception("a sweep failed; the next one begins again")
 
     async def look(self, topics: Sequence[str]) -> None:
         """Compares what is served with what is published, and what is published with the log."""
@@ -111,7 +116,7 @@ class Following:
         (saved,) = await self._store.models([topic])
         served = _decoded(topic, saved)
         if served:
-            self._serving.put(served)
+            await asyncio.to_thread(self._serving.put, served)
         else:
             await self._fold(topic)
 

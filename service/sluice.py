@@ -25,7 +25,7 @@ from models.views import view
 from service import codec
 from service.background import Epoch, Epochs
 from service.config import Settings as Config
-from service.errors import BadInput, FieldError, NotFound, ServiceError, TooLarge
+from service.errors import BadInput, FieldError, NotFound, ServiceError, StoreUnavailable, TooLarge
 from service.folding import Fold, to_bag
 from service.following import Following
 from service.journal import Event
@@ -107,6 +107,8 @@ class Sluice:
     async def _publish_epoch(self) -> None:
         try:
             await self.epochs.publish()
+        except StoreUnavailable as error:
+            log.warning("counts of some documents are lost", detail=error.detail)
         finally:
             self._publishing = False
 
