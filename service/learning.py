@@ -152,9 +152,13 @@ class Learning:
 
         return await self._alone(topic, catch_up)
 
-    async def fold(self, topic: str) -> Fold:
-        """The topic with its log as it is now, to look at."""
-        return await self._alone(topic, self._read)
+    async def read(self, topic: str, look: Callable[[Fold], T]) -> T:
+        """What `look` makes of the topic with its log as it is now; nothing changes it meanwhile."""
+
+        async def read(topic: str) -> T:
+            return await self._in_thread(topic, look, await self._read(topic))
+
+        return await self._alone(topic, read)
 
     async def versions(self, topic: str, before: int, limit: int) -> list[dict[str, Any]]:
         rows = await self._store.versions(topic, before, limit)

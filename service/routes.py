@@ -80,8 +80,8 @@ async def create_topic(request: Request, app: App) -> Response:
 @router.get("/topics", tags=["topics"], **answers(schemas.Page))
 async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All topics, by id."""
-    ids = sorted(topic for topic in app.serving.topics if cursor is None or topic > cursor)
-    return _page([_topic(app.serving.topics[topic]) for topic in ids[:limit]], ids[limit - 1] if ids[limit:] else None)
+    found, following = await app.page(cursor or "", limit)
+    return _page([_topic(served) for served in found], following)
 
 
 @router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404))
@@ -177,9 +177,9 @@ async def feedback(
 @router.get("/topics/{topic}/judgements", tags=["documents"], **answers(schemas.Page, 404))
 async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """The judgements that stand, newest first."""
-    fold = await app.learning.fold(topic)
     before = _number(cursor)
-    standing = sorted(fold.lineage.judged.values(), key=lambda one: -one.latest.seq)
+    judged = await app.learning.read(topic, lambda fold: list(fold.lineage.judged.values()))
+    standing = sorted(judged, key=lambda one: -one.latest.seq)
     rest = [one for one in standing if before is None or one.latest.seq < before]
     items = [
         schemas.PastJudgement(
@@ -227,8 +227,8 @@ async def read_model(
     format: Annotated[str | None, Query(pattern="^export$", description="`export`: a portable file.")] = None,
 ) -> Response:
     """What decides: thresholds, and the terms that count most for and against."""
-    served, fold = await app.find(topic), await app.learning.fold(topic)
-    return _answer(_model_file(served, fold) if format else _model_info(served, fold))
+    served, words = await app.find(topic), await app.learning.read(topic, Fold.terms)
+    return _answer(_model_file(served, words) if format else _model_info(served, words))
 
 
 @router.put("/topics/{topic}/model", tags=["versions"], **takes(schemas.ModelFile), **answers(schemas.Topic, 404, 422))
@@ -340,8 +340,8 @@ def _time(at_ms: int) -> datetime:
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
-def _model_info(served: Served, fold: Fold) -> schemas.ModelInfo:
-    linear, words = served.model.linear, fold.terms()
+def _model_info(served: Served, words: dict[int, str]) -> schemas.ModelInfo:
+    linear = served.model.linear
     order = np.argsort(linear.weights, kind="stable")
 
     def shown(places: Iterable[int]) -> list[schemas.Term]:
@@ -360,8 +360,8 @@ def _model_info(served: Served, fold: Fold) -> schemas.ModelInfo:
     )
 
 
-def _model_file(served: Served, fold: Fold) -> schemas.ModelFile:
-    linear, words = served.model.linear, fold.terms()
+def _model_file(served: Served, words: dict[int, str]) -> schemas.ModelFile:
+    linear = served.model.linear
     weights = dict(zip(linear.features.tolist(), linear.weights.tolist(), strict=True))
     return schemas.ModelFile(
         kind=served.settings.learner.kind,

@@ -12,6 +12,7 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -156,6 +157,15 @@ class Sluice:
         """The topic as it is served; one that another process has just made is fetched."""
         return self.serving.topics.get(topic) or await self.learning.catch_up(topic)
 
+    async def page(self, after: str, limit: int) -> tuple[list[Served], str | None]:
+        """Topics by id, those after the given one, and where the next page begins."""
+        ids = await self.store.topics(after, limit + 1)
+        found: list[Served] = []
+        for topic in ids[:limit]:
+            with suppress(NotFound):  # deleted at this moment, or never made to its end
+                found.append(await self.find(topic))
+        return found, ids[limit - 1] if ids[limit:] else None
+
     async def create(self, new: NewTopic) -> Served:
         _check_learner(new.learner)
         _check_rules(new.rules)
@@ -238,7 +248,7 @@ class Sluice:
         return found
 
     async def _judged_before(self, topic: str, document: str) -> Event:
-        standing = (await self.learning.fold(topic)).lineage.judged.get(document)
+        standing = await self.learning.read(topic, lambda fold: fold.lineage.judged.get(document))
         if standing is None:
             raise NotFound("This document is not known (any more); send it with its text in place of its id.")
         return standing.first

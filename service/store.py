@@ -225,7 +225,10 @@ class Store:
         """Publishes the model unless a newer one is there; tells the other processes."""
         message = f"{topic} {model.born} {model.version}"
         args = (model.born, model.version, model.blob, model.digest, record, kept, CHANGES, message)
-        return bool(await self._eval(scripts.SAVE, topic, ("topic", "model", "versions"), *args))
+        saved = await self._eval(scripts.SAVE, topic, ("topic", "model", "versions"), *args)
+        if saved is None:
+            raise NotFound(f"There is no topic {topic!r} any more.")
+        return bool(saved)
 
     async def models(self, topics: Sequence[str]) -> list[Saved | None]:
         """The published model of each topic, in as few round trips as it takes."""

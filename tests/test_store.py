@@ -82,7 +82,8 @@ async def test_a_deleted_topic_cannot_be_written_by_who_still_holds_it(store: St
         await store.append("t", "one", [judged("a")])
     with pytest.raises(NotFound):
         await store.amend("t", Head("one", 1, 0), FIRST)
-    assert not await store.save("t", Saved("one", 5, b"m"), "{}", 10)
+    with pytest.raises(NotFound):
+        await store.save("t", Saved("one", 5, b"m"), "{}", 10)
     assert not await store.delete("t", "one")
     assert await store.models(["t"]) == [None]
 
