@@ -2,7 +2,7 @@
 
 A column is a linear form (models/vectors.py). The row of a feature stands either in *postings*, pairs (column, weight)
 with the columns ascending, or, when at least one column in `SHARED` weighs the feature, as a *dense* row with a weight
-for every column: adding a contiguous row is vectorised, and eight columns of it cost as much as one posting.
+for every column: adding a contiguous row is vectorised, and six to eight columns of it cost as much as one posting.
 A posting is 6 bytes (uint16 column, float32 weight), a row 18 to 20 with its place in the table.
 Rejected: uint32 columns (8 bytes, for indexes that are wider than the cache likes anyway, see models/bank.py);
 half-precision weights (a score would no longer be the model's own).
@@ -19,7 +19,7 @@ from models.kernel import kernel
 from models.table import Rows, Table, rows_of, table
 from models.vectors import Features, Linear, Singles
 
-SHARED = 8
+SHARED = 6
 WIDEST = 1 << 16  # columns that uint16 can name
 
 Moves = NDArray[np.int32]

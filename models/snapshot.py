@@ -61,6 +61,8 @@ class Snapshot:
         out = np.empty((len(bags), int(sizes.sum())), np.float32)
         for at, segment in enumerate(self.segments):
             here = np.flatnonzero((self._first[at] <= numbers) & (numbers < self._first[at + 1]))
+            if not len(here):
+                continue
             columns = segment.columns_of(numbers[here] - self._first[at])
             into = ranges(places[here], sizes[here])
             for start, stop in _chunks(len(out), segment.body.width):
@@ -70,11 +72,13 @@ class Snapshot:
     def hits(self, bags: Bags, idf: Singles) -> Hits:
         """Every topic that does not reject a document; a committee rejects when all its columns do."""
         seen = self._see(bags, idf)
+        widest = max((s.body.width for s in self.segments), default=0)
+        room = np.empty(min(len(bags) * widest, max(CELLS, widest)), np.float32)
         found = []
         for segment, first in zip(self.segments, self._first, strict=False):
             for start, stop in _chunks(len(bags), segment.body.width):
-                scores = np.empty((stop - start, segment.body.width), np.float32)
-                hits = segment.hits(_slice(seen, start, stop), scores)
+                size = (stop - start, segment.body.width)
+                hits = segment.hits(_slice(seen, start, stop), room[: size[0] * size[1]].reshape(size))
                 if len(hits.topics):
                     found.append(hits._replace(documents=hits.documents + start, topics=hits.topics + first))
         return _gather(found)
