@@ -20,6 +20,7 @@ from service.app import create_app
 from service.config import Settings
 from service.embedded import Embedded
 
+READY_S = 60
 DOCUMENTS = [
     {"id": "oil", "title": "OPEC", "text": "Crude oil output rises as OPEC ministers meet in Vienna over the price"},
     {"id": "wheat", "title": "Grain", "text": "Wheat and corn exports fall after a dry summer; größte Ernte erwartet"},
@@ -35,6 +36,9 @@ async def rehearse(redis: str) -> None:
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://rehearsal") as me,
     ):
+        async with asyncio.timeout(READY_S):
+            while (await me.get("/readyz")).is_error:
+                await asyncio.sleep(0.05)
         for kind in LEARNERS:
             await _play(me, kind)
 
