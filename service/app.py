@@ -26,7 +26,7 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
         yield
         await app.state.sluice.stop()
 
-    app = FastAPI(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)
     app.include_router(routes.router)
     problems.install(app)
     openapi.install(app)

@@ -5,7 +5,7 @@ once the buffers between us are full; so answers are spooled (in memory, then on
 A client that reads while it writes says `?duplex=true` and gets each line as soon as it is ready.
 
 An item that fails has a problem document on its line and the stream goes on. What ends the stream early (a limit, a
-store that is gone) is a problem on the last line.
+store that is gone) is a problem on the last line; if no line came before it, it is the answer.
 
 Starlette's StreamingResponse listens for a disconnect while it sends, and so eats the request's chunks when the body is
 still being read; hence a Response of our own, which only sends.
@@ -13,14 +13,16 @@ still being read; hence a Response of our own, which only sends.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.bodies import NDJSON, lines
+from service.bodies import NDJSON, declared_within, lines
 from service.config import Settings
 from service.errors import ServiceError, TooLarge
 from service.problems import problem
@@ -49,34 +51,47 @@ class Lines(Response):
 
 async def answer(request: Request, settings: Settings, handle: Handle, duplex: bool) -> Response:
     """Passes the lines of the request to `handle`, some at a time; it returns a line for each."""
+    declared_within(request, settings.max_stream_bytes)
     answered = _answered(request, settings, handle)
-    return Lines(answered if duplex else _unspooled(await _spooled(answered)))
+    if duplex:
+        return Lines(_to_the_end(answered))
+    with ExitStack() as opened:
+        spool = opened.enter_context(SpooledTemporaryFile(SPOOLED_BYTES))
+        try:
+            async for piece in answered:
+                spool.write(piece)
+        except ServiceError as error:
+            if not spool.tell():
+                raise
+            spool.write(_line(error))
+        spool.seek(0)
+        return Lines(_unspooled(spool, opened.pop_all()))
 
 
 async def _answered(request: Request, settings: Settings, handle: Handle) -> AsyncIterator[bytes]:
     left = settings.max_stream_lines
+    async for arrived in lines(request, settings.max_stream_bytes, settings.max_body_bytes):
+        for start in range(0, min(left, len(arrived)), BATCH):
+            batch = arrived[start : min(left, start + BATCH)]
+            yield b"".join(line + b"\n" for line in await handle(batch))
+        left -= len(arrived)
+        if left < 0:
+            raise TooLarge(f"A stream may have {settings.max_stream_lines:,} lines; send the rest in another.")
+
+
+async def _to_the_end(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     try:
-        async for arrived in lines(request, settings.max_stream_bytes, settings.max_body_bytes):
-            for start in range(0, len(arrived), BATCH):
-                batch = arrived[start : start + BATCH][:left]
-                left -= len(batch)
-                if batch:
-                    yield b"".join(line + b"\n" for line in await handle(batch))
-            if left <= 0:
-                raise TooLarge(f"A stream may have {settings.max_stream_lines:,} lines; send the rest in another.")
+        async for piece in pieces:
+            yield piece
     except ServiceError as error:
-        yield to_json(problem(error)) + b"\n"
+        yield _line(error)
 
 
-async def _spooled(pieces: AsyncIterator[bytes]) -> "SpooledTemporaryFile[bytes]":
-    spool: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(SPOOLED_BYTES)  # noqa: SIM115  # closed by _unspooled
-    async for piece in pieces:
-        spool.write(piece)
-    spool.seek(0)
-    return spool
-
-
-async def _unspooled(spool: "SpooledTemporaryFile[bytes]") -> AsyncIterator[bytes]:
-    with spool:
+async def _unspooled(spool: IO[bytes], opened: ExitStack) -> AsyncIterator[bytes]:
+    with opened:
         while piece := await asyncio.to_thread(spool.read, PIECE):
             yield piece
+
+
+def _line(error: ServiceError) -> bytes:
+    return to_json(problem(error)) + b"\n"

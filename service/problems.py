@@ -15,11 +15,17 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 
 from service.errors import BadInput, BadRequest, FieldError, ServiceError, StoreUnavailable
+from service.schemas import TAGS
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 20  # field errors in one answer
+ROUTING = {
+    404: ("Not found", "There is nothing at this path; see /docs."),
+    405: ("Method not allowed", "This path does not take this method; the header Allow names those it does."),
+}
 
 log = structlog.get_logger()
 
@@ -51,15 +57,15 @@ def install(app: FastAPI) -> None:
         return answer(error)
 
     @app.exception_handler(HTTPException)
-    async def routing(_: Request, error: HTTPException) -> Response:
-        details = {404: "There is nothing at this path; see /docs.", 405: "This path does not take this method."}
-        body = {"type": "about:blank", "title": str(error.detail), "status": error.status_code}
-        body["detail"] = details.get(error.status_code, str(error.detail))
-        return Response(to_json(body), error.status_code, error.headers, MEDIA_TYPE)
+    async def routing(request: Request, error: HTTPException) -> Response:
+        title, detail = ROUTING.get(error.status_code, (str(error.detail), str(error.detail)))
+        headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
+        body = {"type": "about:blank", "title": title, "status": error.status_code, "detail": detail}
+        return Response(to_json(body), error.status_code, headers, MEDIA_TYPE)
 
     @app.exception_handler(RequestValidationError)
     async def parameters(_: Request, error: RequestValidationError) -> Response:
-        return answer(BadInput("Some parameters are not as they should be.", _field_errors(error.errors())))
+        return answer(BadInput("Some parameters are not as they should be.", _parameter_errors(error.errors())))
 
     @app.exception_handler(Exception)
     async def bug(request: Request, error: Exception) -> Response:
@@ -67,15 +73,33 @@ def install(app: FastAPI) -> None:
         return answer(ServiceError("Something went wrong here, not in your request; the log has the details."))
 
 
+def _allowed(request: Request) -> str:
+    """Every method of the path: Starlette names those of the first route it finds there, and we have one for each."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    methods = [route.methods or () for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for each in methods for method in each}))
+
+
 def _field_errors(found: Sequence[Any]) -> list[FieldError]:
     return [FieldError(pointer=_pointer(e["loc"]), detail=_sentence(e)) for e in found[:SHOWN]]
 
 
+def _parameter_errors(found: Sequence[Any]) -> list[FieldError]:
+    """Parameters are not in the body: ?limit stands in the query, {topic} in the path."""
+    forms = {"query": "?{}", "path": "{{{}}}"}
+    return [
+        FieldError(pointer=forms.get(e["loc"][0], "{}").format(e["loc"][1]), detail=_sentence(e)) for e in found[:SHOWN]
+    ]
+
+
 def _pointer(location: Sequence[int | str]) -> str:
-    return "".join(f"/{str(part)[:60]}" for part in location)
+    """RFC 6901, without what pydantic adds of its own; a long name is cut, it is the sender's."""
+    parts = [str(part)[:60] for part in location if part not in TAGS and part != "[key]"]
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def _sentence(found: Any) -> str:
     if found["type"] == "extra_forbidden":
         return "There is no such field."
-    return str(found["msg"]).removeprefix("Value error, ")[:300]
+    said = str(found["msg"]).removeprefix("Value error, ")[:300]
+    return said[:1].upper() + said[1:].rstrip(".") + "."

@@ -8,9 +8,12 @@ from typing import Annotated, TypeVar
 
 import numpy as np
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_json
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 
 from models.fold import Model
 from models.text import features_of
@@ -20,7 +23,7 @@ from service.bodies import JSON, NDJSON, body, media_type, parse
 from service.errors import BadInput, FieldError, PreconditionFailed, ServiceError, StoreUnavailable, TooLarge
 from service.folding import Fold
 from service.openapi import answers, takes
-from service.problems import problem
+from service.problems import SHOWN, problem
 from service.served import Served
 from service.sluice import Sluice
 
@@ -28,22 +31,38 @@ from service.sluice import Sluice
 def _known_parameters(request: Request) -> None:
     """A misspelt parameter is an error, as a misspelt field is."""
     known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
-    unknown = [FieldError(pointer=f"?{name[:60]}", detail="unknown") for name in set(request.query_params) - known]
+    unknown = [name for name in request.query_params if name not in known]
     if unknown:
-        raise BadInput("There is no such parameter.", unknown)
+        where = [FieldError(pointer=f"?{name[:60]}", detail="There is no such parameter.") for name in unknown[:SHOWN]]
+        raise BadInput("Some parameters are not as they should be.", where)
 
 
-router = APIRouter(dependencies=[Depends(_known_parameters)])
+class _Route(APIRoute):
+    """What answers GET answers HEAD too; the server leaves the body out."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return super().matches(_as_get(scope))
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await super().handle(_as_get(scope), receive, send)
+
+
+def _as_get(scope: Scope) -> Scope:
+    return {**scope, "method": "GET"} if scope.get("method") == "HEAD" else scope
+
+
+router = APIRouter(dependencies=[Depends(_known_parameters)], route_class=_Route)
 
 NEW_TOPIC = TypeAdapter(schemas.NewTopic)
 TOPIC_CHANGE = TypeAdapter(schemas.TopicChange)
 CLASSIFY = TypeAdapter(schemas.Classify)
 DOCUMENT = TypeAdapter(schemas.Document)
 JUDGEMENT = TypeAdapter(schemas.Judgement)
-FEEDBACK = TypeAdapter(schemas.Judgements | schemas.Judgement)
+FEEDBACK: TypeAdapter[schemas.Judgement | schemas.Judgements] = TypeAdapter(schemas.Feedback)
 MODEL_FILE = TypeAdapter(schemas.ModelFile)
 
 STRONGEST = 20  # terms shown for and against
+LONG = 100_000  # bytes of a body that is better parsed in a thread
 
 T = TypeVar("T")
 
@@ -118,7 +137,7 @@ async def delete_topic(app: App, topic: TopicPath) -> Response:
 async def classify(
     request: Request,
     app: App,
-    topics: Annotated[list[str] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
+    topics: Annotated[list[schemas.TopicId] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
     explain: Annotated[bool, Query(description="NDJSON: say why.")] = False,
     store: Annotated[bool, Query(description="NDJSON: remember the documents.")] = True,
     include: Annotated[str | None, Query(pattern="^all$", description="NDJSON: rejections too.")] = None,
@@ -133,16 +152,18 @@ async def classify(
         results = await app.classify(asked.documents, asked)
         return Response(b'{"results":[' + b",".join(results) + b"]}", media_type=JSON)
     options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
+    for topic in topics or ():
+        await app.find(topic)
 
     def document(line: bytes) -> schemas.Document:
-        parsed = parse(DOCUMENT, line)
+        parsed = parse(DOCUMENT, line, app.config)
         app.check(parsed)
         return parsed
 
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
         return await app.classify(documents, options)
 
-    return await ndjson.answer(request, app.config, partial(_each, document, classified), duplex)
+    return await ndjson.answer(request, app.config, partial(_each, app, document, classified), duplex)
 
 
 @router.post(
@@ -160,10 +181,17 @@ async def feedback(
 
     async def learned(judgements: Sequence[schemas.Judgement]) -> list[bytes]:
         answers = await app.judge(judgements)
+        lost = [one for one in answers if isinstance(one, StoreUnavailable)]
+        if lost and len(lost) == len(answers):
+            raise lost[0]  # nothing was taken, and nothing will be while we go on asking
         return [to_json(problem(one) if isinstance(one, ServiceError) else one) for one in answers]
 
     if media_type(request, JSON, NDJSON) == NDJSON:
-        return await ndjson.answer(request, app.config, partial(_each, partial(parse, JUDGEMENT), learned), duplex)
+
+        def judgement(line: bytes) -> schemas.Judgement:
+            return parse(JUDGEMENT, line, app.config)
+
+        return await ndjson.answer(request, app.config, partial(_each, app, judgement, learned), duplex)
     given = await _json(request, FEEDBACK)
     if isinstance(given, schemas.Judgements):
         _at_most(app, given.judgements, "judgements")
@@ -261,25 +289,40 @@ async def _json(request: Request, adapter: TypeAdapter[T]) -> T:
     media_type(request, JSON)
     if request.query_params:
         raise BadInput("With a JSON body the options stand in the body, not in the address.")
-    return parse(adapter, await body(request, _sluice(request).config.max_body_bytes))
+    app = _sluice(request)
+    raw = await body(request, app.config.max_body_bytes)
+    if len(raw) > LONG:
+        return await app.in_thread(parse, adapter, raw, app.config)
+    return parse(adapter, raw, app.config)
 
 
 async def _each(
-    read: Callable[[bytes], T], handle: Callable[[Sequence[T]], Awaitable[list[bytes]]], lines: Sequence[bytes]
+    app: Sluice,
+    read: Callable[[bytes], T],
+    handle: Callable[[Sequence[T]], Awaitable[list[bytes]]],
+    lines: Sequence[bytes],
 ) -> list[bytes]:
     """A line out for each line in: what `handle` makes of it, or the problem with it."""
-    items: list[T] = []
-    problems: dict[int, bytes] = {}
-    for i, line in enumerate(lines):
-        try:
-            items.append(read(line))
-        except ServiceError as error:
-            problems[i] = to_json(problem(error))
+
+    def each_read() -> list[T | ServiceError]:
+        return [_or_error(read, line) for line in lines]
+
+    parsed = await app.in_thread(each_read)
+    items = [one for one in parsed if not isinstance(one, ServiceError)]
     try:
         handled = iter(await handle(items) if items else [])
+    except StoreUnavailable:
+        raise
     except ServiceError as error:
         handled = repeat(to_json(problem(error)))
-    return [problems[i] if i in problems else next(handled) for i in range(len(lines))]
+    return [to_json(problem(one)) if isinstance(one, ServiceError) else next(handled) for one in parsed]
+
+
+def _or_error(read: Callable[[bytes], T], line: bytes) -> T | ServiceError:
+    try:
+        return read(line)
+    except ServiceError as error:
+        return error
 
 
 def _at_most(app: Sluice, items: Sequence[object], what: str) -> None:
@@ -331,7 +374,7 @@ def _matched(served: Served, if_match: str | None) -> int | None:
 def _number(cursor: str | None) -> int | None:
     if cursor is None:
         return None
-    if not cursor.isdecimal() or len(cursor) > 16:
+    if not cursor.isdecimal() or len(cursor) > 15 or not int(cursor):
         raise BadInput("This cursor is not one of ours; begin without one.")
     return int(cursor)
 

@@ -13,18 +13,26 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     JsonValue,
     SerializerFunctionWrapHandler,
+    Tag,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
 
 TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 DOCUMENT_ID_CHARS = 256
+METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
+MODEL_TERMS = 10_000  # of a model that is brought along
+LARGEST = 1e9  # number in such a model: what is learned is near 1, and sums of these still fit everywhere
+
+# What pydantic puts into the place of an error to say which of several types it means; not a part of the request.
+TAGS = ONE, MANY, BY_ID, WHOLE = "<one>", "<many>", "<id>", "<document>"
 
 Decision = Literal["accept", "reject", "abstain"]
-Scalar = bool | int | float | str
 
 
 def _no_nul(text: str) -> str:
@@ -33,24 +41,54 @@ def _no_nul(text: str) -> str:
     return text
 
 
-def _printable(text: str) -> str:
+def _addressable(text: str) -> str:
+    """An id goes into logs, headers and paths; on their way there, paths lose segments of dots."""
     if not text.isprintable():
         raise ValueError("holds control characters")
+    if any(segment in (".", "..") for segment in text.split("/")):
+        raise ValueError("holds a path segment of dots")
     return text
 
 
-def _finite(params: dict[str, Scalar]) -> dict[str, Scalar]:
-    for name, value in params.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{name[:40]!r} is not a finite number")
-    return params
+def _scalar(value: JsonValue) -> JsonValue:
+    if isinstance(value, list | dict):
+        raise ValueError("must be a number, a string, true, false or null")
+    return _plain(value)
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("holds a number that is not finite")
+    return _no_nul(value) if isinstance(value, str) else value
+
+
+def _modest(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    values, chars = 0, 0
+    waiting: list[JsonValue] = [metadata]
+    while waiting:
+        value = _plain(waiting.pop())
+        values += 1
+        if isinstance(value, dict):
+            waiting += [*value, *value.values()]
+            values -= len(value)
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str):
+            chars += len(value)
+        if values > METADATA_VALUES or chars > METADATA_CHARS:
+            raise ValueError(f"holds more than {METADATA_VALUES:,} values or {METADATA_CHARS:,} characters")
+    return metadata
 
 
 TopicId = Annotated[str, Field(pattern=TOPIC_ID, examples=["crude"])]
-DocumentId = Annotated[str, Field(min_length=1, max_length=DOCUMENT_ID_CHARS), AfterValidator(_printable)]
+DocumentId = Annotated[str, Field(min_length=1, max_length=DOCUMENT_ID_CHARS), AfterValidator(_addressable)]
 Text = Annotated[str, AfterValidator(_no_nul)]
 Line = Annotated[str, Field(max_length=1000), AfterValidator(_no_nul)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Scalar = Annotated[
+    JsonValue, AfterValidator(_scalar), WithJsonSchema({"type": ["boolean", "number", "string", "null"]})
+]
 
 
 class Request(BaseModel):
@@ -74,7 +112,7 @@ class Problem(Answer):
 
 class Learner(Request):
     kind: str = Field(default="wh", max_length=40, examples=["wh"])
-    params: Annotated[dict[str, Scalar], AfterValidator(_finite)] = Field(default_factory=dict, max_length=50)
+    params: dict[str, Scalar] = Field(default_factory=dict, max_length=50)
 
 
 class Goal(Request):
@@ -116,7 +154,7 @@ class NewTopic(TopicFields):
 
 
 class TopicChange(Request):
-    """Fields that are left out stay as they are."""
+    """Fields that are left out stay as they are; null puts one back to what it is by default."""
 
     name: Line | None = None
     query: Annotated[str, Field(max_length=100_000), AfterValidator(_no_nul)] | None = None
@@ -166,7 +204,7 @@ class Document(Request):
     text: Text = Field(examples=["Crude prices rose after OPEC agreed to cut output."])
     source: Line | None = None
     published: Line | None = None
-    metadata: dict[str, JsonValue] | None = None
+    metadata: Annotated[dict[str, JsonValue], AfterValidator(_modest)] | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -213,15 +251,31 @@ class Results(Answer):
 # -- feedback ----------------------------------------------------------------------------------------------------------
 
 
+def _by_id_or_whole(document: object) -> str:
+    return WHOLE if isinstance(document, dict | Document) else BY_ID
+
+
 class Judgement(Request):
     topic: TopicId
-    document: DocumentId | Document
+    document: Annotated[
+        Annotated[DocumentId, Tag(BY_ID)] | Annotated[Document, Tag(WHOLE)], Discriminator(_by_id_or_whole)
+    ]
     relevant: bool
     by: Line | None = Field(default=None, description="Who judged; shown in the list of judgements.")
 
 
 class Judgements(Request):
     judgements: list[Judgement] = Field(min_length=1)
+
+
+def _one_or_many(feedback: object) -> str:
+    return MANY if isinstance(feedback, dict) and "judgements" in feedback else ONE
+
+
+Feedback = Annotated[
+    Annotated[Judgement, Tag(ONE)] | Annotated[Judgements, Tag(MANY)],
+    Discriminator(_one_or_many),
+]
 
 
 class Before(Answer):
@@ -297,13 +351,13 @@ class ModelFile(Request):
     format: Literal["sluice-model/1"] = "sluice-model/1"
     kind: str = Field(max_length=40)
     view: Literal["presence", "tf", "sqrt", "strength", "tfidf"]
-    bias: Annotated[float, Field(allow_inf_nan=False)]
-    rest: Annotated[float, Field(allow_inf_nan=False)]
-    reject_below: Annotated[float, Field(allow_inf_nan=False)]
-    accept_above: Annotated[float, Field(allow_inf_nan=False)]
-    terms: dict[Annotated[str, Field(min_length=1, max_length=400)], Annotated[float, Field(allow_inf_nan=False)]]
-    features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Annotated[float, Field(allow_inf_nan=False)]] = (
-        Field(default_factory=dict, description="Weights whose word is not known, by hash.")
+    bias: Number
+    rest: Number
+    reject_below: Number
+    accept_above: Number
+    terms: dict[Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")], Number] = Field(max_length=MODEL_TERMS)
+    features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Number] = Field(
+        default_factory=dict, max_length=MODEL_TERMS, description="Weights whose word is not known, by hash."
     )
 
     @model_validator(mode="after")

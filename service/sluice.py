@@ -41,6 +41,7 @@ from service.schemas import (
     NewTopic,
     Rules,
     TopicChange,
+    TopicFields,
 )
 from service.served import Served, Settings
 from service.serving import DIGITS, Classified, Serving, content_id
@@ -90,7 +91,7 @@ class Sluice:
 
     async def classify(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
         """A result for each document, as JSON; remembered and counted if the options say so."""
-        for topic in options.topics or ():
+        for topic in dict.fromkeys(options.topics or ()):
             await self.find(topic)
         classified = await self.in_thread(self.serving.classify, documents, options, self.epochs.current)
         if options.store:
@@ -179,7 +180,8 @@ class Sluice:
 
     async def change(self, topic: str, change: TopicChange, if_match: int | None) -> Served:
         """Applies the fields that are given; a new learner or query refolds the log."""
-        given = {name: getattr(change, name) for name in change.model_fields_set if getattr(change, name) is not None}
+        given = {name: getattr(change, name) for name in change.model_fields_set}
+        given |= {name: TopicFields.model_fields[name].get_default() for name, value in given.items() if value is None}
         if change.learner:
             _check_learner(change.learner)
         if change.rules:
