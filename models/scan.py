@@ -8,7 +8,7 @@ not on what else is in the index, how it is laid out, or which documents are sco
 Rejected: all dense rows before all postings (the order of additions, and with it the last bit, would change with the
 layout). Tried and dropped, because they were no faster: up to four neighbouring dense rows in one pass, and postings
 four at a time. Not tried: a list of touched columns to compare with their thresholds, since a document of news has
-about ten weights in every topic, and comparing all columns is a twentieth of the time.
+about ten weights in every topic, and comparing all columns is a tenth of the time.
 """
 
 from typing import NamedTuple
@@ -59,9 +59,7 @@ def probe_into(index: Index, seen: Seen, columns: Places, places: Places, out: M
     """Write the scores of documents in a few columns of the index to `places` of `out`; bit for bit those above."""
     rows = rows_of(index.table, seen.features)
     for column, place in zip(columns.tolist(), places.tolist(), strict=True):
-        scores = index.bias[column] + index.rest[column] * seen.sums
-        _probe(index.postings, rows, seen, column, scores)
-        out[:, place] = scores
+        out[:, place] = _probe(index, rows, seen, column)
 
 
 @kernel
@@ -93,8 +91,11 @@ def _accumulate(p: Postings, rows: Rows, seen: Seen, first: int, out: Matrix) ->
 
 
 @kernel
-def _probe(p: Postings, rows: Rows, seen: Seen, column: int, scores: Singles) -> None:
+def _probe(index: Index, rows: Rows, seen: Seen, column: int) -> Singles:
+    p = index.postings
+    scores = np.empty(len(seen.sums), np.float32)
     for d in range(len(seen.sums)):
+        scores[d] = index.bias[column] + index.rest[column] * seen.sums[d]
         for k in range(seen.indptr[d], seen.indptr[d + 1]):
             r = rows[k]
             if r < 0:
@@ -113,6 +114,7 @@ def _probe(p: Postings, rows: Rows, seen: Seen, column: int, scores: Singles) ->
                     high = middle
             if low < end and p.columns[low] == column:
                 scores[d] += seen.values[k] * p.weights[low]
+    return scores
 
 
 @kernel

@@ -13,17 +13,13 @@ from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.batch import Seen
 from models.dense import check
 from models.index import Index, index_of, join
-from models.scan import Hits, Matrix, Members, find, probe_into, score_into
+from models.scan import Bools, Hits, Matrix, Members, Places, find, probe_into, score_into
 from models.vectors import Linear, Reals, Singles, View
 from models.views import VIEWS
-
-Bools = NDArray[np.bool_]
-Places = NDArray[np.int64]
 
 # To look up the weights of one column costs as much as a pass over this many, which share the way to them.
 PROBE = 256
@@ -146,7 +142,7 @@ def segment_of(topics: Sequence[Topic]) -> Segment:
 def merge(segments: Sequence[Segment]) -> Segment:
     """One segment of all topics that are alive in these."""
     stays = [s.alive[s.body.members.owner] for s in segments]
-    moves = [np.full(s.body.width, -1, np.int32) for s in segments]
+    moves = [np.full(s.body.width, -1, np.int64) for s in segments]
     parts, first = [], 0
     for view in VIEWS:
         sources, width = [], 0

@@ -9,17 +9,14 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.batch import Seen, see
-from models.scan import Hits, Matrix
+from models.scan import Hits, Matrix, Places
 from models.segment import Segment, Served, ranges
 from models.text import Bags
 from models.vectors import Singles, View
 
 CELLS = 1 << 20  # scores against one segment that are held at a time: 4 MB
-
-Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -107,7 +107,7 @@ def small_bank() -> Bank:
     return Bank(cap=COMMITTEE, at_once=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(changes, st.lists(documents(), max_size=4))
 def test_whatever_was_put_and_removed_each_topic_scores_as_it_would_alone(steps: list[Change], bags: list[Bag]) -> None:
     bank = small_bank()
@@ -124,7 +124,7 @@ def test_whatever_was_put_and_removed_each_topic_scores_as_it_would_alone(steps:
     assert snapshot.get("never put") is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(changes, st.lists(documents(), min_size=1, max_size=4))
 def test_a_score_is_the_same_to_the_last_bit_alone_in_a_batch_and_after_merging(
     steps: list[Change], bags: list[Bag]
@@ -146,7 +146,7 @@ def test_a_score_is_the_same_to_the_last_bit_alone_in_a_batch_and_after_merging(
         first = last
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(changes, st.lists(documents(), max_size=4))
 def test_hits_are_the_topics_of_which_a_score_is_not_below_reject_below(steps: list[Change], bags: list[Bag]) -> None:
     bank = small_bank()
@@ -230,6 +230,24 @@ def test_shared_features_stand_in_dense_rows_and_both_kinds_of_row_score_alike()
         assert scores(bank.snapshot(), bags, [f"t{i}"])[:, 0].tobytes() == got[:, i].tobytes()
 
 
+def test_a_served_weight_costs_at_most_ten_bytes_besides_dense_rows() -> None:
+    index = index_of([t.columns[0] for t in crowd(900)])
+    assert index.nbytes <= 10 * index.weights
+
+
+def test_a_put_shares_the_large_segments_and_so_costs_the_same_however_many_topics_there_are() -> None:
+    bank = Bank(cap=256, at_once=16)
+    many = crowd(512)
+    bank.load(many)
+    base = {s.body for s in bank.snapshot().segments}
+    for topic in crowd(40, seed=3):
+        put(bank, topic)
+        bodies = {s.body for s in bank.snapshot().segments}
+        assert base <= bodies
+        assert len(bodies) < len(base) + 8
+    assert len(bank.snapshot()) == 512
+
+
 def test_topics_are_scored_in_the_order_asked_for_and_an_unknown_one_is_an_error() -> None:
     bank = Bank(cap=COMMITTEE)
     many = crowd(300)
@@ -298,6 +316,8 @@ def test_what_could_only_be_served_wrongly_is_refused_and_leaves_the_bank_as_it_
     before = bank.snapshot()
     with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
         bank.put("t", columns, low, high)
+    with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
+        bank.load([Topic("t", tuple(columns), low, high)])
     assert bank.snapshot() is before
 
 
@@ -346,7 +366,7 @@ def test_merging_ends_with_few_segments_and_no_dead_weight_to_speak_of() -> None
 def test_readers_see_whole_topics_while_writers_write_and_a_third_merges() -> None:
     """Each version of a topic has three columns that score the version: a reader must never see two at once."""
     bank = Bank(cap=COMMITTEE, at_once=9)
-    mine, rounds = 12, 150
+    mine, rounds = 12, 50
     names = [f"w{w}-{i}" for w in range(2) for i in range(mine)]
     bank.load(Topic(name, (constant(0),) * 3, 0.0, 1.0) for name in names)
     done = threading.Event()
