@@ -47,6 +47,7 @@ from service.served import Served, Settings
 from service.serving import DIGITS, Classified, Serving, content_id
 from service.store import Store
 
+STOP_AGAIN_S = 0.2
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
 
 log = structlog.get_logger()
@@ -81,9 +82,10 @@ class Sluice:
         self._background(self.following.sweep())
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while tasks := set(self._tasks):
+            for task in tasks:
+                task.cancel()  # more than once if need be: redis-py swallows a cancellation that meets it connecting
+            await asyncio.wait(tasks, timeout=STOP_AGAIN_S)
         self._pool.shutdown(wait=True)
         await self.store.close()
 
