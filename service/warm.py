@@ -20,7 +20,7 @@ from service.app import create_app
 from service.config import Settings
 from service.embedded import Embedded
 
-READY_S = 60
+READY_TRIES = 600
 DOCUMENTS = [
     {"id": "oil", "title": "OPEC", "text": "Crude oil output rises as OPEC ministers meet in Vienna over the price"},
     {"id": "wheat", "title": "Grain", "text": "Wheat and corn exports fall after a dry summer; größte Ernte erwartet"},
@@ -36,9 +36,10 @@ async def rehearse(redis: str) -> None:
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://rehearsal") as me,
     ):
-        async with asyncio.timeout(READY_S):
-            while (await me.get("/readyz")).is_error:
-                await asyncio.sleep(0.05)
+        for _ in range(READY_TRIES):
+            if (await me.get("/readyz")).is_success:
+                break
+            await asyncio.sleep(0.05)
         for kind in LEARNERS:
             await _play(me, kind)
 
@@ -53,6 +54,8 @@ async def _play(me: httpx.AsyncClient, kind: str) -> None:
     for n, document in enumerate(DOCUMENTS * 4):
         judged = document | {"id": f"{document['id']}{n}", "text": f"{document['text']} {n}"}
         await call("POST", "/feedback", topic=kind, document=judged, relevant=n % 4 == 0)
+    long = {"id": "long", "text": " ".join(f"word{n}" for n in range(5000))}  # tables grow
+    await call("POST", "/feedback", topic=kind, document=long, relevant=False)
     await call("POST", "/feedback", topic=kind, document="oil0", relevant=False)
     await call("DELETE", f"/topics/{kind}/judgements/oil0")
     await call("POST", "/classify", documents=DOCUMENTS, include="all", explain=True)

@@ -1,0 +1,52 @@
+"""Set-up compiles everything: after the rehearsal no kernel is left for a user's first request to wait for."""
+
+import ast
+import importlib
+from pathlib import Path
+
+from service.warm import rehearse
+
+ROOT = Path(__file__).parent.parent
+NOT_SERVED = {("frequencies", "_count")}  # counts a whole corpus at once: for experiments, no request does
+
+
+def is_kernel(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any(ast.unparse(d).startswith("kernel") for d in node.decorator_list)
+
+
+def used_by_python(node: ast.AST) -> set[str]:
+    """Names that occur outside kernels, whose own calls of each other are compiled with them."""
+    if is_kernel(node):
+        return set()
+    name = {node.id} if isinstance(node, ast.Name) else set[str]()
+    return name.union(*map(used_by_python, ast.iter_child_nodes(node)))
+
+
+def called_by_python() -> set[tuple[str, str]]:
+    """(module, name) of each kernel that a Python function of its own module, or of one that imports it, uses."""
+    trees = {path.stem: ast.parse(path.read_text()) for path in [*ROOT.glob("models/*.py"), *ROOT.glob("service/*.py")]}
+    kernels = {
+        (stem, n.name)
+        for stem, tree in trees.items()
+        for n in tree.body
+        if isinstance(n, ast.FunctionDef) and is_kernel(n)
+    }
+    used: set[tuple[str, str]] = set()
+    for stem, tree in trees.items():
+        here = used_by_python(tree)
+        used |= {(stem, name) for name in here}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("models."):
+                used |= {(str(node.module).split(".")[1], n.name) for n in node.names if n.name in here}
+    return kernels & used - NOT_SERVED
+
+
+async def test_the_rehearsal_calls_every_kernel_that_python_calls(redis_url: str) -> None:
+    await rehearse(redis_url)
+    called = {
+        (module, name): bool(getattr(importlib.import_module(f"models.{module}"), name).signatures)
+        for module, name in called_by_python()
+    }
+    assert len(called) > 10
+    missed = [name for name, compiled in called.items() if not compiled]
+    assert not missed, f"{missed}"
