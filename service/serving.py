@@ -23,7 +23,8 @@ from models.vectors import Bag, Singles
 from models.views import view
 from service.background import Epoch
 from service.errors import NotFound, TooLarge
-from service.schemas import ClassifyOptions, Document
+from service.overlay import Overlay, RuleName
+from service.schemas import ClassifyOptions, Decision, Document, Rules
 from service.served import Served, decide
 
 DIGITS = 6  # of a score in an answer
@@ -37,15 +38,22 @@ class Verdict(NamedTuple):
 
     topic: Column
     score: float
+    rule: RuleName | None = None  # that overrules the model
+
+    @property
+    def decision(self) -> Decision:
+        if self.rule:
+            return "accept" if self.rule == "accept_if" else "reject"
+        return decide(self.score, self.topic.reject_below, self.topic.accept_above)
 
     def to_answer(self) -> dict[str, Any]:
         return {
             "topic": self.topic.name,
-            "decision": decide(self.score, self.topic.reject_below, self.topic.accept_above),
+            "decision": self.decision,
             "score": round(self.score, DIGITS),
             "probability": None,
             "version": self.topic.version,
-            "decided_by": "model",
+            "decided_by": self.rule or "model",
         }
 
 
@@ -63,6 +71,7 @@ class Serving:
         self.analysis = analysis
         self.topics: dict[str, Served] = {}
         self._bank = Bank()
+        self._overlay = Overlay()
         self._writing = Lock()  # so that bank and topics change together; readers do not look at it
         self._puts = 0
 
@@ -72,6 +81,7 @@ class Serving:
         with self._writing:
             self._bank.load(_column(one) for one in topics.values())
             self.topics.update(topics)
+            self._overlay.put({one.topic: one.settings.rules for one in topics.values()})
 
     def put(self, served: Served) -> None:
         """Serves this version from now on, unless a newer one of the same topic is being served."""
@@ -80,6 +90,7 @@ class Serving:
             if standing and standing.born == served.born and standing.version >= served.version:
                 return
             self._bank.put(*_column(served))
+            self._overlay.put({served.topic: served.settings.rules})
             self.topics[served.topic] = served
             self._puts += 1
 
@@ -87,6 +98,7 @@ class Serving:
         with self._writing:
             if self.topics.pop(topic, None):
                 self._bank.remove(topic)
+                self._overlay.put({topic: Rules()})
 
     @property
     def wants_merging(self) -> bool:
@@ -109,15 +121,19 @@ class Serving:
         idf = epoch.frequencies.idf(counted.features)
         ids = [document.id or content_id(document) for document in documents]
         snapshot = self._bank.snapshot()
-        if options.topics is not None:
-            found = _scored(snapshot, counted, idf, list(dict.fromkeys(options.topics)))
-        elif options.include == "all":
-            found = _scored(snapshot, counted, idf, sorted(column.name for column in snapshot))
+        ruled = [self._overlay.decides(document, options.topics) for document in documents]
+        asked = options.topics
+        if asked is None and options.include == "all":
+            asked = sorted(column.name for column in snapshot)
+        if asked is None:
+            found = _not_rejected(snapshot, counted, idf, ruled)
         else:
-            found = _not_rejected(snapshot, counted, idf)
+            found = _scored(snapshot, counted, idf, list(dict.fromkeys(asked)))
         results: list[bytes] = []
         for i, verdicts in enumerate(found):
-            decisions = [verdict.to_answer() for verdict in verdicts]
+            ruling = [verdict._replace(rule=ruled[i].get(verdict.topic.name)) for verdict in verdicts]
+            shown = [v for v in ruling if asked is not None or v.decision != "reject"]
+            decisions = [verdict.to_answer() for verdict in shown]
             if options.explain:
                 self._explain(decisions, documents[i], bag_of(counted, idf, i))
             results.append(to_json({"document": ids[i], "decisions": decisions}))
@@ -175,10 +191,22 @@ def _scored(snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str]) 
         yield [Verdict(column, score) for column, score in zip(columns, row, strict=True) if column]
 
 
-def _not_rejected(snapshot: Snapshot, counted: Bags, idf: Singles) -> Iterator[list[Verdict]]:
+def _not_rejected(
+    snapshot: Snapshot, counted: Bags, idf: Singles, ruled: Sequence[dict[str, RuleName]]
+) -> Iterator[list[Verdict]]:
+    """What the models do not reject, and what a rule accepts although they do."""
     hits = snapshot.hits(counted, idf)
     bounds = np.searchsorted(hits.documents, np.arange(len(counted) + 1))
     numbers, scores = hits.topics.tolist(), hits.scores[hits.starts[:-1]].tolist()
-    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        verdicts = [Verdict(snapshot.topic(numbers[h]), scores[h]) for h in range(start, stop)]
-        yield sorted(verdicts, key=lambda verdict: verdict.topic.name)
+    wanted = sorted({topic for one in ruled for topic, rule in one.items() if rule == "accept_if"})
+    wanted = [topic for topic in wanted if snapshot.get(topic)]
+    rows = list(_scored(snapshot, counted, idf, wanted)) if wanted else []
+    for i in range(len(counted)):
+        verdicts = {}
+        for h in range(bounds[i], bounds[i + 1]):
+            column = snapshot.topic(numbers[h])
+            verdicts[column.name] = Verdict(column, scores[h])
+        for verdict in rows[i] if rows else ():
+            if verdict.topic.name in ruled[i]:
+                verdicts.setdefault(verdict.topic.name, verdict)
+        yield [verdict for _, verdict in sorted(verdicts.items())]

@@ -23,7 +23,7 @@ from models.function_words import ENGLISH
 from models.learners import parse_params
 from models.text import Analysis, bags, terms
 from models.views import view
-from service import codec
+from service import codec, overlay
 from service.background import Epoch, Epochs
 from service.config import Settings as Config
 from service.errors import BadInput, FieldError, NotFound, ServiceError, StoreUnavailable, TooLarge
@@ -39,7 +39,6 @@ from service.schemas import (
     Learned,
     Learner,
     NewTopic,
-    Rules,
     TopicChange,
     TopicFields,
 )
@@ -171,7 +170,7 @@ class Sluice:
 
     async def create(self, new: NewTopic) -> Served:
         _check_learner(new.learner)
-        _check_rules(new.rules)
+        overlay.compiled(new.rules)
         topic = new.id or topic_id(new.name)
         if await self.store.count_topics() >= self.config.max_topics and topic not in self.serving.topics:
             raise TooLarge(f"There are {self.config.max_topics:,} topics already, which is the limit.")
@@ -187,7 +186,7 @@ class Sluice:
         if change.learner:
             _check_learner(change.learner)
         if change.rules:
-            _check_rules(change.rules)
+            overlay.compiled(change.rules)
         epoch = self.epochs.current
 
         def edit(fold: Fold) -> tuple[Settings, bytes] | None:
@@ -310,12 +309,6 @@ def _check_learner(learner: Learner) -> None:
     except ValueError as error:
         detail = str(error)
         raise BadInput("The learner cannot be made.", [FieldError(pointer="/learner", detail=detail)]) from None
-
-
-def _check_rules(rules: Rules) -> None:
-    if rules.accept_if is not None or rules.reject_if is not None:
-        where = [FieldError(pointer="/rules", detail="must be null for now")]
-        raise BadInput("This version of Sluice has no rules yet, and will not keep any that it does not follow.", where)
 
 
 def _blobs(ids: Sequence[str], documents: Sequence[Document]) -> dict[str, bytes]:

@@ -145,6 +145,27 @@ async def test_an_explanation_adds_up_to_the_score_in_the_words_of_the_text(api:
     assert sum(words.values()) == pytest.approx(said["score"], abs=1e-5)
 
 
+async def test_a_rule_overrules_the_model_and_says_so(api: Api) -> None:
+    await api.topic(rules={"accept_if": "title:harvest OR refinery", "reject_if": '"crude oil" AND NOT kansas'})
+    said = {name: await api.decide(document) for name, document in (("oil", OIL), ("grain", GRAIN))}
+    assert (said["oil"]["decision"], said["oil"]["decided_by"]) == ("reject", "reject_if")
+    assert (said["grain"]["decision"], said["grain"]["decided_by"]) == ("accept", "accept_if")
+    assert said["oil"]["score"] > said["grain"]["score"]
+    results = (await api.ok("POST", "/classify", {"documents": [OIL, GRAIN], "store": False}))["results"]
+    assert [[d["decided_by"] for d in result["decisions"]] for result in results] == [[], ["accept_if"]]
+    await api.ok("PATCH", "/topics/crude", {"rules": {}})
+    assert (await api.decide(OIL))["decided_by"] == "model"
+
+
+async def test_a_rule_that_cannot_be_read_is_refused_and_says_where(api: Api) -> None:
+    answer = await api.request("POST", "/topics", json={"id": "t", "rules": {"reject_if": "sport AND (NOT"}})
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == "/rules/reject_if"
+    assert "14" in error["detail"]
+    assert (await api.request("GET", "/topics/t")).status_code == 404
+
+
 async def test_a_document_sent_twice_has_the_same_id(api: Api) -> None:
     await api.topic()
     first, second = [await api.ok("POST", "/classify", {"documents": [OIL]}) for _ in range(2)]
