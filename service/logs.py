@@ -36,3 +36,5 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    if level == "info":
+        logging.getLogger("uvicorn.error").setLevel("WARNING")  # which process began what: the supervisor says enough

@@ -1,4 +1,4 @@
-"""`sluice serve`: the store, the API processes and the worker, started in that order and kept running.
+"""`sluice serve`: the store, the API processes and the worker, started in this order and kept running.
 
 One listening socket, opened here, is shared by all API processes: when one dies, what waits in its queue is served by
 another. A process that dies is started again after `BACKOFF_S`, and after twice as long each time it does not last;
@@ -36,7 +36,7 @@ LONGEST_BACKOFF_S = 5.0
 STEADY_S = 10.0  # a process that lived this long is not failing for a lasting reason
 STOP_S = 5.0
 WATCH_S = 0.5
-PATIENCE_S = 5.0  # until we say what we are waiting for
+PATIENCE_S = 15.0  # until we say what we are waiting for
 
 log = structlog.stdlib.get_logger("sluice")
 
@@ -169,34 +169,30 @@ def supervise(
     settings: Settings, *, api: bool = True, jobs: bool = True, application: str = APPLICATION, worker: str = WORKER
 ) -> None:
     """Serve until a signal says to stop; everything started here is then gone. Raises StartError if it cannot begin."""
-    with Signals() as signals, ExitStack() as started:
+    with suppress(Stopped), Signals() as signals, ExitStack() as started:
         environment = _environment(settings)
-        kept: list[Store | Child] = []
+        stores: list[Store] = []
+        children: list[Child] = []
         if api:
             listener = started.enter_context(listen(settings.host, settings.port))
         if settings.redis is None:
             embedded = started.enter_context(Embedded(settings.data, pause=signals.pause))
             environment[f"{PREFIX}REDIS"] = embedded.url
-            kept.append(Store(embedded))
-        children: list[Child] = []
+            stores.append(Store(embedded))
         started.callback(_stop, children)
-        if jobs:
-            children.append(Child("worker", [sys.executable, "-m", worker], environment))
         if api:
-            fd = str(listener.fileno())
-            command = [sys.executable, "-m", "service.server", fd, application]
-            children += [Child(f"api-{n + 1}", command, environment, [int(fd)]) for n in range(settings.workers)]
-        kept += children
-        with suppress(Stopped):
-            for child in children:
-                child.tend()
-            if api:
-                _await_ready([child for child in children if child.name != "worker"], listener, signals)
-                print(f"Sluice is ready on {_address(listener)} (Ctrl-C stops it).", flush=True)
-            while True:
-                for each in kept:
-                    each.tend()
-                signals.pause(BACKOFF_S / 2 if any(each.down for each in kept) else WATCH_S)
+            fd = listener.fileno()
+            command = [sys.executable, "-m", "service.server", str(fd), application]
+            children += [Child(f"api-{n + 1}", command, environment, [fd]) for n in range(settings.workers)]
+            _await_ready(stores, children, listener, signals)
+            print(f"Sluice is ready on {_address(listener)} (Ctrl-C stops it).", flush=True)
+        if jobs:  # only now: nobody waits for it, and it would take time from those that are waited for
+            children.append(Child("worker", [sys.executable, "-m", worker], environment))
+        kept: list[Store | Child] = [*stores, *children]
+        while True:
+            for each in kept:
+                each.tend()
+            signals.pause(BACKOFF_S / 2 if any(each.down for each in kept) else WATCH_S)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -212,7 +208,9 @@ def listen(host: str, port: int) -> socket.socket:
         raise StartError(f"Cannot listen on port {port} of {host}: {error.strerror}.") from error
 
 
-def _await_ready(apis: Sequence[Child], listener: socket.socket, signals: Signals) -> None:
+def _await_ready(stores: Sequence[Store], apis: Sequence[Child], listener: socket.socket, signals: Signals) -> None:
+    for api in apis:
+        api.tend()
     begun = time.monotonic()
     said = False
     while (reason := _why_not_ready(listener)) is not None:
@@ -221,6 +219,8 @@ def _await_ready(apis: Sequence[Child], listener: socket.socket, signals: Signal
         if not said and time.monotonic() - begun > PATIENCE_S:
             log.warning("still not ready", reason=reason)
             said = True
+        for store in stores:
+            store.tend()
         signals.pause(0.05)
 
 

@@ -40,8 +40,16 @@ def test_it_says_when_it_is_ready_and_a_signal_ends_everything(serve: Callable[.
     assert time.monotonic() - begun < 5
     assert all(gone(pid) for pid in processes)
     assert sluice.output.read_text().count("Sluice is ready on http://127.0.0.1:") == 1
-    assert not sluice.errors.read_text().count("Traceback")
+    assert sluice.errors.read_text() == ""
     assert not socket_path(sluice.data).exists()
+
+
+def test_a_signal_while_it_is_still_starting_ends_everything_too(serve: Callable[..., Serve]) -> None:
+    sluice = serve(application="tests.tiny:never_ready")
+    store = eventually(lambda: socket_path(sluice.data).exists() and sluice.store())
+    assert sluice.end(signal.SIGINT) == 0
+    assert gone(store)
+    assert "Traceback" not in sluice.errors.read_text()
 
 
 def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..., Serve]) -> None:

@@ -44,6 +44,13 @@ def create_app() -> Any:
     return app
 
 
+def never_ready() -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(60)
+
+    return app
+
+
 def main() -> None:
     print("worker", os.getpid(), flush=True)
     signal.sigwait({signal.SIGTERM})
