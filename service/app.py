@@ -28,6 +28,6 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
 
     app = FastAPI(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)
     app.include_router(routes.router)
-    problems.install(app)
+    problems.install(app, routes.router.routes)
     openapi.install(app)
     return app

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 
 from service.errors import BadInput, BadRequest, FieldError, ServiceError, StoreUnavailable
 from service.schemas import TAGS
@@ -49,8 +49,8 @@ def from_validation(error: ValidationError) -> ServiceError:
     return BadInput("Some fields are not as they should be.", _field_errors(found))
 
 
-def install(app: FastAPI) -> None:
-    """Maps everything that can go wrong in a request to a problem document."""
+def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Maps everything that can go wrong in a request to a problem document; `routes` are those of the contract."""
 
     @app.exception_handler(ServiceError)
     async def ours(_: Request, error: ServiceError) -> Response:
@@ -59,7 +59,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def routing(request: Request, error: HTTPException) -> Response:
         title, detail = ROUTING.get(error.status_code, (str(error.detail), str(error.detail)))
-        headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
+        allowed = _allowed(request, routes) if error.status_code == 405 else ""
+        headers = {"Allow": allowed} if allowed else error.headers
         body = {"type": "about:blank", "title": title, "status": error.status_code, "detail": detail}
         return Response(to_json(body), error.status_code, headers, MEDIA_TYPE)
 
@@ -73,11 +74,11 @@ def install(app: FastAPI) -> None:
         return answer(ServiceError("Something went wrong here, not in your request; the log has the details."))
 
 
-def _allowed(request: Request) -> str:
+def _allowed(request: Request, routes: Sequence[BaseRoute]) -> str:
     """Every method of the path: Starlette names those of the first route it finds there, and we have one for each."""
-    routes = [route for route in request.app.routes if isinstance(route, Route)]
-    methods = [route.methods or () for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-    return ", ".join(sorted({method for each in methods for method in each}))
+    here = [each for each in routes if isinstance(each, Route) and each.matches(request.scope)[0] is not Match.NONE]
+    methods = {method for route in here for method in route.methods or ()}
+    return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
 
 
 def _field_errors(found: Sequence[Any]) -> list[FieldError]:

@@ -363,7 +363,7 @@ class ModelFile(Request):
     @model_validator(mode="after")
     def _thresholds_in_order(self) -> Self:
         if self.reject_below > self.accept_above:
-            raise ValueError("reject_below must not be above accept_above")
+            raise ValueError("the thresholds are in the wrong order: reject_below is above accept_above")
         return self
 
 

@@ -2,14 +2,16 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from redis import Redis
 
 from service.config import PREFIX
 from service.embedded import Embedded
+from tests.serving import Api, serving
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,3 +33,13 @@ def redis_url(embedded: Embedded) -> str:
     with Redis.from_url(embedded.url) as client:
         client.flushall()
     return embedded.url
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(embedded: Embedded) -> AsyncIterator[Api]:
+    """One app for all tests of a module, with the topic `crude`: for tests that only look, or that are refused."""
+    with Redis.from_url(embedded.url) as client:
+        client.flushall()
+    async with serving(embedded.url) as api:
+        await api.topic()
+        yield api
