@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.kernel import kernel
-from models.vectors import Bag, Linear, Reals, Singles, Sparse, View
+from models.vectors import Bag, Linear, Reals, Singles, View
+from models.views import view
 from models.vocabulary import Slots, Vocabulary, grown
 
 Starts = NDArray[np.int64]
@@ -107,18 +108,6 @@ class Background:
                 seen.add(slots, [view(name, bag).values])
             self._seen[name] = seen.newest(self.size, name)
         return self._seen[name]
-
-
-def view(name: View, bag: Bag) -> Sparse:
-    n, idf = bag.counts.astype(np.float64), bag.idf.astype(np.float64)
-    x = {"presence": np.ones_like(n), "tf": n, "sqrt": np.sqrt(n), "strength": np.sqrt(n), "tfidf": np.log1p(n) * idf}[
-        name
-    ]
-    if name == "strength":
-        x = x / max(x.sum(), 1e-300)
-    if name == "tfidf":
-        x = x / max(float(np.sqrt((x * x).sum())), 1e-300)
-    return Sparse(bag.features, x)
 
 
 @kernel

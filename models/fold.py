@@ -13,17 +13,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from models import pocket, thresholds
-from models.collection import Background, Collection, Window, view
+from models.collection import Background, Collection, Window
 from models.dense import Document, Vector
 from models.lane import Lane
 from models.measures import Bools
 from models.pocket import Candidate
 from models.vectors import Bag, Linear, View
-from models.vocabulary import Vocabulary, dot, grown
+from models.views import view
+from models.vocabulary import Vocabulary, grown
 
-# Between an unrelated document (0) and the query itself (1): where a topic without judgements accepts and rejects.
-ACCEPT, REJECT = 0.10, 0.05
-ABSTAIN = 0.02  # the share of the stream that is offered for a judgement
+# Σ x_f and ‖x‖ of a document of 60 different words, seen through each view
+USUAL: Mapping[View, tuple[float, float]] = {
+    "presence": (60.0, 7.7),
+    "tf": (90.0, 14.0),
+    "sqrt": (70.0, 9.5),
+    "strength": (1.0, 0.13),
+    "tfidf": (7.0, 1.0),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +108,14 @@ class Trainer:
         v = self._pocket.vector if self._pocket and self._frozen else lane.vectors()[self._served[1]]
         v = self._truncated(v)
         linear = self._compiled(v, lane.view)
-        everything = background.scores(linear)
-        unjudged = everything[self._unjudged(background)]
         relevant = self._judged()
-        counts = (int(relevant.sum()), int(n - relevant.sum()))
-        if not relevant.any():
-            return Model(linear, *self._prior(v, lane.view), Figures(*counts))
-        scores = np.concatenate([lane.held_out(v, self._window(lane.view)), unjudged])
-        labels = np.concatenate([relevant, np.zeros(len(unjudged), np.bool_)])
-        cut = thresholds.f_beta(scores, labels)
-        figures = Figures(*counts, sap=self._sap, f1=cut.value)
-        if cut.threshold == thresholds.NEVER:
-            return Model(linear, self._prior(v, lane.view)[0], cut.threshold, figures)
-        return Model(linear, thresholds.abstaining(cut.threshold, everything, ABSTAIN), cut.threshold, figures)
+        held_out = lane.held_out(v, self._window(lane.view))
+        band = thresholds.choose(
+            held_out, relevant, background.scores(linear), self._unjudged(background), _scale(v, lane.view)
+        )
+        positive = int(np.count_nonzero(self._relevant[:n]))
+        figures = Figures(positive, n - positive, self._sap, band.f1)
+        return Model(linear, band.reject_below, band.accept_above, figures)
 
     @property
     def nbytes(self) -> int:
@@ -145,7 +146,9 @@ class Trainer:
         live = len(candidates)
         if self._pocket:
             candidates.append(self._pocket)
-        scores = [self._lanes[c.lane].held_out(c.vector, self._window(self._lanes[c.lane].view)) for c in candidates]
+        scores = [
+            self._window(self._lanes[c.lane].view).scores(c.vector.w, c.vector.bias, c.vector.rest) for c in candidates
+        ]
         winner, self._sap = pocket.best(scores, relevant)
         self._pocket = candidates[winner]
         self._served = (self._pocket.lane, self._pocket.which)
@@ -159,14 +162,6 @@ class Trainer:
 
     def _document(self, bag: Bag, name: View) -> Document:
         return Document(self._vocabulary.intern(bag.features), view(name, bag).values)
-
-    def _prior(self, v: Vector, name: View) -> tuple[float, float]:
-        """Thresholds before there is anything to learn them from: how much of the query a document must have."""
-        if self._query is None:
-            return v.bias, thresholds.NEVER
-        q = self._document(self._query, name)
-        whole = dot(v.w, q.slots, q.values) + v.rest * q.sum
-        return v.bias + REJECT * whole, v.bias + ACCEPT * whole
 
     def _unjudged(self, background: Background) -> Bools:
         keep = np.ones(background.size, np.bool_)
@@ -196,6 +191,13 @@ class Trainer:
         features = self._vocabulary.features[slots]
         order = np.argsort(features)
         return Linear(name, features[order], v.w[slots][order].astype(np.float32), v.bias, v.rest)
+
+
+def _scale(v: Vector, name: View) -> thresholds.Scale:
+    """What v says of an unrelated document, and of one that points where v points, both of usual length."""
+    total, length = USUAL[name]
+    zero = v.bias + v.rest * total
+    return thresholds.Scale(zero, zero + length * float(np.sqrt(np.square(v.w).sum())))
 
 
 def fold(

@@ -3,7 +3,16 @@
 A cut accepts every score above it. Between two neighbouring scores any cut accepts the same documents; we take the
 middle. Equal scores are never separated.
 
-    F_β = (1+β²)·tp / ((1+β²)·tp + fp + β²·fn)            the paper's F_1 has β = 1
+    F_β         (1+β²)·tp / ((1+β²)·tp + fp + β²·fn), guarded: a best value below .1 means that the ranking is too bad
+                to trust, and such a cut would accept thousands; then nothing is accepted
+    utility     2·tp − fp, the T11U of the TREC filtering track (T11SU is a stretched form with the same best cut)
+    break-even  as many accepted as are relevant, so that precision equals recall
+
+`choose` is what a topic without a goal uses: guarded F_1 over judged documents and, as irrelevant ones, a sample of
+unjudged documents (FINDINGS: at ten judgements the background lifts F_1 from .28 to .51). While judgements are few it
+leans on what is known before any: on a scale where an unrelated document is 0 and one that is nothing but what the
+topic looks for is 1, relevant documents lie at .08 to .3, and the best single cut is .1. (Reuters, training documents,
+59 topics, the topic's name as query: F_1 .515 at .1 against .429 at 0 and .339 at .2.)
 """
 
 from dataclasses import dataclass
@@ -16,43 +25,118 @@ from models.vectors import Reals
 GUARD = 0.1
 NEVER = float(np.finfo(np.float32).max)  # accepts nothing; finite, so that JSON can say it
 
+ACCEPT, REJECT = 0.10, 0.05  # on the scale, before any judgement
+MOST = 0.05  # of the stream, before any judgement: a query of common words must not accept all of it
+RELEVANT_AT, RELEVANT = (0.08, 0.12, 0.16, 0.2, 0.3), 2.0  # imagined relevant documents, and their weight together
+UNRELATED_AT, UNRELATED = (0.0, 0.02, 0.04, 0.06, 0.08), 20.0  # imagined background, fading as a real one of ...
+ENOUGH = 200  # ... so many documents comes
+TRUST = 3.0  # relevant judgements at which the chosen cut counts as much as the one before any judgement
+ABSTAIN = 0.02  # the share of the stream that lies in the band and is offered for a judgement
+NARROW = 0.5  # the band as a share of the cut's height over 0 on the scale, where no stream is known
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     threshold: float
-    value: float  # of the measure that was optimised, at this cut
+    value: float  # of the measure that was optimised
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
+    """Reject below, accept above, abstain between; f1 is the estimate that led to it, None without judgements."""
+
     reject_below: float
     accept_above: float
+    f1: float | None = None
 
 
-def f_beta(scores: Reals, relevant: Bools, beta: float = 1.0, guard: float = GUARD) -> Cut:
-    """The cut with the best F_β; below the guard the ranking is too bad to trust and the cut accepts nothing."""
-    cuts, tp, accepted = _cuts(scores, relevant)
+@dataclass(frozen=True, slots=True)
+class Scale:
+    zero: float  # the score of an unrelated document
+    one: float  # of one that is nothing but what the topic looks for
+
+    def at(self, height: float) -> float:
+        return self.zero + height * (self.one - self.zero)
+
+
+def choose(judged: Reals, relevant: Bools, background: Reals, unjudged: Bools, scale: Scale) -> Band:
+    """The band from judged documents (scores without their own influence) and the background, part of it unjudged."""
+    prior = scale.at(ACCEPT)
+    if len(background) >= ENOUGH:
+        prior = max(prior, float(np.quantile(background, 1 - MOST)))
+    n = int(np.count_nonzero(relevant))
+    if not scale.one > scale.zero:  # no query and no judgement has said anything: all scores are alike
+        return Band(NEVER, NEVER)
+    if not n:
+        return Band(min(scale.at(REJECT), prior), prior)
+    cut = _regularised(judged, relevant, background[unjudged], scale)
+    if cut.threshold == NEVER:
+        return Band(min(scale.at(REJECT), prior), NEVER, cut.value)
+    accept = (n * cut.threshold + TRUST * prior) / (n + TRUST)
+    return Band(_low(accept, background, scale), accept, cut.value)
+
+
+def f_beta(
+    scores: Reals, relevant: Bools, weights: Reals | None = None, beta: float = 1.0, guard: float = GUARD
+) -> Cut:
+    cuts, tp, accepted, found = _cuts(scores, relevant, weights)
+    b2 = beta * beta
+    return _best(cuts, (1 + b2) * tp / (accepted + b2 * found), guard)
+
+
+def utility(scores: Reals, relevant: Bools, weights: Reals | None = None) -> Cut:
+    """The cut with the highest 2·tp − fp; accepting nothing, which gives 0, if no cut gives more."""
+    cuts, tp, accepted, _ = _cuts(scores, relevant, weights)
+    return _best(cuts, 3 * tp - accepted, np.finfo(float).tiny)
+
+
+def break_even(scores: Reals, relevant: Bools, weights: Reals | None = None) -> Cut:
+    """The cut that accepts as many as are relevant, or comes nearest to it between equal scores; its precision."""
+    cuts, tp, accepted, found = _cuts(scores, relevant, weights)
     if not len(cuts):
         return Cut(NEVER, 0.0)
-    b2 = beta * beta
-    f = (1 + b2) * tp / (accepted + b2 * np.count_nonzero(relevant))
-    best = int(np.argmax(f))
-    return Cut(float(cuts[best]), float(f[best])) if f[best] >= guard else Cut(NEVER, 0.0)
+    nearest = int(np.argmin(np.abs(accepted - found)))
+    return Cut(float(cuts[nearest]), float(tp[nearest] / accepted[nearest]))
 
 
-def _cuts(scores: Reals, relevant: Bools) -> tuple[Reals, Reals, Reals]:
-    """Every cut, from the strictest, with the relevant and all documents that it accepts; none without a relevant."""
-    if not relevant.any():
-        return np.empty(0), np.empty(0), np.empty(0)
+def _regularised(judged: Reals, relevant: Bools, unjudged: Reals, scale: Scale) -> Cut:
+    imagined = [scale.at(height) for height in (*RELEVANT_AT, *UNRELATED_AT)]
+    unrelated = UNRELATED * max(0.0, 1 - len(unjudged) / ENOUGH) / len(UNRELATED_AT)
+    weights = [RELEVANT / len(RELEVANT_AT)] * len(RELEVANT_AT) + [unrelated] * len(UNRELATED_AT)
+    labels = [True] * len(RELEVANT_AT) + [False] * len(UNRELATED_AT)
+    return f_beta(
+        np.concatenate([judged, imagined, unjudged]),
+        np.concatenate([relevant, labels, np.zeros(len(unjudged), np.bool_)]),
+        np.concatenate([np.ones(len(judged)), weights, np.ones(len(unjudged))]),
+    )
+
+
+def _low(accept: float, background: Reals, scale: Scale) -> float:
+    """`reject_below`: the share ABSTAIN of the background lies between it and `accept_above`."""
+    if len(background) < ENOUGH:
+        return min(accept, accept - NARROW * (accept - scale.zero))
+    below = np.sort(background[background <= accept])
+    wanted = min(len(below), round(ABSTAIN * len(background)))
+    return float(below[-wanted]) if wanted else accept
+
+
+def _cuts(scores: Reals, relevant: Bools, weights: Reals | None) -> tuple[Reals, Reals, Reals, float]:
+    """Every cut, strictest first; the weight of the relevant and of all documents that each accepts; the weight of all
+    relevant ones, without which there is no cut."""
+    weights = np.ones(len(scores)) if weights is None else weights
+    found = float(weights[relevant].sum())
+    if not found:
+        return np.empty(0), np.empty(0), np.empty(0), 0.0
     order = np.argsort(-scores, kind="stable")
-    ranked = scores[order]
+    ranked, weight = scores[order], weights[order]
     last = np.append(np.flatnonzero(ranked[1:] < ranked[:-1]), len(ranked) - 1)  # of each run of equal scores
-    below = np.append(ranked[last[:-1] + 1], 2 * ranked[-1] - ranked[0] - 1)
-    return (ranked[last] + below) / 2, np.cumsum(relevant[order])[last].astype(float), (last + 1).astype(float)
+    under = ranked[-1] - max(1e-9, ranked[0] - ranked[-1])  # a cut that accepts everything needs a score to be above
+    below = np.append(ranked[last[:-1] + 1], under)
+    return (ranked[last] + below) / 2, np.cumsum(weight * relevant[order])[last], np.cumsum(weight)[last], found
 
 
-def abstaining(accept_above: float, background: Reals, share: float) -> float:
-    """`reject_below` such that this share of the background lies between it and `accept_above`."""
-    under = np.sort(background[background <= accept_above])
-    wanted = min(len(under), round(share * len(background)))
-    return float(under[-wanted]) if wanted else accept_above
+def _best(cuts: Reals, values: Reals, least: float) -> Cut:
+    if not len(cuts) or not values.max() >= least:
+        return Cut(NEVER, 0.0)
+    best = int(np.argmax(values))
+    return Cut(float(cuts[best]), float(values[best]))
