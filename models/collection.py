@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.kernel import kernel
+from models.measures import Bools
 from models.vectors import Bag, Linear, Reals, Singles, View
 from models.views import view
 from models.vocabulary import Slots, Vocabulary, grown
@@ -72,10 +73,10 @@ class Window:
         """The score of every document under a vector by slot; slots beyond its end weigh nothing of their own."""
         return _scores(self.indptr, self.slots, self.values, w, bias, rest)
 
-    def squares(self, w: Reals) -> Reals:
-        """For every document the sum of x_f² over the features that have a weight: what it would add to its own score
-        if it were added to the vector."""
-        return _squares(self.indptr, self.slots, self.values, w)
+    def squares(self, kept: Bools) -> Reals:
+        """For every document the sum of x_f² over these features: what it would add to its own score if it were added
+        to a vector that has only them."""
+        return _squares(self.indptr, self.slots, self.values, kept)
 
 
 class Background:
@@ -121,10 +122,10 @@ def _scores(indptr: Starts, slots: Slots, values: Singles, w: Reals, bias: float
 
 
 @kernel
-def _squares(indptr: Starts, slots: Slots, values: Singles, w: Reals) -> Reals:
+def _squares(indptr: Starts, slots: Slots, values: Singles, kept: Bools) -> Reals:
     squares = np.zeros(len(indptr) - 1)
     for i in range(len(squares)):
         for k in range(indptr[i], indptr[i + 1]):
-            if slots[k] < len(w) and w[slots[k]] != 0:
+            if slots[k] < len(kept) and kept[slots[k]]:
                 squares[i] += np.float64(values[k]) * values[k]
     return squares

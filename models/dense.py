@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.collection import Window
+from models.measures import Bools
 from models.vectors import Reals
 from models.vocabulary import Slots
 
@@ -53,6 +54,7 @@ class Vector:
     averaged: bool = False
     minus: Reals | None = None
     rest_minus: float = 0.0
+    kept: Bools | None = None  # which weights a truncated vector still has; None for all
 
     def share(self, t: NDArray[np.int64]) -> Reals:
         """How much of the step taken at time t is in this vector. An average of w_1 … w_{n+1} has step t in n+1−t."""
@@ -73,4 +75,5 @@ def additive_held_out(v: Vector, window: Window, c: Reals, bias: float = 0.0) ->
     What later steps would have been without the document is not asked: to first order it does not matter. In a
     truncated vector a document stands only with the features that were kept.
     """
-    return window.scores(v.w, v.bias, v.rest) - c * (window.squares(v.w) + bias * bias)
+    kept = np.ones(len(v.w), np.bool_) if v.kept is None else v.kept
+    return window.scores(v.w, v.bias, v.rest) - c * (window.squares(kept) + bias * bias)

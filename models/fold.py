@@ -175,8 +175,8 @@ class Trainer:
         """The vector with only its strongest weights, rounded as they are served."""
         w = v.w[: self._vocabulary.size].astype(np.float32)
         size = np.abs(w)
-        keep = size > 0
-        if np.count_nonzero(keep) > self._weights:
+        keep = np.ones(len(w), np.bool_)
+        if np.count_nonzero(size) > self._weights:
             least = np.partition(size, len(size) - self._weights)[len(size) - self._weights]
             keep = size > least
             tied = np.flatnonzero(size == least)
@@ -184,7 +184,7 @@ class Trainer:
             keep[tied[: self._weights - int(keep.sum())]] = True
             w[~keep] = 0
         minus = None if v.minus is None else v.minus[: len(w)] * keep
-        return dataclasses.replace(v, w=w.astype(np.float64), minus=minus)
+        return dataclasses.replace(v, w=w.astype(np.float64), minus=minus, kept=keep)
 
     def _compiled(self, v: Vector, name: View) -> Linear:
         slots = np.flatnonzero(v.w)

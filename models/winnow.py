@@ -112,10 +112,12 @@ def update(p: Params, s: State, x: Document, y: bool) -> float:
     """Learn in place; the step is 1 for a promotion, −1 for a demotion."""
     s.plus, s.minus, s.a = grown(s.plus, x.span), grown(s.minus, x.span), grown(s.a, x.span)
     s.t += 1
-    plus, minus = s.plus[x.slots], s.minus[x.slots]
+    active = x.values > 0
+    slots, values = x.slots[active], x.values[active]
+    plus, minus = s.plus[slots], s.minus[slots]
     before = _weights(p, plus, minus)
     counted = before * _counts(p, s, plus, minus)
-    score = float((counted * x.values).sum())
+    score = float((counted * values).sum())
     if y and score <= p.theta + p.margin:
         step, up, down = 1.0, p.alpha, p.demotion
     elif not y and score >= p.theta - p.margin:
@@ -123,8 +125,8 @@ def update(p: Params, s: State, x: Document, y: bool) -> float:
     else:
         return 0.0
     plus, minus = _limited(plus + np.log(up)), _limited(minus + np.log(down))
-    s.plus[x.slots], s.minus[x.slots] = plus, minus
-    s.a[x.slots] += s.t * (_weights(p, plus, minus) - before)
+    s.plus[slots], s.minus[slots] = plus, minus
+    s.a[slots] += s.t * (_weights(p, plus, minus) - before)
     return step
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.measures import (
@@ -20,6 +20,8 @@ from models.measures import (
     t11su,
 )
 from models.vectors import Reals
+
+STEADY = settings(derandomize=True, max_examples=200)
 
 #        rank      1    2    3    4    5    6
 SCORES = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
@@ -90,6 +92,7 @@ rankings = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, ma
 )
 
 
+@STEADY
 @given(rankings)
 def test_pessimistic_ranking_is_the_worst_order_of_the_ties(ranking: tuple[Reals, Bools]) -> None:
     scores, relevant = ranking
@@ -100,6 +103,7 @@ def test_pessimistic_ranking_is_the_worst_order_of_the_ties(ranking: tuple[Reals
         assert break_even(scores, relevant) <= r_precision(optimistic, relevant) + 1e-12
 
 
+@STEADY
 @given(rankings)
 def test_the_order_of_arrival_is_irrelevant(ranking: tuple[Reals, Bools]) -> None:
     scores, relevant = ranking
@@ -108,6 +112,7 @@ def test_the_order_of_arrival_is_irrelevant(ranking: tuple[Reals, Bools]) -> Non
         assert measure(scores[order], relevant[order]) == pytest.approx(measure(scores, relevant), nan_ok=True)
 
 
+@STEADY
 @given(rankings, st.floats(-4, 4))
 def test_decisions_are_counted_once_each(ranking: tuple[Reals, Bools], threshold: float) -> None:
     scores, relevant = ranking

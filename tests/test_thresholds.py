@@ -1,0 +1,133 @@
+"""Cuts worked by hand, cuts compared with trying every one, and the band that a topic without a goal gets."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import measures, thresholds
+from models.measures import Bools, contingency
+from models.thresholds import NEVER, Band, Scale, break_even, choose, f_beta, utility
+from models.vectors import Reals
+
+STEADY = settings(derandomize=True, max_examples=200)
+
+SCORES = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
+RELEVANT = np.array([True, False, True, True, False, False])
+SCALE = Scale(0.0, 1.0)
+NONE = np.empty(0)
+NO = np.empty(0, np.bool_)
+
+
+def test_the_best_f1_is_after_the_third_relevant_document() -> None:
+    cut = f_beta(SCORES, RELEVANT)
+    assert cut.threshold == pytest.approx(0.55)
+    assert cut.value == pytest.approx(6 / 7)
+
+
+def test_a_small_beta_wants_precision() -> None:
+    assert f_beta(SCORES, RELEVANT, beta=0.25).threshold == pytest.approx(0.85)
+
+
+def test_utility_counts_two_for_a_hit_and_minus_one_for_a_miss() -> None:
+    cut = utility(SCORES, RELEVANT)
+    assert cut.threshold == pytest.approx(0.55)
+    assert cut.value == pytest.approx(2 * 3 - 1)
+
+
+def test_utility_accepts_nothing_where_that_is_best() -> None:
+    assert utility(np.array([3.0, 2.0, 1.0, 0.0]), np.array([False, False, False, True])).threshold == NEVER
+
+
+def test_break_even_accepts_as_many_as_are_relevant() -> None:
+    cut = break_even(SCORES, RELEVANT)
+    assert cut.threshold == pytest.approx(0.65)
+    assert cut.value == pytest.approx(measures.break_even(SCORES, RELEVANT))
+
+
+def test_a_bad_ranking_accepts_nothing() -> None:
+    scores = np.arange(100.0)
+    assert f_beta(scores, scores < 1).threshold == NEVER
+    assert f_beta(scores, scores > 98).threshold < NEVER
+
+
+def test_without_a_relevant_document_there_is_no_cut() -> None:
+    for cut in (f_beta, utility, break_even):
+        assert cut(np.array([1.0, 2.0]), np.array([False, False])).threshold == NEVER
+        assert cut(NONE, NO).threshold == NEVER
+
+
+rankings = st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=1, max_size=20).map(
+    lambda rows: (np.array([float(s) for s, _ in rows]), np.array([r for _, r in rows]))
+)
+
+
+@STEADY
+@given(rankings, st.sampled_from([0.5, 1.0, 2.0]))
+def test_no_other_cut_is_better_and_equal_scores_are_never_separated(ranking: tuple[Reals, Bools], beta: float) -> None:
+    scores, relevant = ranking
+    cuts = [contingency(scores > t, relevant) for t in np.arange(-5, 5) + 0.5]
+    if relevant.any():
+        cut = f_beta(scores, relevant, beta=beta)
+        assert cut.threshold not in scores
+        assert cut.value == pytest.approx(measures.f_beta(contingency(scores > cut.threshold, relevant), beta))
+        assert cut.value == pytest.approx(max(measures.f_beta(c, beta) for c in cuts))
+        cut = utility(scores, relevant)
+        assert cut.value == pytest.approx(max(0, *(2 * c.tp - c.fp for c in cuts)))
+
+
+@STEADY
+@given(rankings, st.data())
+def test_a_weight_counts_as_so_many_documents(ranking: tuple[Reals, Bools], data: st.DataObject) -> None:
+    scores, relevant = ranking
+    times = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(scores), max_size=len(scores))))
+    assert f_beta(scores, relevant, times.astype(float)) == f_beta(np.repeat(scores, times), np.repeat(relevant, times))
+
+
+# -- the band ----------------------------------------------------------------------------------------------------------
+
+
+def test_before_any_judgement_the_scale_decides() -> None:
+    band = choose(NONE, NO, NONE, NO, Scale(0.05, 0.55))
+    assert band.accept_above == pytest.approx(0.05 + 0.1 * 0.5)
+    assert band.reject_below == pytest.approx(0.05 + 0.05 * 0.5)
+
+
+def test_a_query_of_common_words_does_not_accept_the_whole_stream() -> None:
+    background = np.linspace(0.2, 0.4, 1000)
+    band = choose(NONE, NO, background, np.ones(1000, np.bool_), SCALE)
+    assert (background > band.accept_above).mean() <= 0.051
+
+
+def test_a_topic_that_says_nothing_rejects_everything() -> None:
+    assert choose(NONE, NO, NONE, NO, Scale(0.3, 0.3)) == Band(NEVER, NEVER)
+
+
+def test_many_judgements_outweigh_what_was_believed() -> None:
+    judged = np.concatenate([np.full(100, 0.9), np.full(100, 0.5)])
+    relevant = np.arange(200) < 100
+    assert 0.5 < choose(judged, relevant, NONE, NO, SCALE).accept_above < 0.9
+
+
+def test_a_few_relevant_judgements_alone_do_not_open_the_gate() -> None:
+    """Three relevant documents, no irrelevant one and no background: the best F1 would be to accept everything."""
+    band = choose(np.array([0.03, 0.2, 0.3]), np.ones(3, np.bool_), NONE, NO, SCALE)
+    assert band.accept_above > 0.05
+
+
+def test_the_band_holds_its_share_of_the_stream() -> None:
+    background = np.linspace(0, 0.4, 1000)
+    judged, relevant = np.linspace(0.3, 0.8, 50), np.linspace(0.3, 0.8, 50) > 0.45
+    band = choose(judged, relevant, background, np.ones(1000, np.bool_), SCALE)
+    between = (background >= band.reject_below) & (background <= band.accept_above)
+    assert between.mean() == pytest.approx(thresholds.ABSTAIN, abs=0.002)
+
+
+@STEADY
+@given(rankings, st.lists(st.floats(-5, 5), max_size=300), st.floats(-1, 1), st.floats(0, 3))
+def test_the_band_is_ordered_and_finite(
+    ranking: tuple[Reals, Bools], unjudged: list[float], zero: float, height: float
+) -> None:
+    band = choose(*ranking, np.array(unjudged), np.ones(len(unjudged), np.bool_), Scale(zero, zero + height))
+    assert band.reject_below <= band.accept_above
+    assert np.isfinite([band.reject_below, band.accept_above]).all()
