@@ -112,12 +112,15 @@ class Epochs:
 
     def count(self, documents: Sequence[str], bags: Bags, new: Collection[str]) -> None:
         """Counts those of the documents that are new; each has its bag at its place."""
-        for i, document in enumerate(documents):
-            if document in new:
-                part = slice(bags.indptr[i], bags.indptr[i + 1])
-                sampled = Sampled(document, bags.features[part].copy(), bags.counts[part].copy())
-                self._counter.add(sampled.features)
-                self._recent.append(sampled)
+        places = [i for i, document in enumerate(documents) if document in new]
+        if len(places) == len(documents):
+            self._counter.add_all(bags)
+        else:
+            for i in places:
+                self._counter.add(bags[i][0])
+        for i in places[-SAMPLE:]:
+            features, counts = bags[i]
+            self._recent.append(Sampled(documents[i], features.copy(), counts.copy()))
 
     @property
     def due(self) -> bool:

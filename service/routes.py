@@ -28,7 +28,7 @@ from service.served import Served
 from service.sluice import Sluice
 
 
-def _known_parameters(request: Request) -> None:
+async def _known_parameters(request: Request) -> None:
     """A misspelt parameter is an error, as a misspelt field is."""
     known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
     unknown = [name for name in request.query_params if name not in known]
@@ -67,12 +67,16 @@ LONG = 100_000  # bytes of a body that is better parsed in a thread
 T = TypeVar("T")
 
 
+# Dependencies are coroutines even where they await nothing: FastAPI sends plain functions through a thread, twice the
+# time of a small request, and behind whatever large one has the interpreter.
+
+
 def _any_state(request: Request) -> Sluice:
     sluice: Sluice = request.app.state.sluice
     return sluice
 
 
-def _sluice(request: Request) -> Sluice:
+async def _sluice(request: Request) -> Sluice:
     sluice = _any_state(request)
     if not sluice.following.ready.is_set():
         # Deciding with some of the topics would be a wrong answer that looks like a right one.
@@ -289,7 +293,7 @@ async def _json(request: Request, adapter: TypeAdapter[T]) -> T:
     media_type(request, JSON)
     if request.query_params:
         raise BadInput("With a JSON body the options stand in the body, not in the address.")
-    app = _sluice(request)
+    app = _any_state(request)
     raw = await body(request, app.config.max_body_bytes)
     if len(raw) > LONG:
         return await app.in_thread(parse, adapter, raw, app.config)

@@ -39,6 +39,9 @@ TICK_S = 1.0
 KEEP_ALIVE_S = 30
 GRACE_S = 3
 DESCRIPTORS = 65536
+# Seconds that a thread with a large request may keep the interpreter from the event loop, which wants it several times
+# for each small one. By default ten times as long.
+TURN_S = 0.0005
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -204,6 +207,7 @@ def main(descriptor: str, application: str) -> None:
     settings = Settings.from_env()
     logs.configure(settings.log_level)
     _allow_connections()
+    sys.setswitchinterval(TURN_S)
     server(application, settings).run(sockets=[socket.socket(fileno=int(descriptor))])
 
 
