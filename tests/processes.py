@@ -13,6 +13,7 @@ import httpx
 from redis import Redis
 from redis.exceptions import RedisError
 
+from service import supervisor
 from service.embedded import socket_path
 
 T = TypeVar("T")
@@ -20,10 +21,11 @@ T = TypeVar("T")
 SERVE = """
 import sys
 from service import cli, supervisor
-supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), worker="tests.tiny")
+supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), worker=sys.argv.pop(1))
+supervisor.STEADY_S = float(sys.argv.pop(1))
 cli.main()
 """
-APPLICATION = "tests.tiny:create_app"
+APPLICATION, WORKER = "tests.tiny:create_app", "tests.tiny"
 
 
 def eventually(found: Callable[[], T | None], within_s: float = 20) -> T:
@@ -46,22 +48,44 @@ def gone(pid: int) -> bool:
         return True
 
 
+def children(pid: int) -> dict[int, str]:
+    """The processes that this one started and that still run, with their command lines."""
+    found: dict[int, str] = {}
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        try:
+            found[int(child)] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue  # gone meanwhile
+    return {child: command for child, command in found.items() if not gone(child)}
+
+
 class Serve:
-    """A running `sluice serve`, with the tiny application and worker in place of the real ones."""
+    """A running `sluice serve`, with the tiny application and worker in place of the real ones unless told otherwise.
+
+    `steady_s` is how long a process must have lived to be started again without a growing delay.
+    """
 
     def __init__(
-        self, directory: Path, *options: str, data: Path | None = None, application: str = APPLICATION
+        self,
+        directory: Path,
+        *options: str,
+        data: Path | None = None,
+        application: str = APPLICATION,
+        worker: str = WORKER,
+        steady_s: float = supervisor.STEADY_S,
     ) -> None:
         self.data = data or directory / "data"
         self.output = directory / f"output-{time.monotonic_ns()}"
         self.errors = directory / f"errors-{time.monotonic_ns()}"
-        command = [sys.executable, "-c", SERVE, application, "serve", "--port", "0", "--data", str(self.data), *options]
+        told = ["serve", "--port", "0", "--data", str(self.data), *options]
+        command = [sys.executable, "-c", SERVE, application, worker, str(steady_s), *told]
         with self.output.open("w") as out, self.errors.open("w") as err:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 
     @property
     def address(self) -> str:
-        line = eventually(lambda: re.search(r"^Sluice is ready on (http://\S+)", self.output.read_text(), re.MULTILINE))
+        ready = re.compile(r"^Sluice is ready on (http://\S+)", re.MULTILINE)
+        line = eventually(lambda: ready.search(self.output.read_text()), within_s=60)
         return str(line[1])
 
     def api(self) -> int:

@@ -1,0 +1,155 @@
+"""Processes are killed at random moments while readers judge: nothing that was acknowledged is ever lost.
+
+One `sluice serve` with two API processes, a worker and its embedded store. In every round the readers judge, something
+is killed with SIGKILL, and when the service is ready again (by itself, but for a killed supervisor) we ask: does every
+acknowledged judgement stand, is every topic there, and is each published model, bit for bit, the fold of its log?
+"""
+
+import asyncio
+import os
+import random
+import re
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.config import Settings
+from service.embedded import socket_path
+from service.replay import replay
+from service.store import Store
+from service.supervisor import APPLICATION, WORKER
+from tests.judging import Reader, compare, judgements
+from tests.processes import Serve, children, eventually
+
+SEED = 20
+READERS = 5
+TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"}
+# What is killed, and how often.
+PLAN = {"store": 32, "store twice": 4, "api": 6, "api and store": 6, "worker": 2, "supervisor": 1, "everything": 2}
+BEHIND_S = 15.0  # for a log that is ahead of its model; the second sweep folds it, and they come every 2 s
+
+
+class Service:
+    """The service under attack."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._serve = self._start()
+
+    def _start(self) -> Serve:
+        # A kill is no lasting reason to fail, so what was killed starts again without a growing delay.
+        return Serve(self._directory, "--workers", "2", application=APPLICATION, worker=WORKER, steady_s=0)
+
+    @property
+    def address(self) -> str:
+        return self._serve.address
+
+    @property
+    def store_url(self) -> str:
+        return f"unix://{socket_path(self._serve.data)}"
+
+    def apis(self) -> list[int]:
+        """The API processes that serve already."""
+        said = re.findall(r"Started server process \[(\d+)\]", self._serve.errors.read_text())
+        return [pid for pid in self._running("service.server") if str(pid) in said]
+
+    def kill(self, target: str, chance: random.Random) -> None:
+        victims = {
+            "store": lambda: self._running("valkey-server"),
+            "store twice": lambda: self._running("valkey-server"),
+            "api": lambda: chance.sample(self.apis(), 1),
+            "api and store": lambda: [*chance.sample(self.apis(), 1), *self._running("valkey-server")],
+            "worker": lambda: self._running("service.worker"),
+            "supervisor": lambda: [self._serve.process.pid],
+            "everything": lambda: [self._serve.process.pid, *self._running("")],
+        }[target]()
+        for pid in victims:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if self._serve.process.pid in victims:
+            self._serve.process.wait()
+            self._serve = self._start()
+
+    def end(self) -> None:
+        self._serve.end()
+
+    def _running(self, what: str) -> list[int]:
+        return [pid for pid, command in children(self._serve.process.pid).items() if what in command]
+
+
+@pytest.mark.timeout(600)
+async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    plan = [target for target, times in PLAN.items() for _ in range(times)]
+    chance.shuffle(plan)
+    rounds = len(plan)
+    readers = [Reader(f"r{n}", list(TOPICS), SEED) for n in range(READERS)]
+    service = Service(tmp_path)
+    try:
+        await make_topics(service)
+        while plan:
+            await attack(service, plan.pop(next_possible(plan, service)), readers, chance)
+            await check(service, readers)
+    finally:
+        service.end()
+    acknowledged, failed = sum(reader.acknowledged for reader in readers), sum(reader.failed for reader in readers)
+    print(f"{rounds} rounds: {acknowledged} judgements acknowledged, {failed} requests failed, none lost")
+    assert rounds >= 50
+    assert acknowledged > 5 * rounds
+    assert failed > rounds
+
+
+async def make_topics(service: Service) -> None:
+    async with httpx.AsyncClient(base_url=service.address) as client:
+        for topic, learner in TOPICS.items():
+            body = {"id": topic, "query": f"{topic} price", "learner": {"kind": learner}}
+            (await client.post("/topics", json=body)).raise_for_status()
+
+
+def next_possible(plan: list[str], service: Service) -> int:
+    """The first in the plan that leaves an API process to be judged through, if there is one.
+
+    An API process takes seconds to start; meanwhile the store can be killed many times.
+    """
+    waiting = len(service.apis()) < 2
+    possible = (at for at, target in enumerate(plan) if not (waiting and "api" in target))
+    return next(possible, 0)
+
+
+async def attack(service: Service, target: str, readers: list[Reader], chance: random.Random) -> None:
+    """The readers judge, the target is killed, they go on for a moment, and the service is ready again."""
+    stopping = asyncio.Event()
+    async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
+        working = [asyncio.create_task(reader.work(client, stopping)) for reader in readers]
+        await asyncio.sleep(chance.uniform(0.05, 0.8))
+        await asyncio.to_thread(service.kill, target, chance)
+        if target == "store twice":
+            await asyncio.sleep(chance.uniform(0.05, 0.3))
+            await asyncio.to_thread(service.kill, target, chance)
+        await asyncio.sleep(chance.uniform(0, 0.3))
+        stopping.set()
+        await asyncio.gather(*working)
+    ready = await asyncio.to_thread(lambda: f"{service.address}/readyz")
+    await asyncio.to_thread(eventually, lambda: httpx.get(ready, timeout=2).is_success, 60)
+
+
+async def check(service: Service, readers: list[Reader]) -> None:
+    async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
+        listed = (await client.get("/topics")).json()["items"]
+        assert {topic["id"] for topic in listed} == set(TOPICS)
+        for topic in TOPICS:
+            compare(readers, topic, await judgements(client, topic))
+    store = Store(service.store_url, timeout_s=5)
+    try:
+        for topic in TOPICS:
+            deadline = time.monotonic() + BEHIND_S
+            while (replayed := await replay(store, topic, Settings(), verify=True)).outcome == "behind":
+                assert time.monotonic() < deadline, f"{topic} stays behind its log"
+                await asyncio.sleep(0.2)
+            assert replayed.outcome == "equal", topic
+    finally:
+        await store.close()
