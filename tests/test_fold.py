@@ -1,0 +1,216 @@
+"""The fold: from text to a model that decides, the same however it is reached."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import pocket
+from models.collection import Background
+from models.fold import Example, Model, Spec, Trainer, fold
+from models.frequencies import Frequencies
+from models.learners import LEARNERS
+from models.text import Analysis, bags
+from models.vectors import Bag, Linear
+from models.views import view
+
+STEADY = settings(deadline=None, derandomize=True, max_examples=25)
+each = pytest.mark.parametrize("kind", LEARNERS)
+EMPTY = Background()
+
+
+def read(text: str) -> Bag:
+    """A text as the service reads it before it has seen a stream."""
+    features, counts = bags([("", text)], Analysis())[0]
+    return Bag(features, counts, Frequencies.prior().idf(features))
+
+
+def decide(model: Model, text: str) -> str:
+    score = model.linear.score(view(model.linear.view, read(text)))
+    return "reject" if score < model.reject_below else "accept" if score > model.accept_above else "abstain"
+
+
+QUERY = read("crude oil OPEC barrels output price")
+ABOUT = (
+    "OPEC agreed to cut crude oil output by one million barrels a day, ministers said on Tuesday. The price of crude "
+    "rose by two dollars a barrel in London after the meeting, and traders expect a further rise as winter comes."
+)
+NOT = (
+    "The home side won the cup final after extra time in front of sixty thousand spectators. The captain scored twice "
+    "in the second half, and the goalkeeper saved a penalty in the last minute of the match."
+)
+
+
+@each
+def test_a_query_alone_accepts_what_is_plainly_about_it_and_rejects_what_is_not(kind: str) -> None:
+    model = fold(Spec(kind, {}, QUERY), [], EMPTY)
+    assert decide(model, ABOUT) == "accept"
+    assert decide(model, NOT) == "reject"
+    assert (model.figures.relevant, model.figures.irrelevant, model.figures.sap, model.figures.f1) == (0, 0, None, None)
+
+
+@pytest.mark.parametrize("variant", ["positive", "balanced+"])
+def test_the_papers_winnow_ranks_by_the_query_too(variant: str) -> None:
+    model = fold(Spec("winnow", {"variant": variant}, QUERY), [], EMPTY)
+    score = {text: model.linear.score(view(model.linear.view, read(text))) for text in (ABOUT, NOT)}
+    assert score[ABOUT] > score[NOT]
+
+
+@each
+def test_ten_judgements_later_the_decisions_follow_them(kind: str) -> None:
+    """The user turns out to care for oil spills, not for OPEC's prices."""
+    spill = "The tanker ran aground and crude oil leaked into the bay; crews laid booms to shield the {} shore from it."
+    price = "OPEC ministers met in Vienna and left crude oil at eighteen dollars a barrel, {} officials said."
+    judged = []
+    for place in ("northern", "southern", "eastern", "western", "rocky"):
+        judged += [Example(f"spill {place}", True, read(spill.format(place)))]
+        judged += [Example(f"price {place}", False, read(price.format(place)))]
+    model = fold(Spec(kind, {}, QUERY), judged, EMPTY)
+    assert decide(model, spill.format("sandy")) == "accept"
+    assert decide(model, price.format("senior")) != "accept"
+    assert decide(model, NOT) == "reject"
+
+
+# -- however it is reached ---------------------------------------------------------------------------------------------
+
+WORDS = 40
+
+
+def bag(features: Sequence[int]) -> Bag:
+    chosen = np.unique(np.array(features, np.uint64))
+    return Bag(chosen, 1 + (chosen % 3).astype(np.float32), 1 + (chosen % 7).astype(np.float32))
+
+
+bag_strategy = st.lists(st.integers(0, WORDS - 1), max_size=8).map(bag)
+streams = st.lists(st.tuples(bag_strategy, st.booleans()), max_size=45).map(
+    lambda rows: [Example(str(i), y, b) for i, (b, y) in enumerate(rows)]
+)
+backgrounds = st.lists(bag_strategy, max_size=12).map(lambda many: Background(many, [str(i) for i in range(len(many))]))
+
+
+def same(one: Model, other: Model) -> None:
+    """Bit for bit."""
+    for name in ("features", "weights"):
+        assert getattr(one.linear, name).tobytes() == getattr(other.linear, name).tobytes()
+    assert (one.linear.view, one.linear.bias, one.linear.rest) == (
+        other.linear.view,
+        other.linear.bias,
+        other.linear.rest,
+    )
+    assert (one.reject_below, one.accept_above) == (other.reject_below, other.accept_above)
+    assert one.figures == other.figures
+
+
+@each
+@STEADY
+@given(stream=streams, background=backgrounds, looks=st.sets(st.integers(0, 45)))
+def test_one_by_one_with_looks_between_equals_folding_all_at_once(
+    kind: str, stream: list[Example], background: Background, looks: set[int]
+) -> None:
+    spec = Spec(kind, {}, bag([1, 2, 3]))
+    trainer = Trainer(spec, weights=10)
+    for i, example in enumerate(stream):
+        trainer.learn(example)
+        if i in looks:
+            same(trainer.model(background), fold(spec, stream[: i + 1], background, weights=10))
+    same(trainer.model(background), fold(spec, stream, background, weights=10))
+
+
+@each
+@STEADY
+@given(stream=streams, background=backgrounds)
+def test_a_model_is_finite_ordered_and_bounded(kind: str, stream: list[Example], background: Background) -> None:
+    for query in (None, bag([]), bag([5])):
+        model = fold(Spec(kind, {}, query), stream, background, weights=7)
+        assert len(model.linear.features) <= 7
+        assert all(a < b for a, b in pairwise(model.linear.features.tolist()))
+        assert np.isfinite(model.linear.weights).all()
+        assert np.isfinite([model.linear.bias, model.linear.rest, model.reject_below, model.accept_above]).all()
+        assert model.reject_below <= model.accept_above
+        assert model.figures.relevant == sum(example.relevant for example in stream)
+        assert model.figures.irrelevant == len(stream) - model.figures.relevant
+
+
+def test_the_strongest_weights_are_served_as_the_linear_form_would_choose_them() -> None:
+    random = np.random.default_rng(1)
+    stream = [Example(str(i), i % 3 == 0, bag(random.integers(0, WORDS, 6).tolist())) for i in range(30)]
+    whole = fold(Spec("wh", {}, bag([1])), stream, EMPTY)
+    few = fold(Spec("wh", {}, bag([1])), stream, EMPTY, weights=5)
+    assert few.linear.features.tolist() == whole.linear.strongest(5).features.tolist()
+    assert few.linear.weights.tolist() == whole.linear.strongest(5).weights.tolist()
+
+
+def test_a_judged_document_does_not_count_as_background_too() -> None:
+    about, other = bag([1, 2, 3]), bag([7, 8, 9])
+    stream = [Example("a", True, about), Example("b", True, about), Example("c", False, other)]
+    counted_twice = Background([about, about] + [other] * 300, ["x", "y", *(f"o{i}" for i in range(300))])
+    once = Background([about, about] + [other] * 300, ["a", "b", *(f"o{i}" for i in range(300))])
+    spec = Spec("wh", {}, bag([1]))
+    better, worse = fold(spec, stream, once).figures.f1, fold(spec, stream, counted_twice).figures.f1
+    assert better is not None
+    assert worse is not None
+    assert better > worse
+
+
+def test_a_trainer_says_how_much_memory_it_holds() -> None:
+    trainer = Trainer(Spec("wh", {}, bag([1])))
+    before = trainer.nbytes
+    for i in range(200):
+        trainer.learn(Example(str(i), i % 2 == 0, bag(range(i, i + 30))))
+    assert before < trainer.nbytes < 1_000_000
+
+
+# -- a base ------------------------------------------------------------------------------------------------------------
+
+BASE = Model(Linear("tfidf", np.array([1, 2], np.uint64), np.array([0.5, -0.25], np.float32), 0.1), 0.2, 0.3)
+
+
+@each
+def test_a_base_is_served_exactly_until_judgements_arrive(kind: str) -> None:
+    assert Trainer(Spec(kind, {}, bag([9])), base=BASE).model(EMPTY) is BASE
+
+
+def test_learning_goes_on_from_a_base_of_the_same_view() -> None:
+    model = fold(Spec("wh", {}, bag([9])), [Example("a", False, bag([30]))], EMPTY, base=BASE)
+    weights = dict(zip(model.linear.features.tolist(), model.linear.weights.tolist(), strict=True))
+    assert weights[1] == pytest.approx(0.5)
+    assert weights[2] == pytest.approx(-0.25)
+
+
+def test_a_base_of_another_view_is_served_until_it_is_beaten() -> None:
+    base = replace(BASE, linear=replace(BASE.linear, view="presence"))
+    stream = [Example(str(i), i % 2 == 0, bag([1 if i % 2 else 2, 20 + i])) for i in range(pocket.EVERY)]
+    spec = Spec("wh", {}, bag([9]))
+    assert fold(spec, stream[:-1], EMPTY, base=base).linear.view == "presence"
+    assert fold(spec, stream, EMPTY, base=base).linear.view == "tfidf"  # the base has it the wrong way round
+
+
+# -- the pocket --------------------------------------------------------------------------------------------------------
+
+
+def test_checks_grow_rarer_so_that_a_replay_stays_cheap() -> None:
+    n, checks = pocket.EVERY, 0
+    while n <= 5000:
+        n, checks = n + pocket.rhythm(n), checks + 1
+    assert checks < 200
+
+
+def test_on_a_tie_the_newer_vector_wins_and_otherwise_the_better_ranking() -> None:
+    relevant = np.array([True, False])
+    good, bad = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    assert pocket.best([good, good, bad], relevant) == (0, 1.0)
+    assert pocket.best([bad, good], relevant) == (1, 1.0)
+
+
+def test_the_pocket_saves_a_topic_from_a_burst_of_wrong_judgements() -> None:
+    """Thirty good judgements, then ten that contradict all of them: the vector of before is served."""
+    right = [Example(str(i), i % 2 == 0, bag([1 if i % 2 == 0 else 2, 10 + i % 20])) for i in range(30)]
+    wrong = [Example(f"w{i}", i % 2 == 1, bag([1 if i % 2 == 0 else 2, 10 + i])) for i in range(10)]
+    spec = Spec("perceptron", {"average": False, "alpha": 5.0}, bag([1]))
+    model = fold(spec, right + wrong, EMPTY)
+    weights = dict(zip(model.linear.features.tolist(), model.linear.weights.tolist(), strict=True))
+    assert weights[1] > weights.get(2, 0.0)
