@@ -37,11 +37,16 @@ BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 5.0
 STEADY_S = 10.0  # a process that lived this long is not failing for a lasting reason
 STOP_S = 5.0
+LET_GO_S = 2.0
 WATCH_S = 0.5
 BACKLOG = 2048
 PATIENCE_S = 15.0  # until we say what we are waiting for
 
 log = structlog.stdlib.get_logger("sluice")
+
+
+class PortTaken(StartError):
+    """Somebody else listens where we should."""
 
 
 class Stopped(BaseException):
@@ -177,7 +182,7 @@ def supervise(
         stores: list[Store] = []
         children: list[Child] = []
         if api:
-            listeners = listen(settings.host, settings.port, settings.workers)
+            listeners = _listen_soon(settings, signals)
             started.callback(_close, listeners)
         if settings.redis is None:
             embedded = started.enter_context(Embedded(settings.data, pause=signals.pause))
@@ -214,10 +219,21 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
         _close(listeners)
         if error.errno == errno.EADDRINUSE:
             sentence = f"Port {port} of {host} is taken. Stop what uses it, or choose another with --port."
-        else:
-            sentence = f"Cannot listen on port {port} of {host}: {error.strerror}."
-        raise StartError(sentence) from error
+            raise PortTaken(sentence) from error
+        raise StartError(f"Cannot listen on port {port} of {host}: {error.strerror}.") from error
     return listeners
+
+
+def _listen_soon(settings: Settings, signals: Signals) -> list[socket.socket]:
+    """As `listen`, but the processes of a service that was just killed have a moment to let go of the port."""
+    deadline = time.monotonic() + LET_GO_S
+    while True:
+        try:
+            return listen(settings.host, settings.port, settings.workers)
+        except PortTaken:
+            if time.monotonic() > deadline:
+                raise
+            signals.pause(0.1)
 
 
 def _close(listeners: Sequence[socket.socket]) -> None:

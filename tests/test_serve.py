@@ -69,10 +69,11 @@ def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..
 
 
 def test_a_killed_supervisor_takes_everything_along_and_the_next_one_starts(serve: Callable[..., Serve]) -> None:
-    sluice = serve()
+    sluice = serve("--workers", "2")
+    port = httpx.URL(sluice.address).port
     processes = [sluice.api(), sluice.worker(), sluice.store()]
     sluice.process.kill()
-    again = serve()
+    again = serve("--workers", "2", "--port", str(port))
     assert again.api() not in processes
     assert eventually(lambda: all(gone(pid) for pid in processes))
     assert again.end() == 0
