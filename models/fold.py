@@ -109,9 +109,14 @@ class Trainer:
         v = self._truncated(v)
         linear = self._compiled(v, lane.view)
         relevant = self._judged()
-        held_out = lane.held_out(v, self._window(lane.view))
+        window = self._window(lane.view)
         band = thresholds.choose(
-            held_out, relevant, background.scores(linear), self._unjudged(background), _scale(v, lane.view)
+            lane.held_out(v, window),
+            relevant,
+            background.scores(linear),
+            self._unjudged(background),
+            _scale(v, lane.view),
+            window.scores(v.w, v.bias, v.rest),
         )
         positive = int(np.count_nonzero(self._relevant[:n]))
         figures = Figures(positive, n - positive, self._sap, band.f1)
