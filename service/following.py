@@ -62,7 +62,7 @@ class Following:
                 topics = await self._store.topics(at, CHUNK)
                 await self.look(topics)
                 if not at and len(topics) < CHUNK:  # all of them fit into one look: drop what is not there any more
-                    await self.look([topic for topic in list(self._serving.topics) if topic not in set(topics)])
+                    await self.look(list(self._serving.topics.keys() - set(topics)))
                 at = topics[-1] if len(topics) == CHUNK else ""
                 if self._serving.wants_merging:
                     await asyncio.to_thread(self._serving.merge)
