@@ -9,12 +9,12 @@ from typing import Any, Literal, Protocol, cast, get_args, get_origin, get_type_
 import numpy as np
 from numpy.typing import NDArray
 
-from models import eg, perceptron, wh, winnow
+from models import eg, passive, perceptron, rocchio, wh, winnow
 from models.collection import Window
 from models.dense import Document, Vector, check
 from models.vectors import Reals
 
-Params = wh.Params | eg.Params | winnow.Params | perceptron.Params
+Params = wh.Params | eg.Params | winnow.Params | perceptron.Params | rocchio.Params | passive.Params
 
 
 class Learner(Protocol):
@@ -30,7 +30,14 @@ class Learner(Protocol):
     def held_out(self, p: Any, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals: ...
 
 
-LEARNERS: Mapping[str, Learner] = {"wh": wh, "eg": eg, "winnow": winnow, "perceptron": perceptron}
+LEARNERS: Mapping[str, Learner] = {
+    "wh": wh,
+    "eg": eg,
+    "winnow": winnow,
+    "perceptron": perceptron,
+    "rocchio": rocchio,
+    "pa": passive,
+}
 
 
 def parse_params(kind: str, params: Mapping[str, object]) -> Params:

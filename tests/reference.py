@@ -39,6 +39,21 @@ def perceptron(X: Reals, y: Reals, alpha: float, theta: float, margin: float, fi
     return w[-1], np.mean(w, axis=0)
 
 
+def rocchio(X: Reals, y: Reals, q: Reals, alpha: float, beta: float, gamma: float) -> Reals:
+    relevant = X[y > 0].mean(axis=0) if (y > 0).any() else 0 * q
+    irrelevant = X[y == 0].mean(axis=0) if (y == 0).any() else 0 * q
+    return np.maximum(alpha * q + beta * relevant - gamma * irrelevant, 0)
+
+
+def passive(X: Reals, y: Reals, C: float, bias: float) -> Both:
+    X = np.hstack([X, np.full((len(X), 1), bias)])
+    w = [np.zeros(X.shape[1])]
+    for x, t in zip(X, np.where(y > 0, 1, -1), strict=True):
+        loss = max(0, 1 - t * (w[-1] @ x))
+        w.append(w[-1] + (min(C, loss / (x @ x)) * t * x if x @ x else 0))
+    return w[-1], np.mean(w, axis=0)
+
+
 def winnow(
     X: Reals, y: Reals, alpha: float, beta: float, theta: float, margin: float, plus: float, minus: float
 ) -> Both:
