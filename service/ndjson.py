@@ -34,12 +34,14 @@ PIECE = 1 << 16
 Handle = Callable[[Sequence[bytes]], Awaitable[list[bytes]]]
 
 
-class Lines(Response):
-    media_type = NDJSON
+class Pieces(Response):
+    """An answer that is sent piece by piece, so that a long one lets others be answered in between."""
 
-    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
-        super().__init__()
+    def __init__(self, pieces: AsyncIterator[bytes], media_type: str, length: int | None = None) -> None:
+        super().__init__(media_type=media_type)
         del self.headers["content-length"]
+        if length is not None:
+            self.headers["content-length"] = str(length)
         self._pieces = pieces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,12 +51,26 @@ class Lines(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+async def pieces(before: bytes, between: bytes, results: Sequence[bytes], after: bytes) -> AsyncIterator[bytes]:
+    """The results joined, some at a time."""
+    at_once: list[bytes] = []
+    size = 0
+    for result in results:
+        at_once.append(result)
+        size += len(result)
+        if size > PIECE:
+            yield before + between.join(at_once)
+            before, at_once, size = between, [], 0
+            await asyncio.sleep(0)
+    yield (before if at_once else b"") + between.join(at_once) + after
+
+
 async def answer(request: Request, settings: Settings, handle: Handle, duplex: bool) -> Response:
     """Passes the lines of the request to `handle`, some at a time; it returns a line for each."""
     declared_within(request, settings.max_stream_bytes)
     answered = _answered(request, settings, handle)
     if duplex:
-        return Lines(_to_the_end(answered))
+        return Pieces(_to_the_end(answered), NDJSON)
     with ExitStack() as opened:
         spool = opened.enter_context(SpooledTemporaryFile(SPOOLED_BYTES))
         try:
@@ -65,7 +81,7 @@ async def answer(request: Request, settings: Settings, handle: Handle, duplex: b
                 raise
             spool.write(_line(error))
         spool.seek(0)
-        return Lines(_unspooled(spool, opened.pop_all()))
+        return Pieces(_unspooled(spool, opened.pop_all()), NDJSON)
 
 
 async def _answered(request: Request, settings: Settings, handle: Handle) -> AsyncIterator[bytes]:

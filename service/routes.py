@@ -25,6 +25,7 @@ from service.folding import Fold
 from service.openapi import answers, takes
 from service.problems import SHOWN, problem
 from service.served import Served
+from service.serving import most
 from service.sluice import Sluice
 
 
@@ -153,8 +154,7 @@ async def classify(
         _at_most(app, asked.documents, "documents")
         for one in asked.documents:
             app.check(one)
-        results = await app.classify(asked.documents, asked)
-        return Response(b'{"results":[' + b",".join(results) + b"]}", media_type=JSON)
+        return _results(await app.classify(asked.documents, asked))
     options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
     for topic in topics or ():
         await app.find(topic)
@@ -165,7 +165,10 @@ async def classify(
         return parsed
 
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
-        return await app.classify(documents, options)
+        # With very many topics, or explanations of many, fewer documents at once.
+        at_once = max(1, most(options) // max(1, len(topics or app.serving.topics)))
+        parts = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
+        return [result for part in parts for result in await app.classify(part, options)]
 
     return await ndjson.answer(request, app.config, partial(_each, app, document, classified), duplex)
 
@@ -199,7 +202,7 @@ async def feedback(
     given = await _json(request, FEEDBACK)
     if isinstance(given, schemas.Judgements):
         _at_most(app, given.judgements, "judgements")
-        return Response(b'{"results":[' + b",".join(await learned(given.judgements)) + b"]}", media_type=JSON)
+        return _results(await learned(given.judgements))
     (answer,) = await app.judge([given])
     if isinstance(answer, ServiceError):
         raise answer
@@ -336,6 +339,11 @@ def _at_most(app: Sluice, items: Sequence[object], what: str) -> None:
 
 def _answer(value: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(value.model_dump_json(by_alias=True), status, headers, JSON)
+
+
+def _results(results: Sequence[bytes]) -> Response:
+    pieces = ndjson.pieces(b'{"results":[', b",", results, b"]}")
+    return ndjson.Pieces(pieces, JSON, sum(map(len, results)) + len(results) - 1 + len(b'{"results":[]}'))
 
 
 def _page(items: Sequence[BaseModel], following: str | None) -> Response:

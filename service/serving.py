@@ -29,7 +29,7 @@ from service.served import Served, decide
 
 DIGITS = 6  # of a score in an answer
 MERGE_AFTER = 512  # topics put since the bank was last merged
-MOST_VERDICTS = 1_000_000  # in one answer
+MOST_VERDICTS, MOST_EXPLAINED = 1_000_000, 10_000  # in one answer; a hundred bytes each, and several thousand
 BIAS, REST = "(bias)", "(every other word)"
 
 
@@ -126,9 +126,9 @@ class Serving:
         if asked is None and options.include == "all":
             asked = sorted(column.name for column in snapshot)
         if asked is None:
-            found = _not_rejected(snapshot, counted, idf, ruled)
+            found = _not_rejected(snapshot, counted, idf, ruled, most(options))
         else:
-            found = _scored(snapshot, counted, idf, list(dict.fromkeys(asked)))
+            found = _scored(snapshot, counted, idf, list(dict.fromkeys(asked)), most(options))
         results: list[bytes] = []
         for i, verdicts in enumerate(found):
             ruling = [verdict._replace(rule=ruled[i].get(verdict.topic.name)) for verdict in verdicts]
@@ -157,11 +157,17 @@ def explain(served: Served, seen: Bag, words: dict[int, str]) -> list[dict[str, 
     weighed = np.flatnonzero(own)
     parts = own[weighed] + linear.rest * x.values[weighed]
     order = np.argsort(-np.abs(parts), kind="stable")
-    said = [{"term": words[int(x.features[weighed[k]])], "contribution": round(float(parts[k]), DIGITS)} for k in order]
+    features, rounded = x.features[weighed[order]].tolist(), parts[order].round(DIGITS).tolist()
+    said = [{"term": words[f], "contribution": part} for f, part in zip(features, rounded, strict=True)]
     if linear.rest:
         others = linear.rest * float(x.values.sum() - x.values[weighed].sum())
         said.append({"term": REST, "contribution": round(others, DIGITS)})
     return [*said, {"term": BIAS, "contribution": round(linear.bias, DIGITS)}]
+
+
+def most(options: ClassifyOptions) -> int:
+    """Decisions in one answer."""
+    return MOST_EXPLAINED if options.explain else MOST_VERDICTS
 
 
 def bag_of(counted: Bags, idf: Singles, i: int) -> Bag:
@@ -179,9 +185,13 @@ def _column(served: Served) -> Topic:
     return Topic(served.topic, (model.linear,), model.reject_below, model.accept_above, served.version)
 
 
-def _scored(snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str]) -> Iterator[list[Verdict]]:
-    if len(counted) * len(topics) > MOST_VERDICTS:
-        raise TooLarge(f"This would be more than {MOST_VERDICTS:,} decisions; ask for fewer topics or documents.")
+def _affordable(verdicts: int, most: int) -> None:
+    if verdicts > most:
+        raise TooLarge(f"This would be more than {most:,} such decisions; ask for fewer topics or documents at once.")
+
+
+def _scored(snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str], most: int) -> Iterator[list[Verdict]]:
+    _affordable(len(counted) * len(topics), most)
     columns = [snapshot.get(topic) for topic in topics]
     for topic, column in zip(topics, columns, strict=True):
         if column is None:
@@ -192,15 +202,16 @@ def _scored(snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str]) 
 
 
 def _not_rejected(
-    snapshot: Snapshot, counted: Bags, idf: Singles, ruled: Sequence[dict[str, RuleName]]
+    snapshot: Snapshot, counted: Bags, idf: Singles, ruled: Sequence[dict[str, RuleName]], most: int
 ) -> Iterator[list[Verdict]]:
     """What the models do not reject, and what a rule accepts although they do."""
     hits = snapshot.hits(counted, idf)
+    _affordable(len(hits.topics), most)
     bounds = np.searchsorted(hits.documents, np.arange(len(counted) + 1))
     numbers, scores = hits.topics.tolist(), hits.scores[hits.starts[:-1]].tolist()
     wanted = sorted({topic for one in ruled for topic, rule in one.items() if rule == "accept_if"})
     wanted = [topic for topic in wanted if snapshot.get(topic)]
-    rows = list(_scored(snapshot, counted, idf, wanted)) if wanted else []
+    rows = list(_scored(snapshot, counted, idf, wanted, most)) if wanted else []
     for i in range(len(counted)):
         verdicts = {}
         for h in range(bounds[i], bounds[i + 1]):

@@ -12,7 +12,7 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -47,6 +47,7 @@ from service.serving import DIGITS, Classified, Serving, content_id
 from service.store import Store
 
 STOP_AGAIN_S = 0.2
+LARGE_CHARS, EXPLAINING = 100_000, 10  # of text in a large request; explaining takes ten times as long
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
 
 log = structlog.get_logger()
@@ -68,8 +69,10 @@ class Sluice:
                 bigrams=config.bigrams,
             )
         )
-        # Two threads: one long request must not keep a short one from its turn, and more would only share the cores.
-        self._pool = ThreadPoolExecutor(2, "sluice")
+        # Two large requests at a time, since more would only share the cores; the other threads are for small ones and
+        # for learning, which must find one free.
+        self._pool = ThreadPoolExecutor(8, "sluice")
+        self._large = asyncio.Semaphore(2)
         self.learning = Learning(store, self.epochs, config, self._pool, self.serving.put)
         self.following = Following(store, self.serving, self.learning, self.epochs, config.sweep_s)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,7 +97,9 @@ class Sluice:
         """A result for each document, as JSON; remembered and counted if the options say so."""
         for topic in dict.fromkeys(options.topics or ()):
             await self.find(topic)
-        classified = await self.in_thread(self.serving.classify, documents, options, self.epochs.current)
+        chars = sum(len(document.text) for document in documents) * (EXPLAINING if options.explain else 1)
+        async with self._large if chars > LARGE_CHARS else nullcontext():
+            classified = await self.in_thread(self.serving.classify, documents, options, self.epochs.current)
         if options.store:
             await self._remember(documents, classified)
         return classified.results
