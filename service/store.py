@@ -20,8 +20,10 @@ A command that gets no answer in time raises StoreUnavailable; it may have been 
 are written for.
 """
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, cast
@@ -40,8 +42,11 @@ CHANGES = "sluice:changes"
 CURRENT = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"
 PARTITIONS = 16
-CONNECTIONS = 32  # a process; whoever finds none free waits for one
+CONNECTIONS = 32  # a process; whoever finds none free waits
+SILENCE_S = 0.5  # after a command that got no answer: so long others are refused at once
 CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
+
+SILENT = "The store did not answer in time; try again."
 
 Arg = bytes | str | int | float
 
@@ -83,43 +88,45 @@ class Head:
 
 class Store:
     def __init__(self, url: str, timeout_s: float = 1.0) -> None:
-        pool: aredis.BlockingConnectionPool = aredis.BlockingConnectionPool.from_url(
+        pool: aredis.ConnectionPool = aredis.ConnectionPool.from_url(
             url,
-            max_connections=CONNECTIONS,
-            timeout=timeout_s,  # for a connection to become free
+            max_connections=CONNECTIONS + 8,  # one listens, and others may just be closing
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
-            # One more try where the connection was gone before anything was sent, say after a restart of the store;
-            # never after a timeout: a frozen store must give 503 within two timeouts.
-            retry=Retry(NoBackoff(), 1, supported_errors=(exceptions.ConnectionError,)),
+            # Never a second try: it could apply a write twice, and a frozen store must give 503 within two timeouts. A
+            # connection that broke while it lay idle, say because the store was restarted, is noticed when it is taken.
+            retry=Retry(NoBackoff(), 0),
         )
         # Any: redis-py types each answer as the union of all clients and encodings, which says nothing.
         self._redis: Any = aredis.Redis.from_pool(pool)
+        self._timeout_s = timeout_s
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        self._silent_until_s = 0.0
 
     async def close(self) -> None:
         await self._redis.aclose()
 
     async def ping(self) -> None:
-        with _problems():
+        async with self._asking():
             await self._redis.ping()
 
     # -- topics --------------------------------------------------------------------------------------------------------
 
     async def topics(self, after: str = "", limit: int | None = None) -> list[str]:
         """Ids of topics in order, those that come after the given one."""
-        with _problems():
+        async with self._asking():
             rows = await self._redis.zrangebylex(
                 TOPICS, f"({after}" if after else "-", "+", start=0, num=-1 if limit is None else limit
             )
         return [row.decode() for row in rows]
 
     async def count_topics(self) -> int:
-        with _problems():
+        async with self._asking():
             return int(await self._redis.zcard(TOPICS))
 
     async def create(self, topic: str, born: str, first: Event) -> bool:
         """Makes the topic with its first event; False if the id is taken."""
-        with _problems():
+        async with self._asking():
             # Listed first: a crash in between leaves an id without a topic, which reading skips, never the reverse.
             await self._redis.zadd(TOPICS, {topic: 0})
         return bool(await self._eval(scripts.CREATE, topic, ("topic", "log"), born, *_flat(first)))
@@ -131,12 +138,12 @@ class Store:
         return bool(gone)
 
     async def unlist(self, topic: str) -> None:
-        with _problems():
+        async with self._asking():
             await self._redis.zrem(TOPICS, topic)
 
     async def heads(self, topics: Sequence[str]) -> list[Head | None]:
         """Where each topic's log stands, in one round trip; None where there is no topic."""
-        with _problems():
+        async with self._asking():
             pipe = self._redis.pipeline(transaction=False)
             for topic in topics:
                 pipe.hmget(key(topic, "topic"), ["born", "seq", "floor"])
@@ -197,13 +204,13 @@ class Store:
 
     async def logs(self) -> AsyncIterator[str]:
         """Every topic that has a log, listed or not."""
-        with _problems():
+        async with self._asking():
             async for name in self._redis.scan_iter(match=key("*", "log"), count=CHUNK):
                 yield name.decode().removeprefix("sluice:{").removesuffix("}:log")
 
     async def bare_log(self, topic: str) -> list[Event]:
         """The topic's events, whatever else is lost."""
-        with _problems():
+        async with self._asking():
             rows = await self._redis.xrange(key(topic, "log"))
         return [Event.from_fields(_seq(row[0]), row[1]) for row in rows]
 
@@ -211,12 +218,12 @@ class Store:
         """Lists the topic and makes its head and its standing judgements anew; False if the log has moved on."""
         labels = [part for document, label in judged.items() for part in (document, int(label))]
         args = (head.born, head.seq, head.floor, *labels)
-        with _problems():
+        async with self._asking():
             await self._redis.zadd(TOPICS, {topic: 0})
         return bool(await self._eval(scripts.REBUILD, topic, ("topic", "judged"), *args))
 
     async def forget_model(self, topic: str) -> None:
-        with _problems():
+        async with self._asking():
             await self._redis.delete(key(topic, "model"))
 
     # -- models --------------------------------------------------------------------------------------------------------
@@ -233,7 +240,7 @@ class Store:
     async def models(self, topics: Sequence[str]) -> list[Saved | None]:
         """The published model of each topic, in as few round trips as it takes."""
         rows: list[Any] = []
-        with _problems():
+        async with self._asking():
             for start in range(0, len(topics), CHUNK):
                 pipe = self._redis.pipeline(transaction=False)
                 for topic in topics[start : start + CHUNK]:
@@ -243,7 +250,7 @@ class Store:
 
     async def published(self, topics: Sequence[str]) -> list[int | None]:
         """The version that is published of each topic."""
-        with _problems():
+        async with self._asking():
             pipe = self._redis.pipeline(transaction=False)
             for topic in topics:
                 pipe.hget(key(topic, "model"), "version")
@@ -252,7 +259,7 @@ class Store:
 
     async def versions(self, topic: str, before: int, limit: int) -> list[tuple[int, str]]:
         """Version numbers and their records, newest first."""
-        with _problems():
+        async with self._asking():
             last = f"({before}-0" if before else "+"
             rows = await self._redis.xrevrange(key(topic, "versions"), last, "-", count=limit)
         return [(_seq(row[0]), row[1][b"record"].decode()) for row in rows]
@@ -265,7 +272,7 @@ class Store:
         for document in documents:
             parts.setdefault(_partition(document), []).append(document)
         limit = -(-kept // PARTITIONS)
-        with _problems():
+        async with self._asking():
             pipe = self._redis.pipeline(transaction=False)
             for part, ids in parts.items():
                 blobs = [arg for document in ids for arg in (document, documents[document])]
@@ -278,7 +285,7 @@ class Store:
         }
 
     async def recall(self, documents: Sequence[str]) -> list[bytes | None]:
-        with _problems():
+        async with self._asking():
             pipe = self._redis.pipeline(transaction=False)
             for document in documents:
                 pipe.hget(_document_keys(_partition(document))[0], document)
@@ -287,25 +294,25 @@ class Store:
     # -- background ----------------------------------------------------------------------------------------------------
 
     async def current_epoch(self) -> int:
-        with _problems():
+        async with self._asking():
             return int(await self._redis.get(CURRENT) or 0)
 
     async def epoch(self, number: int) -> bytes | None:
-        with _problems():
+        async with self._asking():
             return cast(bytes | None, await self._redis.hget(EPOCHS, str(number)))
 
     async def advance(self, expected: int, blob: bytes) -> int | None:
         """Publishes the epoch after `expected`; None if somebody else has."""
-        with _problems():
+        async with self._asking():
             number = await self._redis.eval(scripts.ADVANCE, 2, CURRENT, EPOCHS, str(expected), blob)
         return int(number) or None
 
     async def epochs(self) -> list[int]:
-        with _problems():
+        async with self._asking():
             return sorted(int(number) for number in await self._redis.hkeys(EPOCHS))
 
     async def forget_epochs(self, numbers: Sequence[int]) -> None:
-        with _problems():
+        async with self._asking():
             if numbers:
                 await self._redis.hdel(EPOCHS, *[str(number) for number in numbers])
 
@@ -313,7 +320,7 @@ class Store:
 
     async def changes(self) -> AsyncGenerator[Change | None, None]:
         """Each model published and each topic deleted anywhere; None once, when listening has begun."""
-        with _problems():
+        with self._problems():
             async with self._redis.pubsub() as listener:
                 await listener.subscribe(CHANGES)
                 while True:
@@ -325,26 +332,47 @@ class Store:
                         yield Change(topic, born, int(version))
 
     async def _eval(self, script: str, topic: str, parts: Sequence[str], *args: Arg) -> Any:
-        with _problems():
+        async with self._asking():
             keys = [key(topic, part) for part in parts]
             return await self._redis.eval(script, len(keys), *keys, *args)
 
+    @asynccontextmanager
+    async def _asking(self) -> AsyncGenerator[None, None]:
+        """A turn with the store, when one of the connections is free."""
+        try:
+            async with asyncio.timeout(self._timeout_s / 2):
+                await self._free.acquire()
+        except TimeoutError:
+            raise StoreUnavailable("Too many requests wait for the store; try again.") from None
+        try:
+            with self._problems():
+                yield
+        finally:
+            self._free.release()
 
-@contextmanager
-def _problems() -> Iterator[None]:
-    """Redis in trouble becomes one of our errors, with a sentence; anything else is a bug and stays loud."""
-    try:
-        yield
-    except exceptions.OutOfMemoryError as error:
-        raise StoreUnavailable("The store is full: raise its memory limit or delete topics.") from error
-    except exceptions.TimeoutError as error:
-        raise StoreUnavailable("The store did not answer in time; try again.") from error
-    except (exceptions.ConnectionError, exceptions.ReadOnlyError, OSError) as error:
-        raise StoreUnavailable("The store cannot be reached; try again.") from error
-    except exceptions.ResponseError as error:
-        if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
-            raise StoreUnavailable("The store cannot write now; try again.") from error
-        raise
+    @contextmanager
+    def _problems(self) -> Iterator[None]:
+        """Redis in trouble becomes one of our errors, with a sentence; anything else is a bug and stays loud.
+
+        Once it has kept somebody waiting in vain, it is not asked for a moment: those who stand in a line, for a
+        connection or for a topic's turn, would else wait one after the other, each for as long as the first.
+        """
+        if time.monotonic() < self._silent_until_s:
+            raise StoreUnavailable(SILENT)
+        try:
+            yield
+        except exceptions.OutOfMemoryError as error:
+            raise StoreUnavailable("The store is full: raise its memory limit or delete topics.") from error
+        except (exceptions.TimeoutError, exceptions.ConnectionError, exceptions.ReadOnlyError, OSError) as error:
+            # A timeout while connecting comes as a ConnectionError.
+            if isinstance(error, exceptions.TimeoutError) or isinstance(error.__cause__, exceptions.TimeoutError):
+                self._silent_until_s = time.monotonic() + SILENCE_S
+                raise StoreUnavailable(SILENT) from error
+            raise StoreUnavailable("The store cannot be reached; try again.") from error
+        except exceptions.ResponseError as error:
+            if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
+                raise StoreUnavailable("The store cannot write now; try again.") from error
+            raise
 
 
 def _flat(event: Event) -> list[Arg]:

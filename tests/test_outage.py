@@ -1,0 +1,208 @@
+"""A store that is frozen, absent or full: a quick 503 that says when to come back, and nothing lost or done twice."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis import Redis
+
+from service.embedded import Embedded
+from service.replay import replay
+from tests.serving import GRAIN, OIL, Api, serving
+from tests.waiting import soon
+
+PROMISED_S = 2.0
+OVERHEAD_S = 0.5  # for a busy machine
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Embedded]:
+    with Embedded(tmp_path / "data") as server:
+        yield server
+
+
+@pytest.fixture
+async def api(server: Embedded) -> AsyncIterator[Api]:
+    async with serving(server.url) as api:
+        await api.topic()
+        await api.topic("doomed")
+        await api.ok("POST", "/classify", {"documents": [OIL | {"id": "remembered"}]})
+        await api.judge(OIL | {"id": "oil"}, True)
+        await api.judge(GRAIN | {"id": "grain"}, False)
+        yield api
+
+
+@contextmanager
+def frozen(server: Embedded) -> Iterator[None]:
+    assert server.server is not None
+    os.kill(server.server.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server.server.pid, signal.SIGCONT)
+
+
+def kill(server: Embedded) -> None:
+    assert server.server is not None
+    server.server.kill()
+    server.server.wait()
+
+
+def requests(model: Any) -> dict[str, tuple[str, str, Any]]:
+    """A request to every endpoint that cannot answer without its store."""
+    judgement = {"topic": "crude", "document": GRAIN | {"id": "new"}, "relevant": True}
+    return {
+        "create": ("POST", "/topics", {"id": "another", "query": "wheat"}),
+        "find": ("GET", "/topics/unknown", None),
+        "list": ("GET", "/topics", None),
+        "change": ("PATCH", "/topics/crude", {"name": "Oil"}),
+        "delete": ("DELETE", "/topics/doomed", None),
+        "classify": ("POST", "/classify", {"documents": [OIL]}),
+        "judge": ("POST", "/feedback", judgement),
+        "judge by id": ("POST", "/feedback", {"topic": "crude", "document": "remembered", "relevant": True}),
+        "judge several": ("POST", "/feedback", {"judgements": [judgement, judgement]}),
+        "withdraw": ("DELETE", "/topics/crude/judgements/oil", None),
+        "judgements": ("GET", "/topics/crude/judgements", None),
+        "versions": ("GET", "/topics/crude/versions", None),
+        "restore": ("POST", "/topics/crude/versions/1/restore", None),
+        "model": ("GET", "/topics/crude/model", None),
+        "import": ("PUT", "/topics/crude/model", model),
+        "ready": ("GET", "/readyz", None),
+    }
+
+
+async def everything_is_refused_in_time(api: Api, model: Any, times: int) -> None:
+    """Every endpoint says that it cannot, to each of several who ask at once; what needs no store goes on."""
+
+    async def ask(name: str, method: str, path: str, body: Any) -> tuple[str, float, httpx.Response]:
+        begun = time.monotonic()
+        answer = await api.request(method, path, json=body)
+        return name, time.monotonic() - begun, answer
+
+    asked = [ask(name, *request) for name, request in requests(model).items() for _ in range(times)]
+    for name, took_s, answer in await asyncio.gather(*asked):
+        assert answer.status_code == 503, f"{name}: {answer.status_code} {answer.text}"
+        assert answer.headers["content-type"] == "application/problem+json", name
+        assert int(answer.headers["retry-after"]) >= 1, name
+        assert took_s < PROMISED_S + OVERHEAD_S, f"{name} took {took_s:.2f} s"
+    assert (await api.ok("GET", "/healthz"))["status"] == "ok"
+    assert (await api.decide(OIL))["decision"] == "accept"
+    assert (await api.ok("GET", "/topics/crude"))["id"] == "crude"
+
+
+async def log_of(api: Api, topic: str = "crude") -> list[tuple[str, str]]:
+    _, events = await api.sluice.store.log(topic)
+    return [(event.kind, event.document) for event in events]
+
+
+async def ready(api: Api) -> bool:
+    return (await api.get("/readyz")).is_success
+
+
+@pytest.mark.parametrize("times", [1, 10])
+async def test_a_frozen_store_is_a_quick_503_and_nothing_is_done_twice(api: Api, server: Embedded, times: int) -> None:
+    """What was sent to a frozen store may still be done when it wakes up: then once, however often it was sent."""
+    model = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
+    with frozen(server):
+        await everything_is_refused_in_time(api, model, times)
+    await soon(lambda: ready(api))
+    assert (await api.judge(GRAIN | {"id": "new"}, True))["status"] in ("learned", "known")
+    await api.ok("PATCH", "/topics/crude", {"name": "Oil"})
+    log = await log_of(api)
+    assert len(log) == len(set(log)), log
+    assert ("judged", "new") in log
+    listed = (await api.ok("GET", "/topics/crude/judgements"))["items"]
+    counts = (await api.ok("GET", "/topics/crude"))["status"]["judged"]
+    assert sum(counts.values()) == len(listed) == len({judgement["document"] for judgement in listed})
+
+
+async def test_a_store_that_is_gone_is_a_quick_503_and_is_found_again(api: Api, server: Embedded) -> None:
+    model = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
+    before = await log_of(api)
+    kill(server)
+    await everything_is_refused_in_time(api, model, times=10)
+    server.start()
+    # Whoever has a connection of before does not notice: it is replaced, not reported.
+    answers = await asyncio.gather(*(api.get("/topics/crude/judgements") for _ in range(40)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert await log_of(api) == before
+    assert (await api.judge(GRAIN | {"id": "new"}, True))["status"] == "learned"
+
+
+async def test_a_stream_that_meets_a_frozen_store_ends_in_time_and_says_why(api: Api, server: Embedded) -> None:
+    lines = "\n".join(json.dumps(OIL | {"id": f"d{i}"}) for i in range(2000))
+    with frozen(server):
+        begun = time.monotonic()
+        answer = await api.post("/classify", content=lines, headers=NDJSON, params={"topics": ["crude"]})
+        assert time.monotonic() - begun < PROMISED_S + OVERHEAD_S
+    assert json.loads(answer.text.splitlines()[-1])["status"] == 503
+
+
+async def test_changes_are_heard_again_after_a_store_was_gone(api: Api, server: Embedded) -> None:
+    """Another process goes on learning; the first hears of it by itself."""
+    async with serving(server.url) as other:
+        kill(server)
+        await asyncio.sleep(0.3)
+        server.start()
+        await soon(lambda: ready(other))
+        version = (await other.judge(OIL | {"id": "later"}, True))["version"]
+
+        async def heard() -> bool:
+            return bool((await api.decide(OIL))["version"] == version)
+
+        await soon(heard)
+
+
+async def test_a_full_store_is_a_503_and_works_again_when_there_is_room(api: Api, server: Embedded) -> None:
+    """Nothing acknowledged is lost, what is refused is not half done, and deciding goes on."""
+    acknowledged = {"oil": True, "grain": False}
+    with Redis(unix_socket_path=str(server.socket)) as client:
+        client.config_set("maxmemory", client.info("memory")["used_memory"] + 300_000)
+        refused = 0
+        for i in range(2000):
+            text = " ".join(f"w{i}x{k}" for k in range(300))
+            answer = await api.post(
+                "/feedback", json={"topic": "crude", "document": {"id": f"d{i}", "text": text}, "relevant": i % 2 == 0}
+            )
+            if answer.is_success:
+                acknowledged[f"d{i}"] = i % 2 == 0
+            else:
+                assert answer.status_code == 503
+                assert "full" in answer.json()["detail"]
+                assert "retry-after" in answer.headers
+                refused += 1
+            if refused == 3:
+                break
+        assert len(acknowledged) > 3
+        assert refused == 3
+        client.config_set("maxmemory", 1)
+        assert (await api.request("POST", "/topics", json={"id": "more"})).status_code == 503
+        assert (await api.request("POST", "/classify", json={"documents": [OIL | {"id": "x"}]})).status_code == 503
+        assert (await api.decide(OIL))["decision"] == "accept"
+        client.config_set("maxmemory", 0)
+    page = await api.ok("GET", "/topics/crude/judgements", params={"limit": 1000})
+    listed = {judgement["document"]: judgement["relevant"] for judgement in page["items"]}
+    assert acknowledged.items() <= listed.items()
+    assert len(listed) <= len(acknowledged) + refused
+    assert (await api.judge(GRAIN | {"id": "after"}, True))["status"] == "learned"
+    assert {topic["id"] for topic in (await api.ok("GET", "/topics"))["items"]} == {"crude", "doomed"}
+    replayed = [await replay(api.sluice.store, topic, api.sluice.config, verify=True) for topic in ("crude", "doomed")]
+    assert [one.outcome for one in replayed] == ["equal", "equal"]
+
+
+async def test_a_full_store_still_lets_go(api: Api, server: Embedded) -> None:
+    """Deleting a topic needs no memory, and is the way out."""
+    with Redis(unix_socket_path=str(server.socket)) as client:
+        client.config_set("maxmemory", 1)
+        assert (await api.request("DELETE", "/topics/doomed")).status_code == 204
+        client.config_set("maxmemory", 0)
+    assert [topic["id"] for topic in (await api.ok("GET", "/topics"))["items"]] == ["crude"]

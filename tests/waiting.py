@@ -1,0 +1,17 @@
+"""Waiting, in tests that run in an event loop, for what another process or task will bring about."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def soon(found: Callable[[], Awaitable[T | None]], within_s: float = 10, every_s: float = 0.02) -> T:
+    """What is found in the end."""
+    deadline = time.monotonic() + within_s
+    while not (result := await found()):
+        assert time.monotonic() < deadline, "it did not happen"
+        await asyncio.sleep(every_s)
+    return result
