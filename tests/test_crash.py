@@ -58,15 +58,16 @@ class Service:
         return [pid for pid in self._running("service.server") if str(pid) in said]
 
     def kill(self, target: str, chance: random.Random) -> None:
+        one_api = chance.sample(self.apis() or self._running("service.server"), 1)
         victims = {
-            "store": lambda: self._running("valkey-server"),
-            "store twice": lambda: self._running("valkey-server"),
-            "api": lambda: chance.sample(self.apis(), 1),
-            "api and store": lambda: [*chance.sample(self.apis(), 1), *self._running("valkey-server")],
-            "worker": lambda: self._running("service.worker"),
-            "supervisor": lambda: [self._serve.process.pid],
-            "everything": lambda: [self._serve.process.pid, *self._running("")],
-        }[target]()
+            "store": self._running("valkey-server"),
+            "store twice": self._running("valkey-server"),
+            "api": one_api,
+            "api and store": [*one_api, *self._running("valkey-server")],
+            "worker": self._running("service.worker"),
+            "supervisor": [self._serve.process.pid],
+            "everything": [self._serve.process.pid, *self._running("")],
+        }[target]
         for pid in victims:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
