@@ -17,7 +17,6 @@ Requests beyond `max_requests` at once are told to come back. Whatever is refuse
 
 import asyncio
 import gc
-import importlib
 import json
 import resource
 import socket
@@ -177,9 +176,18 @@ async def _busy(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts, and spares the garbage collector from looking through all that is there by now again and again: it
+        held every request up for a quarter of a second, each time that large ones had made it look."""
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+
+
 def server(application: Any, settings: Settings) -> uvicorn.Server:
     """A server that, once run, serves until a signal; requests in progress then have `GRACE_S` to finish."""
-    return uvicorn.Server(
+    return _Server(
         uvicorn.Config(
             application,
             factory=True,
@@ -205,19 +213,10 @@ def _allow_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _import_for_good(application: str) -> None:
-    """Imports what will be served, and spares the garbage collector from looking through it again and again: that held
-    every request up for a quarter of a second, whenever large ones had made it look."""
-    importlib.import_module(application.partition(":")[0])
-    gc.collect()
-    gc.freeze()
-
-
 def main(descriptor: str, application: str) -> None:
     settings = Settings.from_env()
     logs.configure(settings.log_level)
     _allow_connections()
-    _import_for_good(application)
     sys.setswitchinterval(TURN_S)
     server(application, settings).run(sockets=[socket.socket(fileno=int(descriptor))])
 

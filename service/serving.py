@@ -134,7 +134,7 @@ class Serving:
             ruling = [verdict._replace(rule=ruled[i].get(verdict.topic.name)) for verdict in verdicts]
             shown = [v for v in ruling if asked is not None or v.decision != "reject"]
             decisions = [verdict.to_answer() for verdict in shown]
-            if options.explain:
+            if options.explain and decisions:
                 self._explain(decisions, documents[i], bag_of(counted, idf, i))
             results.append(to_json({"document": ids[i], "decisions": decisions}))
         return Classified(ids, counted, results)
