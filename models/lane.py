@@ -9,7 +9,7 @@ import numpy as np
 from models import fixed
 from models.collection import Window
 from models.dense import Document, Vector
-from models.learners import LEARNERS, Learner, parse_params
+from models.learners import AUTO, LEARNERS, Learner, parse_params
 from models.vectors import Reals, View
 from models.vocabulary import grown
 
@@ -25,8 +25,12 @@ class Lane:
         self._before = 0  # updates that no judgement caused, but the query
 
     @classmethod
-    def of(cls, kind: str, params: Mapping[str, object]) -> "Lane":
-        return cls(LEARNERS[kind], parse_params(kind, params))
+    def all_of(cls, kind: str, params: Mapping[str, object]) -> "list[Lane]":
+        """The lanes of a topic: one, or under `auto` one for each learner that competes."""
+        first = parse_params(kind, params)
+        if kind != "auto":
+            return [cls(LEARNERS[kind], first)]
+        return [cls(LEARNERS[one], parse_params(one, {})) for one in AUTO]
 
     @classmethod
     def fixed(cls, view: View) -> "Lane":

@@ -39,10 +39,17 @@ LEARNERS: Mapping[str, Learner] = {
     "pa": passive,
 }
 
+# Under `auto` these all learn, with their defaults, and the pocket chooses among them; until it has, the first serves.
+AUTO = ("wh", "eg", "winnow", "perceptron")
+KINDS = (*LEARNERS, "auto")
+
 
 def parse_params(kind: str, params: Mapping[str, object]) -> Params:
-    """The parameters of a learner, or a ValueError with a sentence that names what is wrong."""
-    check(kind in LEARNERS, f"learner must be one of {', '.join(LEARNERS)}")
+    """The parameters of a learner (of `auto`: of its first), or a ValueError with a sentence that says what is wrong."""
+    check(kind in KINDS, f"learner must be one of {', '.join(KINDS)}")
+    if kind == "auto":
+        check(not params, "auto has no parameters: its learners have their defaults")
+        kind = AUTO[0]
     Kind = LEARNERS[kind].Params
     known = get_type_hints(Kind)
     names = [f.name for f in dataclasses.fields(Kind)]
