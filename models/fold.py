@@ -72,7 +72,7 @@ class Trainer:
         self._weights = weights
         self._query = spec.query
         self._vocabulary = Vocabulary()
-        self._lanes = [Lane.of(spec.kind, spec.params)]
+        self._lanes = Lane.all_of(spec.kind, spec.params)
         self._served = (0, 0)  # the lane, and which of its vectors
         self._pocket: Candidate | None = None  # the winner of the last check, as it was then
         self._frozen = False  # whether the pocketed vector itself is served, or its learner as it goes on
