@@ -15,6 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ class Epochs:
         self._store = store
         self._held: OrderedDict[int, Epoch] = OrderedDict({0: Epoch(0, Frequencies.prior(), ())})
         self.current = self._held[0]
+        self._counting = Lock()
         self._counter = Counter()
         self._recent: deque[Sampled] = deque(maxlen=SAMPLE)
         self._published_s = -PAUSE_S
@@ -111,16 +113,16 @@ class Epochs:
             self.current = await self.load(newest)
 
     def count(self, documents: Sequence[str], bags: Bags, new: Collection[str]) -> None:
-        """Counts those of the documents that are new; each has its bag at its place."""
+        """Counts those of the documents that are new; each has its bag at its place. Called from threads."""
         places = [i for i, document in enumerate(documents) if document in new]
-        if len(places) == len(documents):
-            self._counter.add_all(bags)
-        else:
-            for i in places:
-                self._counter.add(bags[i][0])
-        for i in places[-SAMPLE:]:
-            features, counts = bags[i]
-            self._recent.append(Sampled(documents[i], features.copy(), counts.copy()))
+        sampled = [Sampled(documents[i], *(part.copy() for part in bags[i])) for i in places[-SAMPLE:]]
+        with self._counting:
+            if len(places) == len(documents):
+                self._counter.add_all(bags)
+            else:
+                for i in places:
+                    self._counter.add(bags[i][0])
+            self._recent.extend(sampled)
 
     @property
     def due(self) -> bool:
@@ -130,8 +132,9 @@ class Epochs:
     async def publish(self) -> None:
         """Adds what this process has counted to the newest epoch."""
         self._published_s = time.monotonic()
-        counted, recent = self._counter, tuple(self._recent)
-        self._counter = Counter()
+        with self._counting:
+            counted, recent = self._counter, tuple(self._recent)
+            self._counter = Counter()
         while True:
             await self.follow()
             current = self.current

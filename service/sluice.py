@@ -107,7 +107,8 @@ class Sluice:
     async def _remember(self, documents: Sequence[Document], classified: Classified) -> None:
         blobs = await self.in_thread(_blobs, classified.ids, documents)
         new = await self.store.remember(blobs, self.config.documents_kept)
-        self.epochs.count(classified.ids, classified.bags, {document for document, is_new in new.items() if is_new})
+        fresh = {document for document, is_new in new.items() if is_new}
+        await self.in_thread(self.epochs.count, classified.ids, classified.bags, fresh)
         if self.epochs.due and not self._publishing:
             self._publishing = True
             self._background(self._publish_epoch())
