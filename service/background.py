@@ -115,7 +115,7 @@ class Epochs:
     def count(self, documents: Sequence[str], bags: Bags, new: Collection[str]) -> None:
         """Counts those of the documents that are new; each has its bag at its place. Called from threads."""
         places = [i for i, document in enumerate(documents) if document in new]
-        sampled = [Sampled(documents[i], *(part.copy() for part in bags[i])) for i in places[-SAMPLE:]]
+        sampled = [Sampled(documents[i], bags[i][0].copy(), bags[i][1].copy()) for i in places[-SAMPLE:]]
         with self._counting:
             if len(places) == len(documents):
                 self._counter.add_all(bags)
