@@ -83,7 +83,7 @@ class Trainer:
         self._collection = Collection(list(dict.fromkeys(lane.view for lane in self._lanes)))
         self._relevant = np.zeros(16, np.bool_)
         self._check_at = pocket.EVERY
-        self._documents: list[str] = []
+        self._documents: set[str] = set()
         self._sap: float | None = None
 
     def learn(self, example: Example) -> None:
@@ -95,7 +95,7 @@ class Trainer:
         self._collection.add(slots, [x.values for x in seen.values()])
         self._relevant = grown(self._relevant, n + 1)
         self._relevant[n] = example.relevant
-        self._documents.append(example.document)
+        self._documents.add(example.document)
         if n + 1 == self._check_at:
             self._check_at += pocket.rhythm(n + 1)
             self._check()
@@ -114,9 +114,9 @@ class Trainer:
             lane.held_out(v, window),
             relevant,
             background.scores(linear),
-            self._unjudged(background),
+            background.without(self._documents),
             _scale(v, lane.view),
-            window.scores(v.w, v.bias, v.rest),
+            window.scores(v.w, v.bias, v.rest) if n <= thresholds.FEW else None,
         )
         positive = int(np.count_nonzero(self._relevant[:n]))
         figures = Figures(positive, n - positive, self._sap, band.f1)
@@ -167,14 +167,6 @@ class Trainer:
 
     def _document(self, bag: Bag, name: View) -> Document:
         return Document(self._vocabulary.intern(bag.features), view(name, bag).values)
-
-    def _unjudged(self, background: Background) -> Bools:
-        keep = np.ones(background.size, np.bool_)
-        for document in self._documents:
-            at = background.find(document)
-            if at is not None:
-                keep[at] = False
-        return keep
 
     def _truncated(self, v: Vector) -> Vector:
         """The vector with only its strongest weights, rounded as they are served."""
