@@ -45,7 +45,7 @@ KINDS = (*LEARNERS, "auto")
 
 
 def parse_params(kind: str, params: Mapping[str, object]) -> Params:
-    """The parameters of a learner (of `auto`: of its first), or a ValueError with a sentence that says what is wrong."""
+    """The parameters of a learner (of `auto`: of its first), or a ValueError whose sentence says what is wrong."""
     check(kind in KINDS, f"learner must be one of {', '.join(KINDS)}")
     if kind == "auto":
         check(not params, "auto has no parameters: its learners have their defaults")

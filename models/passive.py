@@ -5,8 +5,8 @@
 
 Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, "Online passive-aggressive algorithms", JMLR 2006.
 
-Parameters. The paper leaves C open. Ours: 1, tf-idf cosine, a constant feature of value .3, and the average of all vectors
-(see wh.py). The query is the first example, and relevant.
+Parameters. The paper leaves C open. Ours: C = 1, tf-idf cosine, a constant feature of value .3, and the average of all
+vectors (see wh.py). The query is the first example, and relevant.
 """
 
 from dataclasses import dataclass, replace

@@ -13,13 +13,13 @@ from models import pocket
 from models.collection import Background
 from models.fold import Example, Model, Spec, Trainer, fold
 from models.frequencies import Frequencies
-from models.learners import LEARNERS
+from models.learners import KINDS
 from models.text import Analysis, bags
 from models.vectors import Bag, Linear
 from models.views import view
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=25)
-each = pytest.mark.parametrize("kind", LEARNERS)
+each = pytest.mark.parametrize("kind", KINDS)
 EMPTY = Background()
 
 
@@ -187,6 +187,15 @@ def test_a_base_of_another_view_is_served_until_it_is_beaten() -> None:
     spec = Spec("wh", {}, bag([9]))
     assert fold(spec, stream[:-1], EMPTY, base=base).linear.view == "presence"
     assert fold(spec, stream, EMPTY, base=base).linear.view == "tfidf"  # the base has it the wrong way round
+
+
+# -- auto --------------------------------------------------------------------------------------------------------------
+
+
+def test_auto_serves_the_first_learner_until_the_pocket_has_chosen() -> None:
+    stream = [Example(str(i), i % 2 == 0, bag([i % 7, 10 + i])) for i in range(pocket.EVERY - 1)]
+    for n in range(pocket.EVERY - 1):
+        same(fold(Spec("auto", {}, bag([1])), stream[:n], EMPTY), fold(Spec("wh", {}, bag([1])), stream[:n], EMPTY))
 
 
 # -- the pocket --------------------------------------------------------------------------------------------------------

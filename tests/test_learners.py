@@ -414,6 +414,7 @@ def test_positive_winnow_weights_are_positive(stream: Stream) -> None:
     ("kind", "params", "says"),
     [
         ("svm", {}, "learner must be one of wh"),
+        ("auto", {"eta": 1}, "auto has no parameters"),
         ("wh", {"rate": 1}, "wh has no parameter 'rate'; it has eta"),
         ("wh", {"eta": float("nan")}, "eta must be a finite number or null"),
         ("wh", {"eta": float("inf")}, "eta must be a finite number"),
