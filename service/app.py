@@ -22,9 +22,11 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.sluice = Sluice(config, store or Store(config.redis or "", config.store_timeout_s))
-        await app.state.sluice.start()
-        yield
-        await app.state.sluice.stop()
+        try:
+            await app.state.sluice.start()
+            yield
+        finally:
+            await app.state.sluice.stop()
 
     app = FastAPI(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)
     app.include_router(routes.router)

@@ -24,7 +24,7 @@ from models.learners import parse_params
 from models.text import Analysis, bags, terms
 from models.views import view
 from service import codec, overlay
-from service.background import Epoch, Epochs
+from service.background import Epoch, Epochs, Sampled
 from service.config import Settings as Config
 from service.errors import BadInput, FieldError, NotFound, ServiceError, StoreUnavailable, TooLarge
 from service.folding import Fold, to_bag
@@ -44,7 +44,7 @@ from service.schemas import (
 )
 from service.served import Served, Settings
 from service.serving import DIGITS, Classified, Serving, content_id
-from service.store import Store
+from service.store import Head, Store
 
 STOP_AGAIN_S = 0.2
 LARGE_CHARS, EXPLAINING = 100_000, 10  # of text in a large request; explaining takes ten times as long
@@ -80,6 +80,7 @@ class Sluice:
 
     async def start(self) -> None:
         """Begins to listen; topics are served as soon as they are loaded, and `ready` says when."""
+        await self.in_thread(self._rehearse)
         self._background(self.following.listen())
         self._background(self.following.sweep())
 
@@ -223,6 +224,22 @@ class Sluice:
         self.serving.remove(topic)
 
     # -- how -----------------------------------------------------------------------------------------------------------
+
+    def _rehearse(self) -> None:
+        """Learns and decides once, for nobody: compiled kernels are loaded when they are first called, which takes as
+        long as a second, and the first request should not be the one to wait."""
+        text = "rehearsal"
+        sample = Sampled("", *bags([("", text)], self.serving.analysis)[0])
+        epoch = Epoch(0, self.epochs.current.frequencies, [sample])
+        created = Event(
+            "created", 0, 0, 1, settings=Settings(created_ms=0).model_dump_json(), bag=self._logged("", text, epoch)
+        )
+        judged = [Event("judged", 0, 0, n, str(n), n % 2 == 0, created.bag) for n in range(2, 14)]
+        fold = Fold(text, Head("", judged[-1].seq, 0), [created, *judged], self.config.served_weights)
+        stage = Serving(self.serving.analysis)
+        stage.put(fold.served(epoch))
+        for options in (ClassifyOptions(), ClassifyOptions(topics=[text])):
+            stage.classify([Document(text=text)], options, epoch)
 
     async def in_thread(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))

@@ -1,9 +1,12 @@
 """Bytes come back as what they were, and bytes that are not ours are refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from service import codec
 
@@ -23,7 +26,11 @@ def test_a_bag_comes_back(words: list[str], data: st.DataObject) -> None:
 
 @given(st.dictionaries(st.text(max_size=5), st.integers(0, 9) | st.text(max_size=9), max_size=4))
 def test_a_header_and_its_arrays_come_back(meta: dict[str, object]) -> None:
-    arrays = {"a": np.arange(5, dtype=np.uint64), "b": np.linspace(0, 1, 3, dtype=np.float32), "c": np.empty(0)}
+    arrays: dict[str, NDArray[Any]] = {
+        "a": np.arange(5, dtype=np.uint64),
+        "b": np.linspace(0, 1, 3, dtype=np.float32),
+        "c": np.empty(0),
+    }
     meta_again, arrays_again = codec.unpack(codec.MODEL, codec.pack(codec.MODEL, meta, arrays))
     assert meta_again == meta
     for name, array in arrays.items():

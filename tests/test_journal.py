@@ -1,6 +1,5 @@
 """A log read in any way says the same thing."""
 
-
 from hypothesis import given
 from hypothesis import strategies as st
 
