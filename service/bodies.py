@@ -57,15 +57,13 @@ async def lines(request: Request, limit: int, line_limit: int) -> AsyncIterator[
     """The lines of a body as they arrive, some at a time, blank ones left out.
 
     A line longer than its limit is cut one byte beyond it, so that `parse` can tell, and the rest of it is passed over.
-    A body longer than its limit raises TooLarge when it gets there.
+    A body longer than its limit raises TooLarge after the last line that ends within it.
     """
-    size, skipping = 0, False
+    left, skipping = limit, False
     rest = bytearray()  # of a line whose end has not come yet
     async for chunk in _chunks(request):
-        size += len(chunk)
-        if size > limit:
-            raise _too_large(limit)
-        *whole, tail = chunk.split(b"\n")
+        *whole, tail = chunk[:left].split(b"\n")
+        left -= len(chunk)
         if whole:
             whole[0] = b"" if skipping else bytes(rest + whole[0])
             rest.clear()
@@ -78,6 +76,8 @@ async def lines(request: Request, limit: int, line_limit: int) -> AsyncIterator[
             skipping = True
         if ready := [line[: line_limit + 1] for line in whole if line.strip()]:
             yield ready
+        if left < 0:
+            raise _too_large(limit)
     if rest.strip():
         yield [bytes(rest)]
 

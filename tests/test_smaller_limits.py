@@ -2,9 +2,22 @@
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
-from tests.refusals import JSON, NDJSON, refused, send
+import httpx
+
+from service.embedded import Embedded
+from tests.refusals import JSON, NDJSON, refused, send, well_formed
 from tests.serving import OIL, serving
+
+
+def numbered(count: int) -> bytes:
+    return b"\n".join(b'{"id":"d%d","text":"crude oil"}' % i for i in range(count))
+
+
+def lines(answer: httpx.Response) -> list[Any]:
+    return [json.loads(line) for line in answer.text.splitlines()]
 
 
 async def test_a_body_that_does_not_say_its_length_is_limited_too(redis_url: str) -> None:
@@ -45,3 +58,43 @@ async def test_documents_and_their_length_have_limits(redis_url: str) -> None:
         line = json.dumps({"text": "", "title": "x" * 101})
         (answer,) = (await api.post("/classify", content=line, headers=NDJSON)).text.splitlines()
         assert json.loads(answer)["status"] == 413
+
+
+async def test_a_stream_may_have_as_many_lines_as_the_setting_says_and_not_one_more(redis_url: str) -> None:
+    async with serving(redis_url, max_stream_lines=300) as api:
+        for count, more in ((299, []), (300, []), (301, [413]), (900, [413])):
+            answer = await api.post("/classify?store=false", content=numbered(count), headers=NDJSON)
+            answers = lines(answer)
+            assert [a["document"] for a in answers[:300]] == [f"d{i}" for i in range(min(count, 300))]
+            assert [well_formed(a)["status"] for a in answers[300 if more else count :]] == more
+
+
+async def test_a_stream_may_have_as_many_bytes_as_the_setting_says(redis_url: str) -> None:
+    async def in_pieces(content: bytes) -> AsyncIterator[bytes]:
+        for start in range(0, len(content), 1000):
+            yield content[start : start + 1000]
+
+    content = numbered(100)
+    async with serving(redis_url, max_stream_bytes=len(content)) as api:
+        path = "/classify?store=false"
+        assert len(lines(await api.post(path, content=content, headers=NDJSON))) == 100
+        refused(await api.post(path, content=content + b"\n", headers=NDJSON), 413)  # it says its length: 413 at once
+        answers = lines(await api.post(path, content=in_pieces(content + b"\n" * 2000), headers=NDJSON))
+        assert [a.get("document") for a in answers[:99]] == [f"d{i}" for i in range(99)]
+        assert answers[-1]["status"] == 413
+
+
+async def test_a_store_that_is_gone_ends_the_stream(tmp_path: Path) -> None:
+    """To wait for it once a batch would keep the client of a long stream for hours."""
+    judgements = [{"topic": "crude", "document": {"text": f"oil {i}"}, "relevant": True} for i in range(600)]
+    with Embedded(tmp_path) as store:
+        async with serving(store.url, store_timeout_s=0.3) as api:
+            await api.topic()
+            store.stop()
+            for path, content in (
+                ("/classify", numbered(600)),
+                ("/feedback", "\n".join(map(json.dumps, judgements)).encode()),
+            ):
+                answer = await api.post(path, content=content, headers=NDJSON)
+                refused(answer, 503)
+                assert answer.headers["retry-after"] == "1"
