@@ -321,7 +321,7 @@ class Version(Answer):
     created: datetime
     cause: str
     learner: str
-    metrics: Mapping[str, float | None]
+    metrics: Mapping[str, int | float | None]
     digest: str
 
 

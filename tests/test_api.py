@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from models.learners import KINDS
 from tests.serving import GRAIN, OIL, Api, serving
 
 
@@ -93,7 +94,7 @@ async def test_another_learner_refolds_the_log(api: Api) -> None:
     assert (await api.decide(OIL))["score"] == (await api.decide(OIL, "other"))["score"]
 
 
-@pytest.mark.parametrize("kind", ["wh", "eg", "winnow", "perceptron"])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_every_learner_serves_and_learns(api: Api, kind: str) -> None:
     """It begins with the query and ends with the reader, who wants the opposite."""
     await api.topic(learner={"kind": kind})

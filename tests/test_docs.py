@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi.routing import APIRoute
 
-from models.learners import LEARNERS
+from models.learners import KINDS
 from service.app import create_app
 from service.config import PREFIX, Settings
 from service.supervisor import APPLICATION
@@ -40,7 +40,7 @@ def test_every_path_and_every_learner_is_in_the_readme() -> None:
             path = re.sub(r":path", "", route.path)
             assert all(f"`{method} " in README for method in route.methods or ())
             assert path in README, path
-    for kind in LEARNERS:
+    for kind in KINDS:
         assert f"`{kind}`" in README, kind
 
 
