@@ -21,6 +21,7 @@ import structlog
 from models.fold import Model
 from models.function_words import ENGLISH
 from models.learners import parse_params
+from models.shape import shape
 from models.text import Analysis, bags, terms
 from models.views import view
 from service import codec, overlay
@@ -240,6 +241,7 @@ class Sluice:
         stage.put(fold.served(epoch))
         for options in (ClassifyOptions(), ClassifyOptions(topics=[text])):
             stage.classify([Document(text=text)], options, epoch)
+        shape(b"{}")
 
     async def in_thread(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
