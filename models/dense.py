@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.collection import Window
+from models.kernel import kernel
 from models.measures import Bools
 from models.vectors import Reals
 from models.vocabulary import Slots
@@ -34,9 +35,8 @@ class Document:
     square: float = field(init=False)  # ‖x‖²
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "span", int(self.slots.max()) + 1 if len(self.slots) else 0)
-        object.__setattr__(self, "sum", float(self.values.sum()))
-        object.__setattr__(self, "square", float(np.square(self.values).sum()))
+        for name, value in zip(("span", "sum", "square"), _sums(self.slots, self.values), strict=True):
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +59,16 @@ class Vector:
     def share(self, t: NDArray[np.int64]) -> Reals:
         """How much of the step taken at time t is in this vector. An average of w_1 … w_{n+1} has step t in n+1−t."""
         return np.where(t <= self.at, 1 - t / (self.at + 1) if self.averaged else 1.0, 0.0)
+
+
+@kernel
+def _sums(slots: Slots, values: Reals) -> tuple[int, float, float]:
+    span, total, square = 0, 0.0, 0.0
+    for i in range(len(slots)):
+        span = max(span, slots[i] + 1)
+        total += values[i]
+        square += values[i] * values[i]
+    return span, total, square
 
 
 def check(condition: bool, sentence: str) -> None:

@@ -75,14 +75,17 @@ def macro(values: Sequence[float]) -> float:
 
 
 def sap(scores: Reals, relevant: Bools) -> float:
-    hits = _ranked(scores, relevant)
-    ranks = np.flatnonzero(hits) + 1
-    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else math.nan
+    # Before the j-th relevant document stand j − 1 relevant ones and every irrelevant one that scores as much or more.
+    # Two sorts of numbers take a tenth of the time of ordering the documents, and pocketing does little else.
+    found, others = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])
+    j = np.arange(1, len(found) + 1)
+    return float(np.mean(j / (j + len(others) - np.searchsorted(others, found)))) if len(j) else math.nan
 
 
 def r_precision(scores: Reals, relevant: Bools) -> float:
     R = int(np.count_nonzero(relevant))
-    return float(np.mean(_ranked(scores, relevant)[:R])) if R else math.nan
+    ranked = relevant[np.lexsort((relevant, -scores))]
+    return float(np.mean(ranked[:R])) if R else math.nan
 
 
 def break_even(scores: Reals, relevant: Bools) -> float:
@@ -94,8 +97,3 @@ def break_even(scores: Reals, relevant: Bools) -> float:
     tp = np.count_nonzero(relevant & above)
     inside = np.count_nonzero(relevant & tied) * (R - np.count_nonzero(above)) / np.count_nonzero(tied)
     return float((tp + inside) / R)
-
-
-def _ranked(scores: Reals, relevant: Bools) -> Bools:
-    """The labels, best score first, irrelevant first among equals."""
-    return relevant[np.lexsort((relevant, -scores))]

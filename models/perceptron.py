@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from models.collection import Window
 from models.dense import Document, Vector, additive_held_out, check
 from models.vectors import Reals, View
-from models.vocabulary import dot, grown
+from models.vocabulary import axpy, dot, grown
 
 SHOWN = 20  # times that the query is shown at most
 
@@ -81,8 +81,8 @@ def update(p: Params, s: State, x: Document, y: bool) -> float:
         g = -p.alpha
     else:
         return 0.0
-    s.w[x.slots] += g * x.values
-    s.a[x.slots] += s.t * g * x.values
+    axpy(s.w, g, x.slots, x.values)
+    axpy(s.a, s.t * g, x.slots, x.values)
     return g
 
 

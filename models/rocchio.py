@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from models.collection import Window
 from models.dense import Document, Vector, additive_held_out, check
 from models.vectors import Reals, View
-from models.vocabulary import grown
+from models.vocabulary import axpy, grown
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def learn(p: Params, s: State, x: Document, y: bool) -> State:
 def update(p: Params, s: State, x: Document, y: bool) -> float:
     """Learn in place; the step is 1 or −1, since how much one document counts depends on all the others."""
     _grow(s, x.span)
-    (s.relevant if y else s.irrelevant)[x.slots] += x.values
+    axpy(s.relevant if y else s.irrelevant, 1.0, x.slots, x.values)
     s.n_relevant += y
     s.n_irrelevant += not y
     return 1.0 if y else -1.0

@@ -79,6 +79,13 @@ def dot(w: Reals, slots: Slots, x: Reals) -> float:
 
 
 @kernel
+def axpy(w: Reals, a: float, slots: Slots, x: Reals) -> None:
+    """w ← w + a·x, in place."""
+    for i in range(len(slots)):
+        w[slots[i]] += a * x[i]
+
+
+@kernel
 def _place(table: Slots, features: Features, feature: np.uint64) -> np.int64:
     """Where in the table the feature's slot stands, or would stand."""
     mask = len(table) - 1

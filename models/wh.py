@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from models.collection import Window
 from models.dense import Document, Vector, additive_held_out, check
 from models.vectors import Reals, View
-from models.vocabulary import dot, grown
+from models.vocabulary import axpy, dot, grown
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ def update(p: Params, s: State, x: Document, y: bool) -> float:
         return 0.0
     eta = min(p.eta if p.eta is not None else 1 / (4 * s.X2), 1 / x2)
     g = -2 * eta * (dot(s.w, x.slots, x.values) + s.w0 * p.bias - y)
-    s.w[x.slots] += g * x.values
-    s.a[x.slots] += s.t * g * x.values
+    axpy(s.w, g, x.slots, x.values)
+    axpy(s.a, s.t * g, x.slots, x.values)
     s.w0 += g * p.bias
     s.a0 += s.t * g * p.bias
     return g
