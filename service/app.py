@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from service import openapi, problems, routes
+from service import problems, routes
 from service.config import Settings, StartError
+from service.openapi import Documented
 from service.sluice import Sluice
 from service.store import Store
 
@@ -28,8 +29,9 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
         finally:
             await app.state.sluice.stop()
 
-    app = FastAPI(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)
+    app = Documented(
+        title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False
+    )
     app.include_router(routes.router)
     problems.install(app, routes.router.routes)
-    openapi.install(app)
     return app

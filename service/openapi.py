@@ -1,51 +1,131 @@
-"""What `/docs` says of bodies. Handlers read the raw bytes themselves, so FastAPI has to be told what they expect."""
+"""What `/docs` says of bodies and answers. Handlers read and write the raw bytes themselves, so FastAPI has to be told.
+
+The examples are true: sent in the order of the paths to an empty Sluice they are answered as the document says. A test
+sends them.
+"""
 
 from typing import Any, Literal
 
 from fastapi import FastAPI
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
+from service import schemas
 from service.bodies import JSON, NDJSON
 from service.problems import MEDIA_TYPE
 from service.schemas import Problem
 
 _REF = "#/components/schemas/{model}"
 _MODE: Literal["validation"] = "validation"
-_taken: set[type[BaseModel]] = set()
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model=Problem.__name__)}}}
+_REASONS = {
+    400: "Not JSON in UTF-8.",
+    404: "No such topic, version or judgement; or the document is not known (any more): send its text.",
+    409: "The id is taken, or the topic kept changing.",
+    412: "The topic is not the one that If-Match names.",
+    413: "More bytes, lines, values or documents than is allowed.",
+    415: "Neither of the media types that are taken, or compressed.",
+    422: "A field or a parameter is missing, unknown or out of range.",
+    503: "The store does not answer, or the topics are still being loaded; Retry-After says when to try again.",
+}
+_WITH_BODY = (400, 413, 415)
+_ETAG = {"ETag": {"description": "For If-Match.", "schema": {"type": "string"}}}
+_LOCATION = {"Location": {"description": "Where the topic is.", "schema": {"type": "string"}}}
+_RETRY = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
+
+_OIL = {"title": "OPEC meets", "text": "Crude prices rose after OPEC agreed to cut output."}
+_GRAIN = {"id": "d2", "text": "Farmers in Kansas expect a smaller wheat harvest after the drought."}
+_JUDGEMENT = {"topic": "crude", "document": "d1", "relevant": True}
+EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
+    schemas.NewTopic: {
+        "a query is enough": {"id": "crude", "name": "Crude oil", "query": "crude oil OPEC barrels output price"},
+        "with a learner and a goal": {
+            "name": "Grain",
+            "query": "wheat maize harvest",
+            "learner": {"kind": "winnow", "params": {"variant": "balanced", "alpha": 1.3}},
+            "goal": {"min_precision": 0.95, "max_abstain": 0.15},
+        },
+    },
+    schemas.TopicChange: {"another learner": {"name": "Oil", "learner": {"kind": "eg"}}, "no goal": {"goal": None}},
+    schemas.Classify: {
+        "for every topic": {"documents": [{"id": "d1", **_OIL}, _GRAIN]},
+        "for one, and why": {"documents": [_OIL], "topics": ["crude"], "explain": True, "store": False},
+    },
+    schemas.Document: {"": _OIL},
+    schemas.Judgement: {
+        "by id": _JUDGEMENT,
+        "with its text": {"topic": "crude", "document": _GRAIN, "relevant": False, "by": "ann"},
+    },
+    schemas.Judgements: {"several": {"judgements": [_JUDGEMENT, _JUDGEMENT | {"document": _OIL}]}},
+    schemas.ModelFile: {
+        "two words": {
+            "format": "sluice-model/1",
+            "kind": "wh",
+            "view": "tfidf",
+            "bias": 0.05,
+            "rest": 0.0,
+            "reject_below": 0.1,
+            "accept_above": 0.2,
+            "terms": {"opec": 0.8, "wheat": -0.5},
+        }
+    },
+}
 
 
 def takes(*models: type[BaseModel], line: type[BaseModel] | None = None) -> dict[str, Any]:
     """The request's body is one of these; or, as NDJSON, a `line` a line."""
-    _taken.update(models)
     refs = [{"$ref": _REF.format(model=model.__name__)} for model in models]
-    content: dict[str, Any] = {JSON: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}}
+    examples = {name: {"value": value} for model in models for name, value in EXAMPLES[model].items()}
+    content: dict[str, Any] = {
+        JSON: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}, "examples": examples},
+    }
     if line:
-        _taken.add(line)
-        content[NDJSON] = {"schema": {"$ref": _REF.format(model=line.__name__)}}
+        sent = [TypeAdapter(Any).dump_json(value).decode() + "\n" for value in EXAMPLES[line].values()]
+        content[NDJSON] = _lines(line) | {"example": "".join(sent)}
     return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 
-def answers(model: Any, *problems: int, line: type[BaseModel] | None = None) -> dict[str, Any]:
-    """The answer is this; or a problem document."""
-    schema = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model=Problem.__name__)}}}
-    responses: dict[int | str, Any] = {status: {"content": schema} for status in (*problems, 422, 503)}
+def answers(model: Any, *problems: int, line: type[BaseModel] | None = None, tagged: bool = False) -> dict[str, Any]:
+    """The answer is this, with an ETag if `tagged`; or a problem document."""
+    responses: dict[int | str, Any] = {status: _problem(status) for status in (*problems, 422, 503)}
     if line:
-        _taken.add(line)
-        responses[200] = {"content": {NDJSON: {"schema": {"$ref": _REF.format(model=line.__name__)}}}}
+        responses[200] = {"content": {NDJSON: _lines(line, "or a `Problem`, ")}}
+    if tagged:
+        responses[200] = {"headers": _ETAG}
     return {"response_model": model, "responses": responses}
 
 
-def install(app: FastAPI) -> None:
-    """Adds the models that only `takes` and `answers` name to what FastAPI finds by itself."""
-    plain = app.openapi
+class Documented(FastAPI):
+    """FastAPI with a document that knows our bodies."""
 
-    def openapi() -> dict[str, Any]:
-        if not app.openapi_schema:
-            found = plain()
-            models: set[type[BaseModel]] = {*_taken, Problem}
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            found = super().openapi()
+            models: set[type[BaseModel]] = {*EXAMPLES, schemas.Result, schemas.Learned, Problem}
             _, extra = models_json_schema([(model, _MODE) for model in models], ref_template=_REF)
             found["components"]["schemas"] = extra["$defs"] | found["components"]["schemas"]
-        return app.openapi_schema or {}
+            for path in found["paths"].values():
+                for operation in path.values():
+                    _complete(operation)
+        return self.openapi_schema or {}
 
-    app.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend it
+
+def _complete(operation: dict[str, Any]) -> None:
+    """What is true of every operation of a kind."""
+    responses = operation["responses"]
+    if "requestBody" in operation:
+        responses |= {str(status): _problem(status) for status in _WITH_BODY}
+    if "201" in responses:
+        responses["201"]["headers"] = _ETAG | _LOCATION
+    operation["responses"] = dict(sorted(responses.items()))
+
+
+def _problem(status: int) -> dict[str, Any]:
+    described = {"description": _REASONS[status], "content": _PROBLEM}
+    return described | ({"headers": _RETRY} if status == 503 else {})
+
+
+def _lines(model: type[BaseModel], otherwise: str = "") -> dict[str, Any]:
+    """OpenAPI has no word for a schema of lines, so theirs is named in words and, for programs, as `x-line`."""
+    schema = {"type": "string", "description": f"A `{model.__name__}`, {otherwise}in JSON on each line."}
+    return {"schema": schema, "x-line": {"$ref": _REF.format(model=model.__name__)}}

@@ -1,12 +1,11 @@
 """The public contract, path by path. Each handler reads, asks the `Sluice`, and answers; nothing is decided here."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from hashlib import blake2b
 from itertools import repeat
 from typing import Annotated, TypeVar
 
-import numpy as np
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, TypeAdapter
@@ -15,10 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
-from models.fold import Model
-from models.text import features_of
-from models.vectors import Linear
-from service import ndjson, schemas
+from service import ndjson, schemas, topics
 from service.bodies import JSON, NDJSON, body, media_type, parse
 from service.errors import BadInput, FieldError, PreconditionFailed, ServiceError, StoreUnavailable, TooLarge
 from service.folding import Fold
@@ -52,7 +48,11 @@ def _as_get(scope: Scope) -> Scope:
     return {**scope, "method": "GET"} if scope.get("method") == "HEAD" else scope
 
 
-router = APIRouter(dependencies=[Depends(_known_parameters)], route_class=_Route)
+router = APIRouter(
+    dependencies=[Depends(_known_parameters)],
+    route_class=_Route,
+    generate_unique_id_function=lambda route: route.name,  # what a generated client calls the operation
+)
 
 NEW_TOPIC = TypeAdapter(schemas.NewTopic)
 TOPIC_CHANGE = TypeAdapter(schemas.TopicChange)
@@ -62,7 +62,6 @@ JUDGEMENT = TypeAdapter(schemas.Judgement)
 FEEDBACK: TypeAdapter[schemas.Judgement | schemas.Judgements] = TypeAdapter(schemas.Feedback)
 MODEL_FILE = TypeAdapter(schemas.ModelFile)
 
-STRONGEST = 20  # terms shown for and against
 LONG = 100_000  # bytes of a body that is better parsed in a thread
 
 T = TypeVar("T")
@@ -86,7 +85,9 @@ async def _sluice(request: Request) -> Sluice:
 
 
 App = Annotated[Sluice, Depends(_sluice)]
-TopicPath = Annotated[str, Path(pattern=schemas.TOPIC_ID, description="The topic's id.")]
+TopicPath = Annotated[str, Path(pattern=schemas.TOPIC_ID, description="The topic's id.", examples=["crude"])]
+DocumentPath = Annotated[str, Path(description="The document's id; slashes may stand as they are.", examples=["d1"])]
+VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
 Limit = Annotated[int, Query(ge=1, le=1000, description="Most items in the answer.")]
 Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
 
@@ -94,27 +95,34 @@ Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the 
 # -- topics ------------------------------------------------------------------------------------------------------------
 
 
-@router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409, 422))
+@router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409))
 async def create_topic(request: Request, app: App) -> Response:
     """Make a topic. It works from its query text at once, before any judgement."""
     served = await app.create(await _json(request, NEW_TOPIC))
     return _topic_answer(served, 201, {"Location": f"/topics/{served.topic}"})
 
 
-@router.get("/topics", tags=["topics"], **answers(schemas.Page))
+@router.get("/topics", tags=["topics"], **answers(schemas.Page[schemas.Topic], tagged=True))
 async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All topics, by id."""
     found, following = await app.page(cursor or "", limit)
-    return _page([_topic(served) for served in found], following)
+    page = _page([topics.topic(served) for served in found], following)
+    page.headers["ETag"] = f'"{blake2b(page.body, digest_size=8).hexdigest()}"'
+    return page
 
 
-@router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404))
+@router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404, tagged=True))
 async def read_topic(app: App, topic: TopicPath) -> Response:
     """A topic, its settings and how it stands."""
     return _topic_answer(await app.find(topic))
 
 
-@router.patch("/topics/{topic}", tags=["topics"], **takes(schemas.TopicChange), **answers(schemas.Topic, 404, 412, 422))
+@router.patch(
+    "/topics/{topic}",
+    tags=["topics"],
+    **takes(schemas.TopicChange),
+    **answers(schemas.Topic, 404, 409, 412, tagged=True),
+)
 async def change_topic(
     request: Request, app: App, topic: TopicPath, if_match: Annotated[str | None, Header()] = None
 ) -> Response:
@@ -137,7 +145,7 @@ async def delete_topic(app: App, topic: TopicPath) -> Response:
     "/classify",
     tags=["documents"],
     **takes(schemas.Classify, line=schemas.Document),
-    **answers(schemas.Results, 404, 413, 415, line=schemas.Result),
+    **answers(schemas.Results, 404, line=schemas.Result),
 )
 async def classify(
     request: Request,
@@ -177,7 +185,7 @@ async def classify(
     "/feedback",
     tags=["documents"],
     **takes(schemas.Judgement, schemas.Judgements, line=schemas.Judgement),
-    **answers(schemas.Learned | schemas.LearnedAll, 404, 413, 415, line=schemas.Learned),
+    **answers(schemas.Learned | schemas.LearnedAll, 404, line=schemas.Learned),
 )
 async def feedback(
     request: Request,
@@ -209,7 +217,7 @@ async def feedback(
     return _answer(answer)
 
 
-@router.get("/topics/{topic}/judgements", tags=["documents"], **answers(schemas.Page, 404))
+@router.get("/topics/{topic}/judgements", tags=["documents"], **answers(schemas.Page[schemas.PastJudgement], 404))
 async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """The judgements that stand, newest first."""
     before = _number(cursor)
@@ -222,7 +230,7 @@ async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor
             relevant=one.relevant,
             title=one.first.title,
             by=one.latest.by or None,
-            at=_time(one.latest.at_ms),
+            at=topics.time_of(one.latest.at_ms),
             version=one.latest.seq,
             before=schemas.Before.model_validate({"decision": one.first.decision, "score": one.first.score}),
         )
@@ -232,7 +240,7 @@ async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor
 
 
 @router.delete("/topics/{topic}/judgements/{document:path}", tags=["documents"], **answers(schemas.Withdrawn, 404))
-async def withdraw_judgement(app: App, topic: TopicPath, document: str) -> Response:
+async def withdraw_judgement(app: App, topic: TopicPath, document: DocumentPath) -> Response:
     """Take a judgement back. The model becomes what it would have been without it."""
     return _answer(schemas.Withdrawn(topic=topic, document=document, version=await app.withdraw(topic, document)))
 
@@ -240,22 +248,24 @@ async def withdraw_judgement(app: App, topic: TopicPath, document: str) -> Respo
 # -- versions and models -----------------------------------------------------------------------------------------------
 
 
-@router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page, 404))
+@router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page[schemas.Version], 404))
 async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """Published models, newest first."""
     await app.find(topic)
     records = await app.learning.versions(topic, _number(cursor) or 0, limit + 1)
-    items = [schemas.Version(created=_time(record.pop("created_ms")), **record) for record in records[:limit]]
+    items = [schemas.Version(created=topics.time_of(record.pop("created_ms")), **record) for record in records[:limit]]
     return _page(items, str(items[-1].version) if records[limit:] else None)
 
 
-@router.post("/topics/{topic}/versions/{version}/restore", tags=["versions"], **answers(schemas.Topic, 404, 409))
-async def restore_version(app: App, topic: TopicPath, version: Annotated[int, Path(ge=1, lt=2**53)]) -> Response:
+@router.post(
+    "/topics/{topic}/versions/{version}/restore", tags=["versions"], **answers(schemas.Topic, 404, 409, tagged=True)
+)
+async def restore_version(app: App, topic: TopicPath, version: VersionPath) -> Response:
     """Serve an old version again, as a new one. Judgements since then no longer count, until they are made again."""
     return _topic_answer(await app.restore(topic, version))
 
 
-@router.get("/topics/{topic}/model", tags=["versions"], **answers(schemas.ModelInfo, 404))
+@router.get("/topics/{topic}/model", tags=["versions"], **answers(schemas.ModelInfo | schemas.ModelFile, 404))
 async def read_model(
     app: App,
     topic: TopicPath,
@@ -263,13 +273,18 @@ async def read_model(
 ) -> Response:
     """What decides: thresholds, and the terms that count most for and against."""
     served, words = await app.find(topic), await app.learning.read(topic, Fold.terms)
-    return _answer(_model_file(served, words) if format else _model_info(served, words))
+    return _answer(topics.model_file(served, words) if format else topics.model_info(served, words))
 
 
-@router.put("/topics/{topic}/model", tags=["versions"], **takes(schemas.ModelFile), **answers(schemas.Topic, 404, 422))
+@router.put(
+    "/topics/{topic}/model",
+    tags=["versions"],
+    **takes(schemas.ModelFile),
+    **answers(schemas.Topic, 404, 409, tagged=True),
+)
 async def replace_model(request: Request, app: App, topic: TopicPath) -> Response:
     """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
-    model = _model(await _json(request, MODEL_FILE))
+    model = topics.model(await _json(request, MODEL_FILE), app.config.served_weights)
     return _topic_answer(await app.publish(topic, model, "import"))
 
 
@@ -282,7 +297,7 @@ async def healthz() -> Response:
     return _answer(schemas.Health(status="ok"))
 
 
-@router.get("/readyz", tags=["health"], **answers(schemas.Health, 503))
+@router.get("/readyz", tags=["health"], **answers(schemas.Health))
 async def readyz(app: App) -> Response:
     """The store answers and all models are loaded."""
     await app.store.ping()
@@ -351,34 +366,14 @@ def _page(items: Sequence[BaseModel], following: str | None) -> Response:
 
 
 def _topic_answer(served: Served, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return _answer(_topic(served), status, {"ETag": _etag(served)} | (headers or {}))
-
-
-def _topic(served: Served) -> schemas.Topic:
-    settings, model = served.settings, served.model
-    return schemas.Topic(
-        id=served.topic,
-        **settings.model_dump(exclude={"created_ms"}),
-        created=_time(settings.created_ms),
-        status=schemas.Status(
-            version=served.version,
-            judged=schemas.Judged(relevant=served.relevant, irrelevant=served.irrelevant),
-            reject_below=model.reject_below,
-            accept_above=model.accept_above,
-            goal=schemas.GoalStatus() if settings.goal != schemas.Goal() else None,
-        ),
-    )
-
-
-def _etag(served: Served) -> str:
-    return f'"{served.born}-{served.version}"'
+    return _answer(topics.topic(served), status, {"ETag": topics.etag(served)} | (headers or {}))
 
 
 def _matched(served: Served, if_match: str | None) -> int | None:
     """The version that the caller insists on; None if any will do."""
     if if_match is None or if_match.strip() == "*":
         return None
-    if _etag(served) not in [tag.strip() for tag in if_match.split(",")]:
+    if topics.etag(served) not in [tag.strip() for tag in if_match.split(",")]:
         raise PreconditionFailed("The topic has changed since you read it; read it again.")
     return served.version
 
@@ -389,52 +384,3 @@ def _number(cursor: str | None) -> int | None:
     if not cursor.isdecimal() or len(cursor) > 15 or not int(cursor):
         raise BadInput("This cursor is not one of ours; begin without one.")
     return int(cursor)
-
-
-def _time(at_ms: int) -> datetime:
-    return datetime.fromtimestamp(at_ms / 1000, UTC)
-
-
-def _model_info(served: Served, words: dict[int, str]) -> schemas.ModelInfo:
-    linear = served.model.linear
-    order = np.argsort(linear.weights, kind="stable")
-
-    def shown(places: Iterable[int]) -> list[schemas.Term]:
-        return [schemas.Term(term=words.get(int(linear.features[i])), weight=float(linear.weights[i])) for i in places]
-
-    toward = [i for i in order[::-1][:STRONGEST] if linear.weights[i] > 0]
-    against = [i for i in order[:STRONGEST] if linear.weights[i] < 0]
-    return schemas.ModelInfo(
-        topic=served.topic,
-        kind=served.settings.learner.kind,
-        version=served.version,
-        reject_below=served.model.reject_below,
-        accept_above=served.model.accept_above,
-        weights=len(linear.features),
-        terms=schemas.Terms(toward=shown(toward), against=shown(against)),
-    )
-
-
-def _model_file(served: Served, words: dict[int, str]) -> schemas.ModelFile:
-    linear = served.model.linear
-    weights = dict(zip(linear.features.tolist(), linear.weights.tolist(), strict=True))
-    return schemas.ModelFile(
-        kind=served.settings.learner.kind,
-        view=linear.view,
-        bias=linear.bias,
-        rest=linear.rest,
-        reject_below=served.model.reject_below,
-        accept_above=served.model.accept_above,
-        terms={words[feature]: weight for feature, weight in weights.items() if feature in words},
-        features={f"{feature:016x}": weight for feature, weight in weights.items() if feature not in words},
-    )
-
-
-def _model(file: schemas.ModelFile) -> Model:
-    features = np.concatenate([features_of(list(file.terms)), np.array([int(f, 16) for f in file.features], np.uint64)])
-    weights = np.array([*file.terms.values(), *file.features.values()], np.float32)
-    if not np.isfinite(weights).all():
-        raise BadInput("A weight is too large to be kept.")
-    features, first = np.unique(features, return_index=True)
-    linear = Linear(file.view, features, weights[first], file.bias, file.rest)
-    return Model(linear, file.reject_below, file.accept_above)

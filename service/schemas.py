@@ -7,7 +7,7 @@ surrogate (the parser refuses it), no NUL. Answers are built from the same modul
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -26,13 +26,13 @@ from pydantic import (
 TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 DOCUMENT_ID_CHARS = 256
 METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
-MODEL_TERMS = 10_000  # of a model that is brought along
-LARGEST = 1e9  # number in such a model: what is learned is near 1, and sums of these still fit everywhere
+LARGEST = 1e15  # number in a model that is brought along: no learner goes so far, and sums of these still fit
 
 # What pydantic puts into the place of an error to say which of several types it means; not a part of the request.
 TAGS = ONE, MANY, BY_ID, WHOLE = "<one>", "<many>", "<id>", "<document>"
 
 Decision = Literal["accept", "reject", "abstain"]
+T = TypeVar("T")
 
 
 def _no_nul(text: str) -> str:
@@ -355,9 +355,9 @@ class ModelFile(Request):
     rest: Number
     reject_below: Number
     accept_above: Number
-    terms: dict[Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")], Number] = Field(max_length=MODEL_TERMS)
+    terms: dict[Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")], Number]
     features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Number] = Field(
-        default_factory=dict, max_length=MODEL_TERMS, description="Weights whose word is not known, by hash."
+        default_factory=dict, description="Weights whose word is not known, by hash."
     )
 
     @model_validator(mode="after")
@@ -375,6 +375,6 @@ class Health(Answer):
     topics: int | None = None
 
 
-class Page(Answer):
-    items: list[Any]
-    next: str | None
+class Page(Answer, Generic[T]):
+    items: list[T]
+    next: str | None = Field(description="The cursor for what follows; null at the end.")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from models.learners import LEARNERS
+from service.schemas import LARGEST
 from tests.refusals import MARK, pointers, refused, send
 from tests.serving import OIL, QUERY, Api
 
@@ -206,7 +207,19 @@ async def test_null_puts_a_setting_back(shared: Api) -> None:
 
 @pytest.mark.parametrize("kind", LEARNERS)
 async def test_every_parameter_of_every_learner_is_checked(shared: Api, kind: str) -> None:
-    never = ("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1e300", "-1e300", "1" * 400, "[1]", "{}", '"Z"')
+    never = (
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e999",
+        "-1e999",
+        "1e300",
+        "-1e300",
+        "1" * 400,
+        "[1]",
+        "{}",
+        '"Z"',
+    )
     for name in [field.name for field in fields(LEARNERS[kind].Params)]:
         for value in never:
             learner = f'"learner": {{"kind": "{kind}", "params": {{"{name}": {value}}}}}'
@@ -257,10 +270,10 @@ async def test_a_model_that_could_not_decide_is_refused(shared: Api, change: str
 @pytest.mark.parametrize("kind", LEARNERS)
 async def test_the_largest_model_that_is_taken_decides_explains_and_learns(shared: Api, kind: str, view: str) -> None:
     await shared.topic("large", learner={"kind": kind, "params": {"view": view}})
-    words = dict.fromkeys(QUERY.lower().split(), 1e9) | {"wheat": -1e9}
+    words = dict.fromkeys(QUERY.lower().split(), LARGEST) | {"wheat": -LARGEST}
     heavy = {"text": "oil crude " * 5000}
-    for rest in (0.0, 1e9, -1e9):
-        numbers = {"bias": 1e9, "rest": rest, "reject_below": -1e9, "accept_above": 1e9}
+    for rest in (0.0, LARGEST, -LARGEST):
+        numbers = {"bias": LARGEST, "rest": rest, "reject_below": -LARGEST, "accept_above": LARGEST}
         await shared.ok("PUT", "/topics/large/model", MODEL | numbers | {"view": view, "terms": words})
         for document in (OIL, heavy, {"text": "wheat"}):
             asked = {"documents": [document], "topics": ["large"], "explain": True}
