@@ -1,0 +1,118 @@
+"""How well Sluice decides, measured on a corpus of your own or on a well-known one."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import track
+
+from models.learners import parse_params
+from scripts.evaluation import report
+from scripts.evaluation.corpus import read, read_queries
+from scripts.evaluation.online import Protocol, Run, run
+from scripts.evaluation.published import FIRST_POCKET
+from scripts.evaluation.stream import Stream
+
+app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
+
+
+class Feedback(StrEnum):
+    realistic = "realistic"
+    all = "all"
+
+
+class Pocket(StrEnum):
+    on = "on"
+    off = "off"
+    both = "both"
+
+
+@app.callback()
+def sections() -> None:
+    """Makes each measurement a command of its own."""
+
+
+@app.command()
+def online(
+    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/evaluation/corpus.py")],
+    topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
+    feedback: Annotated[Feedback, typer.Option(help="judge everything, or what is accepted or abstained from")] = (
+        Feedback.realistic
+    ),
+    seeds: Annotated[int, typer.Option(min=0, help="relevant documents shown at the start")] = 3,
+    learner: Annotated[str, typer.Option(help='with commas between; parameters as JSON: wh{"average":false}')] = "wh",
+    queries: Annotated[Path | None, typer.Option(help="JSON, topic: query; a topic's name without it")] = None,
+    pocket: Annotated[Pocket, typer.Option(help="both compares")] = Pocket.on,
+    holdout: Annotated[bool, typer.Option(help="measure on the last quarter of training, not on test")] = False,
+    most: Annotated[int, typer.Option(help="topics at most, the largest")] = 10**6,
+    each: Annotated[bool, typer.Option(help="also a table of all topics")] = False,
+    picture: Annotated[Path | None, typer.Option(help="PNG or SVG of the curve")] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON of everything")] = None,
+) -> None:
+    """Date order, one pass, from a query and a few relevant documents."""
+    corpus = read(path)
+    corpus = corpus.holdout if holdout else corpus
+    names = corpus.largest(patterns=topics.split(","))[:most]
+    if not names:
+        raise typer.BadParameter("no topic has enough documents in training and in test", param_hint="topics")
+    stream, asked = Stream(corpus), read_queries(queries)
+    protocols = {
+        name: Protocol(kind, params, seeds, feedback is Feedback.all, pocket is not Pocket.off)
+        for name, (kind, params) in learners(learner).items()
+    }
+    results = {name: runs(stream, names, asked, protocol, name) for name, protocol in protocols.items()}
+    measured = "held-out training" if holdout else "test"
+    title = (
+        f"{corpus.name}, {len(names)} topics, feedback on {feedback.value}, from a query and {seeds} relevant; "
+        f"{stream.train} documents pass, {stream.size - stream.train} {measured} documents measure"
+    )
+    known = corpus.name.startswith("reuters") and not holdout and seeds == 3
+    report.online(results, feedback.value if known else "", title)
+    if each:
+        for runs_ in results.values():
+            report.topics(runs_)
+    if pocket is Pocket.both:
+        without = {
+            name: runs(stream, names, asked, Protocol(p.kind, p.params, seeds, p.everything, False), name + " newest")
+            for name, p in protocols.items()
+        }
+        report.pocketing(without, results, FIRST_POCKET if known else {})
+    if picture:
+        report.picture(picture, results, title)
+    if out:
+        report.write_json(out, {"corpus": corpus.name, "title": title}, results)
+
+
+def learners(text: str) -> Mapping[str, tuple[str, Mapping[str, object]]]:
+    """By what they are called in a table: `wh,wh{"average":false}` gives wh with its defaults, and without average."""
+    found: dict[str, tuple[str, Mapping[str, object]]] = {}
+    for part in _split(text):
+        kind, brace, rest = part.partition("{")
+        params = json.loads(brace + rest) if brace else {}
+        parse_params(kind, params)
+        found[part] = (kind, params)
+    return found
+
+
+def runs(stream: Stream, names: Sequence[str], asked: Mapping[str, str], protocol: Protocol, label: str) -> list[Run]:
+    watched: Iterable[str] = track(names, label, console=report.progress, transient=True)
+    return [run(stream, name, asked.get(name, name), protocol) for name in watched]
+
+
+def _split(text: str) -> list[str]:
+    """At commas, but not inside braces."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c == "{") - (c == "}")
+        if c == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return parts
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,109 @@
+"""One topic on the stream: made from a query, shown a few relevant documents, then one pass in date order.
+
+    everything    every document is judged as it comes
+    realistic     only what a person would see is judged: what is accepted and what is abstained from
+
+After each judgement the topic serves its new model at once, as the service does. What a model is worth is measured on
+the test documents, which the topic never learns from: at some numbers of judgements, and at the end.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from models.fold import Example, Model, Spec, Trainer
+from models.measures import Bools, Contingency, contingency, f_beta, macro, sap, t11su
+from scripts.evaluation.stream import Stream
+from service.background import STALE
+
+POINTS = (10, 20, 35, 50, 75, 100, 150, 200, 350, 500, 1000, 2000, 4000, 8000)
+FIRST_LOOK, LONGEST_LOOK = 16, 2048  # documents scored together while looking for the next one to judge
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    kind: str = "wh"
+    params: Mapping[str, object] = field(default_factory=dict)
+    seeds: int = 3
+    everything: bool = False
+    pocket: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    ap: float
+    table: Contingency
+
+    @property
+    def f1(self) -> float:
+        return f_beta(self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    topic: str
+    judged: int
+    model: Model  # at the end
+    curve: Mapping[int, Worth]  # by judgements; those that were not reached have the worth at the end
+
+    @property
+    def end(self) -> Worth:
+        return self.curve[max(self.curve)]
+
+
+class Newest(Trainer):
+    """Without a pocket: always serves the learner's preferred vector as it stands."""
+
+    def _check(self) -> None:
+        return
+
+
+def run(stream: Stream, topic: str, query: str, protocol: Protocol) -> Run:
+    relevant = stream.corpus.relevant(topic)
+    trainer = (Trainer if protocol.pocket else Newest)(Spec(protocol.kind, protocol.params, stream.query(query)))
+    shown = np.flatnonzero(relevant[: stream.train])[: protocol.seeds]
+    for i in shown:
+        trainer.learn(Example(str(i), True, stream.bags[i]))
+    judged, position = len(shown), int(shown[-1]) + 1 if len(shown) else 0
+    epoch = stream.epoch(position)
+    model = trainer.model(stream.background(epoch))
+    curve = {0: measure(stream, model, relevant)}
+    while True:
+        position = position if protocol.everything else _next(stream, model, position)
+        if position >= stream.train:
+            break
+        trainer.learn(Example(str(position), bool(relevant[position]), stream.bags[position]))
+        judged, position, epoch = judged + 1, position + 1, stream.epoch(position)
+        if not protocol.everything or judged in POINTS:
+            model = trainer.model(stream.background(epoch))
+        if judged in POINTS:
+            curve[judged] = measure(stream, model, relevant)
+    last = stream.epoch(stream.train)  # a topic that has not been judged for long is put under the newest epoch
+    model = trainer.model(stream.background(last if protocol.everything or last - epoch >= STALE else epoch))
+    end = measure(stream, model, relevant)
+    curve |= {n: end for n in POINTS if n not in curve} | {max(judged, POINTS[-1] + 1): end}
+    return Run(topic, judged, model, curve)
+
+
+def measure(stream: Stream, model: Model, relevant: Bools) -> Worth:
+    """On the test documents. Abstaining is not accepting."""
+    scores, truth = stream.scores(model.linear, stream.train, stream.size), relevant[stream.train :]
+    return Worth(sap(scores, truth), contingency(scores > model.accept_above, truth))
+
+
+def means(worths: Sequence[Worth]) -> tuple[float, float, float]:
+    """AP, F1 and T11SU, each the mean over topics."""
+    return macro([w.ap for w in worths]), macro([w.f1 for w in worths]), macro([t11su(w.table) for w in worths])
+
+
+def _next(stream: Stream, model: Model, position: int) -> int:
+    """The first document from here on that is not rejected."""
+    length = FIRST_LOOK
+    while position < stream.train:
+        end = min(position + length, stream.train)
+        seen = stream.scores(model.linear, position, end) >= model.reject_below
+        if seen.any():
+            return position + int(np.argmax(seen))
+        position, length = end, min(2 * length, LONGEST_LOOK)
+    return position

@@ -1,0 +1,105 @@
+"""Tables for people (Markdown, so that they can stand in a README as they are), JSON, and the curve as a picture."""
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.box import MARKDOWN
+from rich.console import Console
+from rich.table import Table
+
+from scripts.evaluation.online import POINTS, Run, means
+from scripts.evaluation.published import FIRST_ONLINE
+
+SHOWN = (10, 100, 500)
+LARGEST = 10
+console = Console(width=160)
+progress = Console(stderr=True)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    shown = Table(*columns, box=MARKDOWN)
+    for row in rows:
+        shown.add_row(*row)
+    if title:
+        console.print(f"\n{title}\n", highlight=False, markup=False)
+    console.print(shown)
+
+
+def figure(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def online(results: Mapping[str, Sequence[Run]], feedback: str, title: str) -> None:
+    """AP, F1 and T11SU by judgements; beside them AP (F1) of the first experiments."""
+    rows = []
+    for name, runs in results.items():
+        first = FIRST_ONLINE.get((feedback, name), {})
+        for label, at in [*((str(n), n) for n in SHOWN), ("end", None)]:
+            worths = [run.end if at is None else run.curve[at] for run in runs]
+            judged = f"{sum(run.judged for run in runs) / len(runs):.0f}" if at is None else label
+            rows.append([name, label, judged, *map(figure, means(worths)), first.get(label, "")])
+        ten = means([run.end for run in runs[:LARGEST]])
+        rows.append([name, f"end, {LARGEST} largest", "", *map(figure, ten), ""])
+    table(["learner", "judgements", "mean", "AP", "F1", "T11SU", "prototype"], rows, title)
+
+
+def pocketing(
+    without: Mapping[str, Sequence[Run]], with_: Mapping[str, Sequence[Run]], first: Mapping[str, str]
+) -> None:
+    rows = []
+    for name in without:
+        a, b = means([run.end for run in without[name]]), means([run.end for run in with_[name]])
+        rows.append(
+            [name, figure(a[0]), figure(b[0]), f"{b[0] - a[0]:+.3f}", figure(a[1]), figure(b[1]), first.get(name, "")]
+        )
+    columns = ["learner", "AP without", "AP with pocket", "gain", "F1 without", "F1 with", "prototype, AP"]
+    table(columns, rows, "Pocketing: at the end of the stream")
+
+
+def topics(runs: Sequence[Run]) -> None:
+    rows = [[r.topic, str(r.judged), figure(r.end.ap), figure(r.end.f1), *map(figure, _pr(r))] for r in runs]
+    table(["topic", "judged", "AP", "F1", "precision", "recall"], rows, "Each topic, at the end")
+
+
+def write_json(path: Path, setting: Mapping[str, object], results: Mapping[str, Sequence[Run]]) -> None:
+    curves = {
+        name: {
+            "topics": len(runs),
+            "judged": sum(r.judged for r in runs) / len(runs),
+            "points": {str(n): means([r.curve[n] for r in runs]) for n in (0, *POINTS)},
+            "end": means([r.end for r in runs]),
+            "end_by_topic": {r.topic: [r.judged, r.end.ap, r.end.f1] for r in runs},
+        }
+        for name, runs in results.items()
+    }
+    machine = {"machine": platform.machine(), "python": platform.python_version()}
+    path.write_text(json.dumps({**setting, **machine, "results": curves}, indent=1), encoding="utf-8")
+
+
+def picture(path: Path, results: Mapping[str, Sequence[Run]], title: str) -> None:
+    """Against the number of judgements, a line for each learner. A topic that had fewer keeps what it reached."""
+    import matplotlib as mpl  # from the extra `bench`; tables do without
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 3, figsize=(13, 4), sharex=True, layout="constrained")
+    for name, runs in results.items():
+        most = max(run.judged for run in runs)
+        points = [n for n in POINTS if n <= most]
+        values = [means([run.curve[n] for run in runs]) for n in points]
+        for k, axis in enumerate(axes):
+            axis.plot(points, [v[k] for v in values], marker=".", label=name)
+    for axis, label in zip(axes, ("AP", "F1", "T11SU"), strict=True):
+        axis.set(xscale="log", xlabel="judgements", title=label)
+        axis.grid(alpha=0.3)
+    axes[0].legend()
+    figure.suptitle(title)
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+
+
+def _pr(run: Run) -> tuple[float, float]:
+    return run.end.table.precision, run.end.table.recall

@@ -1,0 +1,83 @@
+"""A corpus as the service would meet it, read once and shared by all topics.
+
+Training documents come one by one. Each is seen with the idf of the epoch in force, then counted; epochs follow one
+another as in `service.background`, by the number of documents. Test documents are seen with the last epoch of training
+and counted nowhere. A topic's thresholds are chosen against the sample of the epoch in force at its last judgement.
+"""
+
+from bisect import bisect_right
+from collections import deque
+
+import numpy as np
+
+from models.collection import Background, Collection, Window
+from models.frequencies import Counter, Frequencies
+from models.text import Analysis, bags
+from models.vectors import Bag, Linear, Reals, View
+from models.views import view
+from models.vocabulary import Vocabulary
+from scripts.evaluation.corpus import Corpus
+from service.background import FIRST, GROWTH, SAMPLE, Epoch, Sampled
+
+
+class Stream:
+    def __init__(self, corpus: Corpus, analysis: Analysis | None = None) -> None:
+        self.corpus = corpus
+        self.train, self.size = corpus.train, len(corpus.documents)
+        self._analysis = analysis or Analysis()
+        self._starts: list[int] = []  # the document with which each epoch begins
+        self._backgrounds: list[Background] = []
+        self.bags: list[Bag] = []
+        self._read()
+        self._vocabulary = Vocabulary()
+        self._slots = [self._vocabulary.intern(bag.features) for bag in self.bags]
+        self._seen: dict[View, Window] = {}
+
+    def query(self, text: str) -> Bag:
+        """A query, as it is known to a topic that is made before the first document."""
+        features, counts = bags([("", text)], self._analysis)[0]
+        return Bag(features, counts, Frequencies.prior().idf(features))
+
+    def epoch(self, position: int) -> int:
+        """Which epoch is in force when the document at this position comes."""
+        return bisect_right(self._starts, position) - 1
+
+    def background(self, epoch: int) -> Background:
+        return self._backgrounds[epoch]
+
+    def scores(self, model: Linear, start: int, end: int) -> Reals:
+        """What the model says of the documents from `start` to before `end`."""
+        every = self._through(model.view)
+        part = Window(every.indptr[start : end + 1], every.slots, every.values)
+        slots = self._vocabulary.find(model.features)
+        w = np.zeros(self._vocabulary.size)
+        w[slots[slots >= 0]] = model.weights[slots >= 0]
+        return part.scores(w, model.bias, model.rest)
+
+    def _read(self) -> None:
+        read = bags(self.corpus.documents, self._analysis)
+        epoch, counter = Epoch(0, Frequencies.prior(), ()), Counter()
+        recent: deque[Sampled] = deque(maxlen=SAMPLE)
+        self._begin(0, epoch)
+        for i in range(self.size):
+            features, counts = read[i]
+            self.bags.append(Bag(features, counts, epoch.frequencies.idf(features)))
+            if i >= self.train:
+                continue
+            counter.add(features)
+            recent.append(Sampled(str(i), features, counts))
+            if counter.documents >= max(FIRST, GROWTH * epoch.frequencies.documents):
+                epoch, counter = epoch.plus(counter, recent), Counter()
+                self._begin(i + 1, epoch)
+
+    def _begin(self, position: int, epoch: Epoch) -> None:
+        self._starts.append(position)
+        self._backgrounds.append(epoch.background)
+
+    def _through(self, name: View) -> Window:
+        if name not in self._seen:
+            collection = Collection([name])
+            for slots, bag in zip(self._slots, self.bags, strict=True):
+                collection.add(slots, [view(name, bag).values])
+            self._seen[name] = collection.newest(self.size, name)
+        return self._seen[name]
