@@ -7,7 +7,7 @@ Never an inverse of learning. No Redis here and no event loop: `learning.py` cal
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -17,7 +17,7 @@ from models.text import features_of_lines
 from models.vectors import Bag
 from service import codec
 from service.background import Epoch
-from service.journal import Event, Lineage, Standing, resolve
+from service.journal import Event, Lineage, Standing, resolve, without
 from service.served import Served, Settings, model_from_bytes
 from service.store import Head
 
@@ -44,10 +44,13 @@ class Fold:
         self._bytes = sum(map(_size, self.events))
         self._trainer = self._start()
 
-    def follow(self, head: Head, tail: Sequence[Event]) -> None:
-        """Takes events that come directly after those it has (and no compaction: that is a new log)."""
+    def follow(self, head: Head, tail: Sequence[Event], gone: Sequence[int] = ()) -> None:
+        """Takes events that come directly after those it has, and lets go of those that have left the log."""
         again = False
         self.head = head
+        if gone:
+            self.events = without(self.events, gone)
+            self._bytes = sum(map(_size, self.events))
         for event in tail:
             self.events.append(event)
             self._bytes += _size(event)
@@ -71,15 +74,7 @@ class Fold:
 
     def record(self, served: Served, digest: str) -> str:
         """What the list of versions says of this one."""
-        last = self.events[-1]
-        record = {
-            "created_ms": last.at_ms,
-            "cause": last.cause or CAUSES[last.kind],
-            "learner": served.settings.learner.kind,
-            "metrics": asdict(served.model.figures),
-            "digest": digest,
-        }
-        return json.dumps(record)
+        return record(self.events[-1], served.settings.learner.kind, asdict(served.model.figures), digest)
 
     @property
     def settings(self) -> Settings:
@@ -100,6 +95,13 @@ class Fold:
         for standing in self.lineage.to_fold():
             trainer.learn(_example(standing))
         return trainer
+
+
+def record(event: Event, learner: str, metrics: Mapping[str, float | None] | None, digest: str | None) -> str:
+    """What the list of versions says of the model that an event made."""
+    cause = event.cause or CAUSES[event.kind]
+    said = {"created_ms": event.at_ms, "cause": cause, "learner": learner, "metrics": metrics, "digest": digest}
+    return json.dumps(said)
 
 
 def trainer_of(lineage: Lineage, weights: int) -> Trainer:

@@ -16,6 +16,9 @@ a model is a function of its lineage alone:
     model = fold(learn, base or query, judgements after the base)
 
 A correction cannot reach into a published base; of a judgement that the base rests on, it counts as a new one.
+
+To forget is an event too, so that every version before it stays what it was; what only older versions need leaves the
+log when no version that can still be restored needs it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,6 +48,7 @@ class Event:
     model: bytes = b""
     cause: str = ""
     version: int = 0  # which one is restored; the oldest that still can be, after a compaction
+    kept: int = 0  # judgements that stand after a compaction, at most
 
     def to_fields(self) -> dict[str, bytes]:
         stored: dict[str, bytes] = {}
@@ -75,6 +79,7 @@ class Event:
             model=stored.get(b"model", b""),
             cause=text(b"cause"),
             version=int(stored.get(b"version", 0)),
+            kept=int(stored.get(b"kept", 0)),
         )
 
 
@@ -116,6 +121,9 @@ class Lineage:
             return True
         if event.kind == "withdrawn":
             self.judged.pop(event.document, None)
+        elif event.kind == "compacted":
+            for document in list(self.judged)[: -event.kept]:
+                del self.judged[document]
         elif event.kind == "published":
             self.base = event
         elif event.kind in ("created", "edited", "refreshed"):
@@ -151,16 +159,16 @@ def resolve(events: Sequence[Event], upto: int | None = None) -> Lineage:
     return lineage
 
 
-def obsolete(events: Sequence[Event], kept: int, floor: int) -> list[int]:
-    """The events up to version `floor` that a log needs no more if only the newest `kept` judgements of then stand.
+def obsolete(events: Sequence[Event], floor: int) -> list[int]:
+    """The events that no version from `floor` on needs. Those versions stay, to the bit, what they were.
 
     None while some later event still restores a version from before the floor.
     """
     if any(event.kind == "restored" and event.version < floor < event.seq for event in events):
         return []
     then = resolve(events, floor)
-    needed = {then.settings.seq} | ({then.base.seq} if then.base else set())
-    for standing in list(then.judged.values())[-kept:]:
+    needed = {floor, then.settings.seq} | ({then.base.seq} if then.base else set())
+    for standing in then.judged.values():
         needed |= {standing.first.seq, standing.latest.seq}
     return [event.seq for event in events if event.seq <= floor and event.seq not in needed]
 

@@ -15,25 +15,28 @@ import json
 import secrets
 import time
 import weakref
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+import structlog
+
 from models.fold import Model
 from service.background import Epochs
 from service.config import Settings as Config
-from service.errors import Conflict, NotFound, PreconditionFailed
+from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
 from service.folding import Fold
-from service.journal import Event, Kind, obsolete, resolve, without
+from service.journal import Event, Kind, obsolete, resolve
 from service.served import Served, Settings, model_to_bytes
 from service.store import Head, Saved, Store
 
+log = structlog.get_logger()
+
 ATTEMPTS = 20
 HELD_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
-SLACK = 1.1  # a log may grow this far over its limit before it is compacted: one refold for many judgements
+SLACK = 0.1  # by this share a log may be over its limit before it is compacted: one refold for many judgements
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -55,7 +58,9 @@ class Learning:
         self._config = config
         self._pool = pool
         self._serve = serve
-        self._folds: OrderedDict[str, Fold] = OrderedDict()
+        self._folds: dict[str, Fold] = {}  # the least recently used first
+        self._sizes: dict[str, int] = {}
+        self._held_bytes = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._waiting: dict[str, list[_Waiting]] = {}
@@ -99,17 +104,21 @@ class Learning:
     async def restore(self, topic: str, version: int) -> None:
         """Makes the topic what it was at that version; name and rules stay, they are not the model's."""
 
+        epochs = await self._store.epochs()
+
         def amended(fold: Fold) -> Amendment:
             oldest = max(fold.head.floor, 1)
             if not oldest <= version <= fold.lineage.version:
                 raise NotFound(f"Version {version} cannot be restored; those from {oldest} on can.")
             then = resolve(fold.events, version)
+            # Under the background of then, so that it decides as it did; under the present one if that is forgotten.
+            epoch = then.epoch if then.epoch in (0, *epochs) else self._epochs.current.number
             was, now = Settings.model_validate_json(then.settings.settings), fold.settings
             settings = was.model_copy(update={"name": now.name, "rules": now.rules})
             event = Event(
                 "restored",
                 now_ms(),
-                then.epoch,
+                epoch,
                 version=version,
                 settings=settings.model_dump_json(),
                 bag=then.settings.bag,
@@ -127,7 +136,9 @@ class Learning:
     async def refresh(self, topic: str, query: Callable[[Settings], bytes]) -> None:
         """Puts the topic under the current background: its query weighed anew, its thresholds chosen anew."""
 
-        def amended(fold: Fold) -> Amendment:
+        def amended(fold: Fold) -> Amendment | None:
+            if fold.lineage.epoch == self._epochs.current.number:
+                return None  # another worker was faster
             event = self._event("refreshed", settings=fold.lineage.settings.settings, bag=query(fold.settings))
             return event, None
 
@@ -136,7 +147,7 @@ class Learning:
     async def delete(self, topic: str) -> None:
         async def delete(topic: str) -> None:
             (head,) = await self._store.heads([topic])
-            self._folds.pop(topic, None)
+            self._release(topic)
             if head is None or not await self._store.delete(topic, head.born):
                 raise NotFound(f"There is no topic {topic!r}.")
 
@@ -144,13 +155,24 @@ class Learning:
 
     # -- what reads it -------------------------------------------------------------------------------------------------
 
-    async def catch_up(self, topic: str) -> Served:
-        """Folds every event that the model has not seen yet. Safe to call twice, from anywhere."""
+    async def catch_up(self, topic: str, again: bool = False) -> Served:
+        """Folds every event that the model has not seen yet. Safe to call twice, from anywhere.
+
+        `again` publishes the model even if this process has done so before: the store may have lost it.
+        """
 
         async def catch_up(topic: str) -> Served:
-            return await self._publish(await self._read(topic))
+            fold = await self._read(topic)
+            if again:
+                fold.published = None
+            return await self._publish(fold)
 
         return await self._alone(topic, catch_up)
+
+    def forget(self) -> None:
+        """Lets go of every fold: the store may not be what it was, and the logs have it all."""
+        for topic in list(self._folds):
+            self._release(topic)
 
     async def read(self, topic: str, look: Callable[[Fold], T]) -> T:
         """What `look` makes of the topic with its log as it is now; nothing changes it meanwhile."""
@@ -189,13 +211,16 @@ class Learning:
         try:
             fold, answers = await self._append(topic, [waiting.event for waiting in group])
             served = await self._publish(fold)
-            await self._compact(fold)
         except Exception as error:
             for waiting in group:
                 waiting.done.set_exception(error)
             return
         for waiting, (status, _) in zip(group, answers, strict=True):
             waiting.done.set_result((status, served.version))
+        try:
+            await self._compact(fold)
+        except StoreUnavailable as error:
+            log.warning("a log is compacted later", topic=topic, detail=error.detail)
 
     async def _append(self, topic: str, events: Sequence[Event]) -> tuple[Fold, list[tuple[str, int]]]:
         fold = self._folds.get(topic)
@@ -206,7 +231,7 @@ class Learning:
             if fold is None:
                 raise
             # Deleted and made again by another process since we read it: the fold in hand is not this topic's.
-            self._folds.pop(topic)
+            self._release(topic)
             return await self._append(topic, events)
         new = [
             replace(event, seq=seq)
@@ -216,6 +241,7 @@ class Learning:
         if fold and new and new[0].seq == fold.lineage.version + 1:
             # Nobody came between: what we appended is what the log goes on with.
             await self._in_thread(topic, fold.follow, replace(fold.head, seq=new[-1].seq), new)
+            self._hold(fold)
             return fold, answers
         return await self._read(topic), answers
 
@@ -236,20 +262,26 @@ class Learning:
         await self._alone(topic, amend)
 
     async def _compact(self, fold: Fold) -> None:
-        """Forgets the oldest judgements once the log is clearly over its limit; the versions listed stay restorable."""
+        """Forgets the oldest judgements once there are clearly too many, and what no version needs that is listed."""
         kept, versions = self._config.judgements_kept, self._config.versions_kept
-        if len(fold.events) < max(fold.compact_from, SLACK * kept + versions):
+        slack = int(SLACK * kept) + 1
+        judged = {document: standing.relevant for document, standing in fold.lineage.judged.items()}
+        full = len(judged) >= kept + slack
+        if not full and len(fold.events) < max(fold.compact_from, kept + slack + versions):
             return
-        fold.compact_from = len(fold.events) + int((SLACK - 1) * kept) + 1
+        fold.compact_from = len(fold.events) + slack
         floor = max(fold.head.floor, fold.lineage.version - versions)
-        gone = obsolete(fold.events, kept, floor) if floor > fold.head.floor else []
-        if not gone:
+        gone = obsolete(fold.events, floor) if floor > fold.head.floor else []
+        if not full and len(gone) < slack:
             return
-        standing = resolve(without(fold.events, gone)).judged
-        judged = {document: judgement.relevant for document, judgement in standing.items()}
-        event = replace(self._event("compacted"), version=floor)
-        if await self._store.amend(fold.topic, fold.head, event, floor=floor, judged=judged, obsolete=gone):
-            await self._publish(await self._read(fold.topic))
+        event = replace(self._event("compacted"), version=floor, kept=kept)
+        left = dict(list(judged.items())[-kept:])
+        seq = await self._store.amend(fold.topic, fold.head, event, floor=floor, judged=left, obsolete=gone)
+        if seq:
+            head = replace(fold.head, seq=seq, floor=floor)
+            await self._in_thread(fold.topic, fold.follow, head, [replace(event, seq=seq)], gone)
+            fold.compact_from = len(fold.events) + slack
+            await self._publish(fold)
 
     async def _head(self, topic: str) -> Head:
         (head,) = await self._store.heads([topic])
@@ -261,7 +293,8 @@ class Learning:
         """The fold over the log as it is now."""
         fold = self._folds.get(topic)
         head, tail = await self._store.log(topic, fold.lineage.version if fold else 0)
-        if fold and (head.born != fold.head.born or head.floor != fold.head.floor):
+        # Another topic of this name, a log that was compacted, or one that has lost its end with its store.
+        if fold and ((head.born, head.floor) != (fold.head.born, fold.head.floor) or head.seq < fold.lineage.version):
             fold = None
             head, tail = await self._store.log(topic)
         if fold is None:
@@ -286,7 +319,7 @@ class Learning:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
         except Exception:
-            self._folds.pop(topic, None)  # it may have stopped half-way; the log has not
+            self._release(topic)  # it may have stopped half-way; the log has not
             raise
 
     def _event(self, kind: Kind, *, settings: str = "", bag: bytes = b"", model: bytes = b"", cause: str = "") -> Event:
@@ -294,10 +327,16 @@ class Learning:
         return Event(kind, now_ms(), epoch, settings=settings, bag=bag, model=model, cause=cause)
 
     def _hold(self, fold: Fold) -> None:
+        self._release(fold.topic)
         self._folds[fold.topic] = fold
-        self._folds.move_to_end(fold.topic)
-        while len(self._folds) > 1 and sum(f.nbytes for f in self._folds.values()) > HELD_BYTES:
-            self._folds.popitem(last=False)
+        self._sizes[fold.topic] = fold.nbytes
+        self._held_bytes += fold.nbytes
+        while len(self._folds) > 1 and self._held_bytes > HELD_BYTES:
+            self._release(next(iter(self._folds)))
+
+    def _release(self, topic: str) -> None:
+        self._folds.pop(topic, None)
+        self._held_bytes -= self._sizes.pop(topic, 0)
 
 
 def now_ms() -> int:

@@ -4,27 +4,38 @@
     scripts/replay --verify   changes nothing; says for each topic whether its stored model is, bit for bit, what the
                               log says, and fails if one is not
 
-A model whose log has gone on since it was stored (a process died in between) is behind, which is no damage: the service
-folds the rest when it next looks. Its digest cannot be compared, so verifying says so.
+Both may be run while the service runs. A model whose log has gone on since it was stored (a process died in between, or
+is at it) is behind, which is no damage: the service folds the rest when it next looks. Its digest cannot be compared,
+so verifying says so.
+
+A list of versions that was lost comes back as far as the log tells: each event with its time and cause, no figures.
 """
 
 import asyncio
 import secrets
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+import structlog
 import typer
+from rich.console import Console
 from rich.progress import track
 
+from service import logs
 from service.background import Epochs
-from service.config import Settings
-from service.embedded import Embedded
-from service.folding import Fold
-from service.journal import resolve
+from service.config import Settings, StartError
+from service.embedded import Embedded, running
+from service.errors import StoreUnavailable
+from service.folding import Fold, record
+from service.served import Settings as TopicSettings
 from service.store import Head, Saved, Store
 
-Outcome = Literal["equal", "behind", "different", "missing", "rebuilt"]
+ATTEMPTS = 20
+Outcome = Literal["equal", "behind", "different", "missing", "broken", "rebuilt"]
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +46,73 @@ class Replayed:
     digest: str
 
 
-async def replay(store: Store, topic: str, settings: Settings, verify: bool) -> Replayed:
+async def replay(store: Store, topic: str, settings: Settings, verify: bool, epochs: Epochs | None = None) -> Replayed:
     """Folds one topic's log and compares the result with the stored model, or stores it."""
-    events = await store.bare_log(topic)
+    epochs = epochs or Epochs(store)
+    for _ in range(ATTEMPTS):
+        (stored,) = await store.models([topic])  # before the log, so that it cannot be ahead of what we read
+        fold = await read(store, topic, settings)
+        served = fold.served(await epochs.load(fold.lineage.epoch))
+        saved = Saved(fold.head.born, served.version, served.to_bytes())
+        if verify:
+            outcome = compare(stored, saved, await store.digest(topic))
+            return Replayed(topic, outcome, len(fold.events), saved.digest)
+        judged = {document: standing.relevant for document, standing in fold.lineage.judged.items()}
+        records = dict(list(past_records(fold).items())[-settings.versions_kept :])
+        if await store.rebuild(topic, fold.head, judged, records):
+            await store.save(topic, saved, fold.record(served, saved.digest), settings.versions_kept)
+            return Replayed(topic, "rebuilt", len(fold.events), saved.digest)
+        # Somebody has judged since we read.
+    return Replayed(topic, "behind", len(fold.events), saved.digest)
+
+
+async def read(store: Store, topic: str, settings: Settings) -> Fold:
+    """The fold over a log, whatever else is lost."""
     (head,) = await store.heads([topic])
-    (stored,) = await store.models([topic])
+    events = await store.bare_log(topic)
     if head is None:
         floor = max((event.version for event in events if event.kind == "compacted"), default=0)
-        head = Head(secrets.token_hex(8), events[-1].seq, floor)
-    fold = Fold(topic, head, events, settings.served_weights)
-    epoch = await Epochs(store).load(fold.lineage.epoch)
-    served = fold.served(epoch)
-    saved = Saved(head.born, served.version, served.to_bytes())
-    if not verify:
-        await store.rebuild(topic, head, {document: s.relevant for document, s in resolve(events).judged.items()})
-        await store.forget_model(topic)
-        await store.save(topic, saved, fold.record(served, saved.digest), settings.versions_kept)
-        return Replayed(topic, "rebuilt", len(events), saved.digest)
+        head = Head(secrets.token_hex(8), 0, floor)
+    return Fold(topic, replace(head, seq=events[-1].seq), events, settings.served_weights)
+
+
+def compare(stored: Saved | None, saved: Saved, digest: str | None) -> Outcome:
     if stored is None:
-        return Replayed(topic, "missing", len(events), saved.digest)
+        return "missing"
     if stored.version < saved.version:
-        return Replayed(topic, "behind", len(events), saved.digest)
-    return Replayed(topic, "equal" if stored.digest == saved.digest else "different", len(events), saved.digest)
+        return "behind"
+    return "equal" if saved.digest == stored.digest == digest else "different"
+
+
+def past_records(fold: Fold) -> dict[int, str]:
+    """What the list of versions can say of the versions before the last, from the log alone."""
+    kind = ""
+    records: dict[int, str] = {}
+    for event in fold.events[:-1]:
+        if event.settings:
+            kind = TopicSettings.model_validate_json(event.settings).learner.kind
+        if event.seq >= fold.head.floor:
+            records[event.seq] = record(event, kind, None, None)
+    return records
 
 
 async def replay_all(url: str, settings: Settings, verify: bool) -> list[Replayed]:
     store = Store(url, settings.store_timeout_s)
+    epochs = Epochs(store)
+    replayed: list[Replayed] = []
+    shown = sys.stderr.isatty()
     try:
         topics = sorted([topic async for topic in store.logs()])
-        return [await replay(store, topic, settings, verify) for topic in track(topics, "Replaying", transient=True)]
+        for topic in track(topics, "Replaying", transient=True, console=Console(stderr=True), disable=not shown):
+            try:
+                replayed.append(await replay(store, topic, settings, verify, epochs))
+            except (ArithmeticError, ValueError, LookupError) as error:
+                # One log that cannot be folded must not keep the others from it.
+                log.error("topic cannot be folded", topic=topic, exc_info=error)
+                replayed.append(Replayed(topic, "broken", 0, "-" * 32))
     finally:
         await store.close()
+    return replayed
 
 
 def main(
@@ -74,17 +121,27 @@ def main(
     redis: Annotated[str | None, typer.Option(help="Address of a store that is running.")] = None,
 ) -> None:
     """Recompute every model from its log."""
-    settings = Settings.from_env(data=data, redis=redis)
-    if settings.redis:
-        replayed = asyncio.run(replay_all(settings.redis, settings, verify))
-    else:
-        with Embedded(settings.data) as embedded:
-            replayed = asyncio.run(replay_all(embedded.url, settings, verify))
+    try:
+        settings = Settings.from_env(data=data, redis=redis)
+        logs.configure(settings.log_level)
+        replayed = _replayed(settings, verify)
+    except (StartError, StoreUnavailable) as error:
+        print(f"sluice: {error}", file=sys.stderr)
+        raise typer.Exit(1) from error
     for one in replayed:
         typer.echo(f"{one.outcome:10} {one.digest}  {one.topic} ({one.events} events)")
-    wrong = [one for one in replayed if one.outcome in ("different", "missing")]
+    wrong = [one for one in replayed if one.outcome in ("different", "missing", "broken")]
     typer.echo(f"{len(replayed)} topics, {len(wrong)} not as their log says")
     raise typer.Exit(1 if wrong else 0)
+
+
+def _replayed(settings: Settings, verify: bool) -> list[Replayed]:
+    if url := settings.redis or running(settings.data):
+        return asyncio.run(replay_all(url, settings, verify))
+    if not (settings.data / "appendonlydir").exists():
+        raise StartError(f"There is no store in {settings.data}: name one with --data or --redis.")
+    with Embedded(settings.data) as embedded:
+        return asyncio.run(replay_all(embedded.url, settings, verify))
 
 
 if __name__ == "__main__":

@@ -321,8 +321,8 @@ class Version(Answer):
     created: datetime
     cause: str
     learner: str
-    metrics: Mapping[str, int | float | None]
-    digest: str
+    metrics: Mapping[str, int | float | None] | None = Field(description="null where they were lost with the list.")
+    digest: str | None
 
 
 class Term(Answer):

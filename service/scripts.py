@@ -46,11 +46,11 @@ return 1
 """
 
 # One event that may change everything (new settings, restore, publish, compaction), if nobody was faster: compares
-# `seq`, appends, and where a new set of standing judgements is given, replaces the old one. Arguments: born, expected
-# seq, floor, "1" to replace judgements, then three counted lists: event fields, document and label pairs, ids of events
-# that are no longer needed.
+# `seq`, appends, and where a new set of standing judgements is given, replaces the old one. Versions from before the
+# floor can no longer be restored and are not listed. Arguments: born, expected seq, floor, "1" to replace judgements,
+# then three counted lists: event fields, document and label pairs, ids of events that are no longer needed.
 AMEND = """
-local topic, log, judged = KEYS[1], KEYS[2], KEYS[3]
+local topic, log, judged, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
 if redis.call('HGET', topic, 'seq') ~= ARGV[2] then return 0 end
 local at = 5
@@ -69,6 +69,7 @@ if ARGV[4] == '1' then
 end
 first, last = counted()
 for from = first, last, 1000 do redis.call('XDEL', log, unpack(ARGV, from, math.min(from + 999, last))) end
+redis.call('XTRIM', versions, 'MINID', ARGV[3] .. '-0')
 return seq
 """
 
@@ -129,16 +130,21 @@ if not head[1] then return false end
 return {head[1], head[2], head[3], redis.call('XRANGE', KEYS[2], ARGV[1], '+', 'COUNT', ARGV[2])}
 """
 
-# Makes anew what can be derived from a log: its head, if that is lost, and the judgements that stand. Arguments: born,
-# seq, floor, then document, label, …
+# Makes anew what can be derived from a log: its head, if that is lost, the judgements that stand, and the list of
+# versions, if that is lost. The model is forgotten, for the next to save it. Arguments: born, seq, floor, then two
+# counted lists: document and label pairs, version and record pairs.
 REBUILD = """
-local topic, judged = KEYS[1], KEYS[2]
+local topic, judged, model, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('EXISTS', topic) == 0 then
   redis.call('HSET', topic, 'born', ARGV[1], 'seq', ARGV[2], 'floor', ARGV[3])
 elseif redis.call('HGET', topic, 'seq') ~= ARGV[2] then
   return 0
 end
-redis.call('DEL', judged)
-for from = 4, #ARGV, 1000 do redis.call('HSET', judged, unpack(ARGV, from, math.min(from + 999, #ARGV))) end
+redis.call('DEL', judged, model)
+local last = 4 + tonumber(ARGV[4])
+for from = 5, last, 1000 do redis.call('HSET', judged, unpack(ARGV, from, math.min(from + 999, last))) end
+if redis.call('EXISTS', versions) == 0 then
+  for at = last + 2, #ARGV, 2 do redis.call('XADD', versions, ARGV[at] .. '-0', 'record', ARGV[at + 1]) end
+end
 return 1
 """

@@ -13,7 +13,8 @@
     sluice:changes                 channel  "ID BORN VERSION" for each published model; version 0 is a deleted topic
 
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
-and nothing here needs two slots at once. Only `topics` and `log` and `documents` are not derived.
+and nothing here needs two slots at once. The log, the documents and the background that logs name are the truth; all
+else is derived from the logs, and `replay.py` makes it anew.
 
 Scripts are sent whole (EVAL): Redis keeps them compiled by digest anyway, and a restarted store needs no reloading.
 A command that gets no answer in time raises StoreUnavailable; it may have been applied all the same, which the scripts
@@ -126,16 +127,25 @@ class Store:
 
     async def create(self, topic: str, born: str, first: Event) -> bool:
         """Makes the topic with its first event; False if the id is taken."""
-        async with self._asking():
-            # Listed first: a crash in between leaves an id without a topic, which reading skips, never the reverse.
-            await self._redis.zadd(TOPICS, {topic: 0})
-        return bool(await self._eval(scripts.CREATE, topic, ("topic", "log"), born, *_flat(first)))
+        # Listed first: a crash in between leaves an id without a topic, which reading skips, never the reverse. And
+        # once more, for somebody may just be deleting a topic of this name, whose last step is to strike it off.
+        await self.enlist(topic)
+        made = await self._eval(scripts.CREATE, topic, ("topic", "log"), born, *_flat(first))
+        await self.enlist(topic)
+        return bool(made)
 
     async def delete(self, topic: str, born: str) -> bool:
         parts = ("topic", "log", "judged", "model", "versions")
-        gone = await self._eval(scripts.DELETE, topic, parts, born, CHANGES, f"{topic} {born} 0")
+        if not await self._eval(scripts.DELETE, topic, parts, born, CHANGES, f"{topic} {born} 0"):
+            return False
         await self.unlist(topic)
-        return bool(gone)
+        if (await self.heads([topic]))[0]:
+            await self.enlist(topic)  # somebody has made another one of this name meanwhile
+        return True
+
+    async def enlist(self, topic: str) -> None:
+        async with self._asking():
+            await self._redis.zadd(TOPICS, {topic: 0})
 
     async def unlist(self, topic: str) -> None:
         async with self._asking():
@@ -197,7 +207,7 @@ class Store:
         args: list[Arg] = [head.born, head.seq, head.floor if floor is None else floor, int(judged is not None)]
         for counted in (_flat(event), labels, [f"{seq}-0" for seq in obsolete]):
             args += [len(counted), *counted]
-        seq = await self._eval(scripts.AMEND, topic, ("topic", "log", "judged"), *args)
+        seq = await self._eval(scripts.AMEND, topic, ("topic", "log", "judged", "versions"), *args)
         if seq is None:
             raise NotFound(f"There is no topic {topic!r} any more.")
         return int(seq) or None
@@ -210,17 +220,23 @@ class Store:
 
     async def bare_log(self, topic: str) -> list[Event]:
         """The topic's events, whatever else is lost."""
-        async with self._asking():
-            rows = await self._redis.xrange(key(topic, "log"))
-        return [Event.from_fields(_seq(row[0]), row[1]) for row in rows]
+        events: list[Event] = []
+        while True:
+            after = f"({events[-1].seq}-0" if events else "-"
+            async with self._asking():
+                rows = await self._redis.xrange(key(topic, "log"), after, "+", count=CHUNK)
+            events += [Event.from_fields(_seq(row[0]), row[1]) for row in rows]
+            if len(rows) < CHUNK:
+                return events
 
-    async def rebuild(self, topic: str, head: Head, judged: Mapping[str, bool]) -> bool:
-        """Lists the topic and makes its head and its standing judgements anew; False if the log has moved on."""
-        labels = [part for document, label in judged.items() for part in (document, int(label))]
-        args = (head.born, head.seq, head.floor, *labels)
-        async with self._asking():
-            await self._redis.zadd(TOPICS, {topic: 0})
-        return bool(await self._eval(scripts.REBUILD, topic, ("topic", "judged"), *args))
+    async def rebuild(self, topic: str, head: Head, judged: Mapping[str, bool], records: Mapping[int, str]) -> bool:
+        """Lists the topic and makes anew what its log implies, but for the model; False if the log has moved on."""
+        await self.enlist(topic)
+        args: list[Arg] = [head.born, head.seq, head.floor]
+        labels = {document: int(label) for document, label in judged.items()}
+        for pairs in (labels.items(), records.items()):
+            args += [2 * len(pairs), *(part for pair in pairs for part in pair)]
+        return bool(await self._eval(scripts.REBUILD, topic, ("topic", "judged", "model", "versions"), *args))
 
     async def forget_model(self, topic: str) -> None:
         async with self._asking():
@@ -247,6 +263,12 @@ class Store:
                     pipe.hmget(key(topic, "model"), ["born", "version", "blob"])
                 rows += await pipe.execute()
         return [_saved(row) for row in rows]
+
+    async def digest(self, topic: str) -> str | None:
+        """What is stored as the digest of the published model."""
+        async with self._asking():
+            digest = await self._redis.hget(key(topic, "model"), "digest")
+        return None if digest is None else digest.decode()
 
     async def published(self, topics: Sequence[str]) -> list[int | None]:
         """The version that is published of each topic."""
