@@ -62,7 +62,10 @@ class Following:
                 topics = await self._store.topics(at, CHUNK)
                 await self.look(topics)
                 if not at and len(topics) < CHUNK:  # all of them fit into one look: drop what is not there any more
-                    await self.look(list(self._serving.topics.keys() - set(topics)))
+                    unlisted = list(self._serving.topics.keys() - set(topics))
+                    await self.look(unlisted)
+                    for topic in self._serving.topics.keys() & unlisted:
+                        await self._store.enlist(topic)
                 at = topics[-1] if len(topics) == CHUNK else ""
                 if self._serving.wants_merging:
                     await asyncio.to_thread(self._serving.merge)
@@ -76,11 +79,17 @@ class Following:
         lagging: set[str] = set()
         for start in range(0, len(topics), CHUNK):
             some = topics[start : start + CHUNK]
-            heads = await self._store.heads(some)
+            # In this order, what is read later can only be ahead of what was read before.
+            serving = [self._serving.topics.get(topic) for topic in some]
             published = await self._store.published(some)
-            for topic, head, version in zip(some, heads, published, strict=True):
+            heads = await self._store.heads(some)
+            for topic, served, version, head in zip(some, serving, published, heads, strict=True):
                 if head is None:
                     self._serving.remove(topic)
+                elif served and served.born == head.born and served.version > head.seq:
+                    log.error("the store has lost the end of a log", topic=topic, had=served.version, has=head.seq)
+                    self._serving.remove(topic)
+                    await self._fold(topic)
                 elif version is None or version < head.seq:
                     # Being folded at this moment by whoever appended, most likely; if it still is next time, it is not.
                     lagging.add(topic)
@@ -92,9 +101,10 @@ class Following:
 
     async def _begin(self) -> None:
         if self.ready.is_set():
-            await self.look(await self._store.topics())
+            self._learning.forget()
         else:
             await self._load()
+        await self.look(await self._store.topics())
 
     async def _load(self) -> None:
         """Serves every topic's published model; folds those that have none."""
@@ -105,7 +115,7 @@ class Following:
         self._serving.load([served for served in found if served])
         for topic, served in zip(topics, found, strict=True):
             if served is None:
-                await self._fold(topic)
+                await self._refold(topic)
         self.ready.set()
 
     def _serves(self, topic: str, born: str, version: int) -> bool:
@@ -118,11 +128,16 @@ class Following:
         if served:
             await asyncio.to_thread(self._serving.put, served)
         else:
-            await self._fold(topic)
+            await self._refold(topic)
+
+    async def _refold(self, topic: str) -> None:
+        """Folds a topic whose published model is missing or cannot be read."""
+        await self._store.forget_model(topic)
+        await self._fold(topic)
 
     async def _fold(self, topic: str) -> None:
         try:
-            await self._learning.catch_up(topic)
+            await self._learning.catch_up(topic, again=True)
         except NotFound:
             self._serving.remove(topic)
         except (ArithmeticError, ValueError, LookupError) as error:
