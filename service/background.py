@@ -34,7 +34,7 @@ PAUSE_S = 5.0  # at least so long between two epochs of one process
 AGE = 200_000
 HELD = 8  # epochs kept in memory
 STALE = 6  # epochs behind, which is about four times the documents: a topic is put under the newest
-KEPT = 8  # newest epochs that are never forgotten, whoever names them
+KEPT = 16  # newest epochs that are never forgotten: versions that can be restored name them
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 
 * A topic that has been under an old background for long is refreshed: its query weighed by the words' present
   frequencies, its thresholds chosen against the present stream. That is an event of its log like any other.
-* Epochs that no topic names any more are forgotten.
+* Epochs that no topic names any more are forgotten, but for the newest.
 * A log that is ahead of its model, because a process died in between, is folded (by `following`, as in every process).
 
 It keeps no state. Any number may run; what two do at once is done once (compare-and-set) or twice without harm.
@@ -33,7 +33,8 @@ async def main() -> None:
     await sluice.start()
     while not stopping.is_set():
         try:
-            await keep_house(sluice)
+            if sluice.following.ready.is_set():  # before that, no topic would seem to name any epoch
+                await keep_house(sluice)
         except StoreUnavailable as error:
             log.warning("lost the store", detail=error.detail)
         try:
