@@ -1,0 +1,126 @@
+"""The evaluation measures what it says: on a corpus that anybody could separate it finds next to no error, and nothing
+of the test documents reaches a model."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from models.measures import f_beta
+from scripts.evaluation.__main__ import app, learners
+from scripts.evaluation.corpus import Corpus, matches, read
+from scripts.evaluation.online import POINTS, Protocol, Run, means, run
+from scripts.evaluation.stream import Stream
+
+TOPICS = ("copper", "wheat", "ships")
+TRAIN, TEST = 450, 150
+
+
+def write(path: Path, seed: int = 1) -> Path:
+    """Documents of forty common words; one in three also has six of the eight words of its topic."""
+    rng = np.random.default_rng(seed)
+    common = [f"word{i}" for i in range(300)]
+    with path.open("w") as lines:
+        for i in range(TRAIN + TEST):
+            words = rng.choice(common, 40).tolist()
+            about = [topic for topic in TOPICS if rng.random() < 0.11]
+            for topic in about:
+                words += rng.choice([topic, *(f"{topic}{k}" for k in range(7))], 6, replace=False).tolist()
+            split = "train" if i < TRAIN else "test"
+            row = {"id": str(i), "split": split, "date": f"{i:05}", "title": " ".join(words[-3:]), "topics": about}
+            lines.write(json.dumps({**row, "text": " ".join(words)}) + "\n")
+        lines.write(json.dumps({"id": "x", "split": "unused", "title": "", "text": "left out", "topics": []}) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return read(write(tmp_path_factory.mktemp("corpus") / "generated.jsonl"))
+
+
+@pytest.mark.parametrize("kind", ["wh", "eg", "winnow", "perceptron", "rocchio", "pa", "auto"])
+def test_a_separable_stream_is_learned_from_what_is_shown(corpus: Corpus, kind: str) -> None:
+    stream = Stream(corpus)
+    runs = [run(stream, topic, topic, Protocol(kind)) for topic in corpus.largest()]
+    ap, f1, utility = means([r.end for r in runs])
+    assert (ap, f1, utility) > (0.97, 0.0, 0.0)
+    assert f1 > 0.9
+    assert utility > 0.85
+    assert all(3 < r.judged < 0.5 * TRAIN for r in runs)
+
+
+def test_every_document_is_judged_if_all_are(corpus: Corpus) -> None:
+    relevant = corpus.relevant("wheat")
+    third = np.flatnonzero(relevant)[2]
+    assert run(Stream(corpus), "wheat", "wheat", Protocol(everything=True)).judged == 3 + TRAIN - third - 1
+    assert run(Stream(corpus), "wheat", "wheat", Protocol(everything=True, seeds=0)).judged == TRAIN
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_test_documents_influence_no_model(corpus: Corpus, everything: bool) -> None:
+    other = dataclasses.replace(
+        corpus,
+        documents=[*corpus.documents[:TRAIN], *[("wheat", "wheat and nothing else")] * TEST],
+        topics=[*corpus.topics[:TRAIN], *[frozenset({"ships", "wheat"})] * TEST],
+    )
+    one, two = (run(Stream(c), "wheat", "wheat", Protocol(everything=everything)) for c in (corpus, other))
+    assert decides(one) == decides(two)
+    assert one.end != two.end
+
+
+def test_a_holdout_has_no_test_document(corpus: Corpus) -> None:
+    held = corpus.holdout
+    assert list(held.documents) == list(corpus.documents[:TRAIN])
+    assert held.train == 3 * TRAIN // 4
+
+
+def test_the_curve_ends_with_what_is_served(corpus: Corpus) -> None:
+    r = run(Stream(corpus), "ships", "ships", Protocol())
+    assert set(POINTS) < set(r.curve)
+    assert r.curve[POINTS[-1]] == r.end
+    assert r.end.f1 == f_beta(r.end.table)
+    relevant = int(corpus.relevant("ships")[TRAIN:].sum())
+    assert r.end.table.tp + r.end.table.fn == relevant
+
+
+def test_without_a_pocket_the_newest_vector_is_served(corpus: Corpus) -> None:
+    stream = Stream(corpus)
+    with_, without = (run(stream, "copper", "copper", Protocol("winnow", pocket=pocket)) for pocket in (True, False))
+    assert with_.model.figures.sap is not None
+    assert without.model.figures.sap is None
+
+
+def test_topics_are_chosen_by_pattern_and_size(corpus: Corpus) -> None:
+    assert set(corpus.largest()) == set(TOPICS)
+    assert corpus.largest(patterns=["*", "!w*", "!ships"]) == ["copper"]
+    assert corpus.largest(train=TRAIN) == []
+    assert matches("cs.DB", ["cs.*", "!cs.AI"])
+    assert not matches("cs.AI", ["cs.*", "!cs.AI"])
+
+
+def test_learners_are_named_with_their_parameters() -> None:
+    named = learners('wh,wh{"average":false,"eta":0.25},eg')
+    assert list(named.values()) == [("wh", {}), ("wh", {"average": False, "eta": 0.25}), ("eg", {})]
+    with pytest.raises(ValueError, match="learner must be one of"):
+        learners("nothing")
+
+
+def test_the_command_prints_a_table_and_writes_json(tmp_path: Path) -> None:
+    path, queries, out = write(tmp_path / "generated.jsonl"), tmp_path / "queries.json", tmp_path / "out.json"
+    queries.write_text(json.dumps({"wheat": "wheat harvest"}))
+    options = ["--queries", str(queries), "--out", str(out), "--pocket", "both", "--each", "--learner", "wh,rocchio"]
+    answer = CliRunner().invoke(app, ["online", str(path), *options])
+    assert answer.exit_code == 0, answer.output
+    assert "| rocchio" in answer.output
+    assert "without" in answer.output
+    results = json.loads(out.read_text())["results"]
+    assert set(results) == {"wh", "rocchio"}
+    assert results["wh"]["end"][1] > 0.9
+
+
+def decides(r: Run) -> tuple[bytes, bytes, float, float, int]:
+    m = r.model
+    return m.linear.features.tobytes(), m.linear.weights.tobytes(), m.accept_above, m.reject_below, r.judged
