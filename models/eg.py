@@ -107,15 +107,10 @@ def update(p: Params, s: State, x: Document, y: bool) -> float:
     """Learn in place; the step c multiplied each u_f by e^{c·x_f}."""
     slots, values = _doubled(x) if p.signed else (x.slots, x.values)
     _grow(s, 2 * x.span if p.signed else x.span)
-    s.R = max(s.R, float(np.abs(values).max(initial=0)))
+    s.R = max(s.R, _largest(values))
     c = -2 * _eta(p, s) * (dot(s.u, slots, values) / s.Z - (p.target if y else p.low))
-    before = s.u[slots]
-    s.mean[slots] += before * (s.C - s.C_f[slots])
-    s.C_f[slots] = s.C
-    after = np.maximum(before * np.exp(np.clip(c * values, -CLIP, CLIP)), FLOOR * s.Z)
-    s.u[slots] = after
+    Z = s.Z + _multiply(s.u, s.mean, s.C_f, slots, values, c, s.C, FLOOR * s.Z)
     s.t += 1
-    Z = s.Z + float((after - before).sum())
     if Z < 0.01 * s.Z or s.t % AFRESH == 0:
         _sum(s)
     else:
@@ -176,6 +171,30 @@ def _vector(p: Params, w: Reals, rest: float, t: int, averaged: bool) -> Vector:
     if not p.signed:
         return Vector(w - rest, 0.0, rest, t, averaged)
     return Vector(w[0::2] - w[1::2], 0.0, 0.0, t, averaged, w[1::2] - rest, rest)
+
+
+@kernel
+def _multiply(
+    u: Reals, mean: Reals, C_f: Reals, slots: Slots, values: Reals, c: float, C: float, floor: float
+) -> float:
+    """Multiplies u_f by e^{c·x_f}, and answers by how much that changed their sum."""
+    change = 0.0
+    for i in range(len(slots)):
+        f = slots[i]
+        before = u[f]
+        mean[f] += before * (C - C_f[f])
+        C_f[f] = C
+        u[f] = max(before * np.exp(min(max(c * values[i], -CLIP), CLIP)), floor)
+        change += u[f] - before
+    return change
+
+
+@kernel
+def _largest(values: Reals) -> float:
+    largest = 0.0
+    for i in range(len(values)):
+        largest = max(largest, abs(values[i]))
+    return largest
 
 
 @kernel

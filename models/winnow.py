@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 
 from models.collection import Window
 from models.dense import Document, Vector, check
+from models.kernel import kernel
 from models.vectors import Reals, View
-from models.vocabulary import grown
+from models.vocabulary import Slots, grown
 
 SHOWN = 20  # times that the query is shown at most
 LIMIT = 20.0
@@ -112,19 +113,17 @@ def update(p: Params, s: State, x: Document, y: bool) -> float:
     """Learn in place; the step is 1 for a promotion, −1 for a demotion."""
     s.plus, s.minus, s.a = grown(s.plus, x.span), grown(s.minus, x.span), grown(s.a, x.span)
     s.t += 1
-    active = x.values > 0
-    slots, values = x.slots[active], x.values[active]
-    plus, minus = s.plus[slots], s.minus[slots]
-    before = _weights(p, plus, minus)
-    counted = before * _counts(p, s, plus, minus)
-    score = float((counted * values).sum())
+    score = _score(s.plus, s.minus, x.slots, x.values, *p.first, *_kept(p, s))
     if y and score <= p.theta + p.margin:
         step, up, down = 1.0, p.alpha, p.demotion
     elif not y and score >= p.theta - p.margin:
         step, up, down = -1.0, p.demotion, p.alpha
     else:
         return 0.0
-    plus, minus = _limited(plus + np.log(up)), _limited(minus + np.log(down))
+    active = x.values > 0
+    slots = x.slots[active]
+    before = _weights(p, s.plus[slots], s.minus[slots])
+    plus, minus = _limited(s.plus[slots] + np.log(up)), _limited(s.minus[slots] + np.log(down))
     s.plus[slots], s.minus[slots] = plus, minus
     s.a[slots] += s.t * (_weights(p, plus, minus) - before)
     return step
@@ -163,11 +162,29 @@ def _weights(p: Params, plus: Reals, minus: Reals) -> Reals:
 
 def _counts(p: Params, s: State, plus: Reals, minus: Reals) -> NDArray[np.bool_]:
     """Whether a feature counts: all do before discarding begins, then those more than one step from the start."""
-    if not 0 < p.discard <= s.t:
-        return np.ones(len(plus), np.bool_)
-    most, least = np.log(p.alpha) + 1e-9, np.log(p.demotion) - 1e-9
+    least, most = _kept(p, s)
     outside: NDArray[np.bool_] = (plus > most) | (plus < least) | (minus > most) | (minus < least)
     return outside
+
+
+def _kept(p: Params, s: State) -> tuple[float, float]:
+    """A feature counts while one of its two weights is below the first of these or above the second."""
+    if not 0 < p.discard <= s.t:
+        return np.inf, -np.inf  # which every weight is
+    return float(np.log(p.demotion)) - 1e-9, float(np.log(p.alpha)) + 1e-9
+
+
+@kernel
+def _score(
+    plus: Reals, minus: Reals, slots: Slots, values: Reals, first: float, second: float, least: float, most: float
+) -> float:
+    """Most examples are no mistake, and then this is all that is done."""
+    score = 0.0
+    for i in range(len(slots)):
+        up, down = plus[slots[i]], minus[slots[i]]
+        if up > most or up < least or down > most or down < least:
+            score += (first * np.exp(up) - second * np.exp(down)) * values[i]
+    return score
 
 
 def _limited(logarithms: Reals) -> Reals:
