@@ -76,10 +76,10 @@ class Window:
         """The score of every document under a vector by slot; slots beyond its end weigh nothing of their own."""
         return _scores(self.indptr, self.slots, self.values, w, bias, rest)
 
-    def squares(self, kept: Bools) -> Reals:
-        """For every document the sum of x_f² over these features: what it would add to its own score if it were added
-        to a vector that has only them."""
-        return _squares(self.indptr, self.slots, self.values, kept)
+    def kept(self, kept: Bools, w: Reals, bias: float, rest: float) -> tuple[Reals, Reals]:
+        """The score of every document under a vector that has only the kept weights, and the sum of x_f² over these
+        features: what the document would add to its own score if it were added to the vector."""
+        return _kept(self.indptr, self.slots, self.values, kept, w, bias, rest)
 
 
 class Background:
@@ -155,12 +155,17 @@ def _scores(indptr: Starts, slots: Slots, values: Singles, w: Reals, bias: float
 
 
 @kernel
-def _squares(indptr: Starts, slots: Slots, values: Singles, kept: Bools) -> Reals:
-    squares = np.empty(len(indptr) - 1)
-    for i in range(len(squares)):
-        square = 0.0
+def _kept(
+    indptr: Starts, slots: Slots, values: Singles, kept: Bools, w: Reals, bias: float, rest: float
+) -> tuple[Reals, Reals]:
+    scores, squares = np.empty(len(indptr) - 1), np.empty(len(indptr) - 1)
+    for i in range(len(scores)):
+        total, score, square = 0.0, bias, 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            one = kept[slots[k]] if slots[k] < len(kept) else False
-            square += np.float64(values[k]) * values[k] * one  # times 0 or 1: nobody can guess which words are kept
-        squares[i] = square
-    return squares
+            x = np.float64(values[k])
+            total += x
+            if slots[k] < len(kept) and kept[slots[k]]:
+                score += w[slots[k]] * x
+                square += x * x
+        scores[i], squares[i] = score + rest * total, square
+    return scores, squares

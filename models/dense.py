@@ -86,4 +86,5 @@ def additive_held_out(v: Vector, window: Window, c: Reals, bias: float = 0.0) ->
     truncated vector a document stands only with the features that were kept.
     """
     kept = np.ones(len(v.w), np.bool_) if v.kept is None else v.kept
-    return window.scores(v.w, v.bias, v.rest) - c * (window.squares(kept) + bias * bias)
+    scores, squares = window.kept(kept, v.w, v.bias, v.rest)
+    return scores - c * (squares + bias * bias)

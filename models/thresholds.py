@@ -22,7 +22,9 @@ documents is shown less, and learns less; on the same training documents F_1 at 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from models.kernel import kernel
 from models.measures import Bools
 from models.vectors import Reals
 
@@ -34,6 +36,8 @@ MOST = 0.05  # of the stream, before any judgement: a query of common words must
 RELEVANT_AT, RELEVANT = (0.08, 0.12, 0.16, 0.2, 0.3), 2.0  # imagined relevant documents, and their weight together
 UNRELATED_AT, UNRELATED = (0.0, 0.02, 0.04, 0.06, 0.08), 20.0  # imagined background, fading as a real one of ...
 ENOUGH = 200  # ... so many documents comes
+_IMAGINED_AT = np.array([*RELEVANT_AT, *UNRELATED_AT])
+_IMAGINED_RELEVANT = np.arange(len(_IMAGINED_AT)) < len(RELEVANT_AT)
 TRUST = 3.0  # relevant judgements at which the chosen cut counts as much as the one before any judgement
 ABSTAIN = 0.02  # the share of the stream that lies in the band and is offered for a judgement
 FEW = 20  # judgements that are kept on their sides where no stream is known ...
@@ -122,15 +126,17 @@ def break_even(scores: Reals, relevant: Bools, weights: Reals | None = None) -> 
 
 
 def _regularised(held_out: Reals, relevant: Bools, unjudged: Reals, scale: Scale) -> Cut:
-    imagined = [scale.at(height) for height in (*RELEVANT_AT, *UNRELATED_AT)]
-    unrelated = UNRELATED * max(0.0, 1 - len(unjudged) / ENOUGH) / len(UNRELATED_AT)
-    weights = [RELEVANT / len(RELEVANT_AT)] * len(RELEVANT_AT) + [unrelated] * len(UNRELATED_AT)
-    labels = [True] * len(RELEVANT_AT) + [False] * len(UNRELATED_AT)
-    return f_beta(
-        np.concatenate([held_out, imagined, unjudged]),
-        np.concatenate([relevant, labels, np.zeros(len(unjudged), np.bool_)]),
-        np.concatenate([np.ones(len(held_out)), weights, np.ones(len(unjudged))]),
+    judged, all_but_background = len(held_out), len(held_out) + len(_IMAGINED_AT)
+    scores = np.concatenate([held_out, scale.zero + _IMAGINED_AT * (scale.one - scale.zero), unjudged])
+    labels = np.zeros(len(scores), np.bool_)
+    labels[:judged] = relevant
+    labels[judged:all_but_background] = _IMAGINED_RELEVANT
+    weights = np.ones(len(scores))
+    unrelated = UNRELATED * max(0.0, 1 - len(unjudged) / ENOUGH)
+    weights[judged:all_but_background] = np.where(
+        _IMAGINED_RELEVANT, RELEVANT / len(RELEVANT_AT), unrelated / len(UNRELATED_AT)
     )
+    return f_beta(scores, labels, weights)
 
 
 def _quantile(ranked: Reals, q: float) -> float:
@@ -156,12 +162,26 @@ def _cuts(scores: Reals, relevant: Bools, weights: Reals | None) -> tuple[Reals,
     found = float(weights[relevant].sum())
     if not found:
         return np.empty(0), np.empty(0), np.empty(0), 0.0
-    order = np.argsort(-scores, kind="stable")
-    ranked, weight = scores[order], weights[order]
-    last = np.append(np.flatnonzero(ranked[1:] < ranked[:-1]), len(ranked) - 1)  # of each run of equal scores
-    under = ranked[-1] - max(1e-9, ranked[0] - ranked[-1])  # a cut that accepts everything needs a score to be above
-    below = np.append(ranked[last[:-1] + 1], under)
-    return (ranked[last] + below) / 2, np.cumsum(weight * relevant[order])[last], np.cumsum(weight)[last], found
+    return *_runs(scores, relevant, weights, np.argsort(-scores)), found
+
+
+@kernel
+def _runs(scores: Reals, relevant: Bools, weights: Reals, order: NDArray[np.int64]) -> tuple[Reals, Reals, Reals]:
+    """The first three of `_cuts`, which lie at the end of each run of equal scores."""
+    cuts, tp, accepted = np.empty(len(order)), np.empty(len(order)), np.empty(len(order))
+    lowest = scores[order[-1]]
+    under = lowest - max(1e-9, scores[order[0]] - lowest)  # a cut that accepts everything needs a score to be above
+    n, hits, total = 0, 0.0, 0.0
+    for i in range(len(order)):
+        score, weight = scores[order[i]], weights[order[i]]
+        total += weight
+        if relevant[order[i]]:
+            hits += weight
+        below = scores[order[i + 1]] if i + 1 < len(order) else under
+        if below < score or i + 1 == len(order):
+            cuts[n], tp[n], accepted[n] = (score + below) / 2, hits, total
+            n += 1
+    return cuts[:n], tp[:n], accepted[:n]
 
 
 def _best(cuts: Reals, values: Reals, least: float) -> Cut:
