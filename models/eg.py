@@ -211,5 +211,5 @@ def _held_out(
             e = np.exp(min(max(-c[i] * x, -CLIP), CLIP))
             total += (above * e - below / e) * x
             Z += above * (e - 1) + below * (1 / e - 1)
-        scores[i] = total / Z
+        scores[i] = total / max(Z, 1e-6)  # an average over a growing d may sum to more than 1
     return scores

@@ -54,8 +54,8 @@ class Figures:
 
     relevant: int = 0
     irrelevant: int = 0
-    sap: float | None = None
-    f1: float | None = None
+    sap: float | None = None  # by which the vector won the last check, on documents it has learned from
+    f1: float | None = None  # at the threshold, on scores without each document's own influence
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +131,22 @@ class Trainer:
             lane.start(self._document(self._query, lane.view) if self._query else None)
 
     def _resume(self, base: Linear) -> None:
+        """Learners of the base's view go on from it, the others begin with the query; the base itself competes with
+        them: as what the pocket already holds, or, if the first learner cannot go on from it, in a lane of its own."""
         slots = self._vocabulary.intern(base.features)
         w = np.zeros(self._vocabulary.size)
         w[slots] = base.weights
         v = Vector(w, base.bias, base.rest)
+        self._start()
+        for lane in self._lanes:
+            if lane.view == base.view:
+                lane.resume(v)
         if self._lanes[0].view == base.view:
-            self._lanes[0].resume(v)
-        else:  # The learner cannot go on from it: it begins with the query, and the base is served until it is beaten.
-            self._start()
+            self._pocket = Candidate(0, 0, v)
+        else:
             self._lanes.append(Lane.fixed(base.view))
-            self._lanes[1].resume(v)
-            self._served = (1, 0)
+            self._lanes[-1].resume(v)
+            self._served = (len(self._lanes) - 1, 0)
 
     def _check(self) -> None:
         relevant = self._judged()

@@ -42,6 +42,7 @@ class Lane:
 
     def resume(self, v: Vector) -> None:
         self._state = self._learner.resume(self._params, v)
+        self._before = 0
 
     def learn(self, x: Document, y: bool) -> None:
         self._steps = grown(self._steps, self._judged + 1)

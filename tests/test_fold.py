@@ -15,7 +15,7 @@ from models.fold import Example, Model, Spec, Trainer, fold
 from models.frequencies import Frequencies
 from models.learners import KINDS
 from models.text import Analysis, bags
-from models.vectors import Bag, Linear
+from models.vectors import Bag, Linear, View
 from models.views import view
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=25)
@@ -179,6 +179,23 @@ def test_learning_goes_on_from_a_base_of_the_same_view() -> None:
     weights = dict(zip(model.linear.features.tolist(), model.linear.weights.tolist(), strict=True))
     assert weights[1] == pytest.approx(0.5)
     assert weights[2] == pytest.approx(-0.25)
+
+
+def test_a_base_that_learning_made_worse_is_served_again() -> None:
+    """Subtracting too much leaves no weight at all; the base ranks these documents perfectly."""
+    stream = [Example(str(i), i % 2 == 0, bag([1] if i % 2 == 0 else [1, 2])) for i in range(pocket.EVERY)]
+    spec = Spec("rocchio", {"beta": 0, "gamma": 1000}, bag([9]))
+    assert not len(fold(spec, stream[:-1], EMPTY, base=BASE).linear.features)
+    assert fold(spec, stream, EMPTY, base=BASE).linear.features.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["tfidf", "presence"])
+def test_every_learner_of_auto_starts_from_the_base_or_from_the_query(name: View) -> None:
+    base = replace(BASE, linear=replace(BASE.linear, view=name))
+    stream = [Example(str(i), i % 2 == 0, bag([1 if i % 2 else 2, 20 + i])) for i in range(pocket.EVERY * 3)]
+    assert Trainer(Spec("auto", {}, bag([9])), base=base).model(EMPTY) is base
+    for n in range(1, len(stream)):
+        assert np.isfinite(fold(Spec("auto", {}, bag([9])), stream[:n], EMPTY, base=base).linear.weights).all()
 
 
 def test_a_base_of_another_view_is_served_until_it_is_beaten() -> None:
