@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from hypothesis import settings
 from redis import Redis
 
 from service.config import PREFIX
 from service.embedded import Embedded
 from tests.serving import Api, serving
+
+# The same examples on every run, and no deadline: the machines that run this are shared, and a kernel may be compiled.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session", autouse=True)
