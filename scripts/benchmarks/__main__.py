@@ -1,0 +1,123 @@
+"""How fast Sluice is, beside its peers: tables for people (standard error), JSON (standard output), pictures.
+
+    scripts/bench all --corpus reuters21578.jsonl.gz --topics 90,1000,10000,100000 --plots pictures > bench.json
+
+A corpus is JSON lines, gzipped or not, with "title", "text" and "topics"; without one, text is generated. Everything
+but the service itself is held to one core. On a busy machine look at CPU time, and at ratios.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scripts.benchmarks import deciding, enduring, judging, plots, report, starting
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
+
+Corpus = Annotated[Path | None, typer.Option(help="JSON lines; without it, text is generated.", exists=True)]
+Generated = Annotated[int, typer.Option(help="Documents to generate where no corpus is given.")]
+Topics = Annotated[str, typer.Option(help="How many topics to decide; 100000 takes some minutes.")]
+PeersUpTo = Annotated[int, typer.Option(help="Most topics that peers are given; 0 leaves them out.")]
+Weights = Annotated[int, typer.Option(help="Served weights a topic.")]
+TurnS = Annotated[float, typer.Option(help="Seconds that a contender works before it is another's turn.")]
+Turns = Annotated[int, typer.Option(help="Turns of each contender.")]
+Judgements = Annotated[int, typer.Option(help="Judgements to learn, one after the other.")]
+Lengths = Annotated[str, typer.Option(help="Lengths of a log at which to look.")]
+Peers = Annotated[bool, typer.Option(help="Whether River and scikit-learn learn beside us.")]
+Stored = Annotated[int, typer.Option(help="Topics in the store of the cold start.")]
+Plots = Annotated[Path | None, typer.Option(help="Folder for pictures.")]
+
+
+@app.command("all")
+def everything(
+    corpus: Corpus = None,
+    generated: Generated = 8000,
+    topics: Topics = "90,1000,10000",
+    peers_up_to: PeersUpTo = 1000,
+    weights: Weights = 300,
+    turn_s: TurnS = 1.0,
+    turns: Turns = 5,
+    judgements: Judgements = 300,
+    lengths: Lengths = "10,30,100,300,1000,3000,5000",
+    stored: Stored = 10_000,
+    plots: Plots = None,
+) -> None:
+    """Everything below."""
+    peers = peers_up_to > 0
+    found = {
+        "deciding": _decide(deciding.Sizes(corpus, generated, weights, turn_s, turns, peers_up_to), topics),
+        "judging": judging.measure(judging.Sizes(corpus, generated, judgements, _numbers(lengths), peers)),
+        "starting": starting.measure(starting.Sizes(corpus, generated, stored)),
+        "enduring": enduring.measure(enduring.Sizes(corpus, generated, turn_s, turns)),
+    }
+    _publish(corpus, found, plots)
+
+
+@app.command()
+def decide(
+    corpus: Corpus = None,
+    generated: Generated = 8000,
+    topics: Topics = "90,1000,10000",
+    peers_up_to: PeersUpTo = 1000,
+    weights: Weights = 300,
+    turn_s: TurnS = 1.0,
+    turns: Turns = 5,
+    plots: Plots = None,
+) -> None:
+    """Raw text to decisions against many topics; one document alone; memory."""
+    sizes = deciding.Sizes(corpus, generated, weights, turn_s, turns, peers_up_to)
+    _publish(corpus, {"deciding": _decide(sizes, topics)}, plots)
+
+
+@app.command()
+def learn(
+    corpus: Corpus = None,
+    generated: Generated = 8000,
+    judgements: Judgements = 300,
+    lengths: Lengths = "10,30,100,300,1000,3000,5000",
+    peers: Peers = True,
+    plots: Plots = None,
+) -> None:
+    """One judgement, and a log folded again."""
+    sizes = judging.Sizes(corpus, generated, judgements, _numbers(lengths), peers)
+    _publish(corpus, {"judging": judging.measure(sizes)}, plots)
+
+
+@app.command()
+def start(corpus: Corpus = None, generated: Generated = 8000, stored: Stored = 10_000, weights: Weights = 500) -> None:
+    """A process that finds many topics in the store."""
+    _publish(corpus, {"starting": starting.measure(starting.Sizes(corpus, generated, stored, weights))}, None)
+
+
+@app.command()
+def endure(corpus: Corpus = None, generated: Generated = 8000, turn_s: TurnS = 2.0, turns: Turns = 5) -> None:
+    """What it costs that an acknowledged judgement is on disk."""
+    _publish(corpus, {"enduring": enduring.measure(enduring.Sizes(corpus, generated, turn_s, turns))}, None)
+
+
+@app.command()
+def draw(measured: Annotated[Path, typer.Argument(help="What `all` printed.")], folder: Path) -> None:
+    """The pictures again, from figures that were measured before."""
+    plots.draw(json.loads(measured.read_text()), folder)
+
+
+def _decide(sizes: deciding.Sizes, topics: str) -> list[dict[str, Any]]:
+    return [deciding.measure(sizes, n) for n in _numbers(topics)]
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+def _publish(corpus: Path | None, found: dict[str, Any], folder: Path | None) -> None:
+    whole = {"corpus": corpus.name if corpus else "generated", "machine": report.machine(), **found}
+    report.show(whole)
+    if folder:
+        plots.draw(whole, folder)
+    print(json.dumps(whole, indent=1))
+
+
+if __name__ == "__main__":
+    app()

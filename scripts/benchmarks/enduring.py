@@ -1,0 +1,155 @@
+"""What durability costs: judgements a second with every acknowledged one on disk, against a sync every second.
+
+    append      one event through the store alone: an atomic script, no learning
+    judgement   POST /feedback with the document's text, to the real service: appended, learned, published, served
+
+Both from one client, which waits for each answer, and from 16, each with a topic of its own. The two policies take
+turns on the same server, which is told to change over. Clients are in a process of their own, not held to one core.
+"""
+
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from http.client import HTTPConnection
+from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from redis import Redis
+
+from models.text import Document
+from scripts.benchmarks.corpus import load
+from scripts.benchmarks.live import live
+from service.embedded import Embedded
+from service.journal import Event
+from service.served import Settings
+from service.store import Store
+
+Policy = Literal["always", "everysec"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+CLIENTS = (1, 16)
+TIMEOUT_S = 30.0
+ENTRY = b"x" * 1000
+
+
+class Sizes(NamedTuple):
+    """How much to measure."""
+
+    corpus: Path | None
+    generated: int
+    turn_s: float = 2.0
+    turns: int = 3
+
+
+def measure(sizes: Sizes) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder, Embedded(Path(folder)) as store:
+        found = {f"append, {n} clients": _compared(store.url, 0, sizes, append, n) for n in CLIENTS}
+        with live(store.url) as service:
+            found |= {f"judgement, {n} clients": _compared(store.url, service.port, sizes, judge, n) for n in CLIENTS}
+    return found
+
+
+def _compared(store: str, port: int, sizes: Sizes, work: Callable[[int], float], clients: int) -> dict[str, float]:
+    """The median rate of the work under each policy, and how many times faster the lax one is."""
+    taken: dict[Policy, list[float]] = {policy: [] for policy in POLICIES}
+    arguments = (store, port, sizes, clients)
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=_prepare, initargs=arguments) as pool:
+        for turn in range(sizes.turns + 1):
+            for policy in POLICIES:
+                with Redis.from_url(store) as admin:
+                    admin.config_set("appendfsync", policy)
+                rate = pool.submit(work, clients).result()
+                if turn:  # the first one warms up
+                    taken[policy].append(rate)
+    medians = {f"{policy}_per_s": float(np.median(rates)) for policy, rates in taken.items()}
+    pairs = zip(taken["everysec"], taken["always"], strict=True)
+    return medians | {"everysec_times_faster": float(np.median([lax / strict for lax, strict in pairs]))}
+
+
+class _Client(NamedTuple):
+    """What the clients' process knows."""
+
+    store: str
+    port: int
+    turn_s: float
+    documents: Sequence[Document]
+    numbers: Iterator[int]
+
+
+_client: list[_Client] = []
+
+
+def _prepare(store: str, port: int, sizes: Sizes, clients: int) -> None:
+    documents = load(sizes.corpus, sizes.generated).stream
+    _client.append(_Client(store, port, sizes.turn_s, documents, count()))
+    for number in range(clients if port else 0):
+        topic = {"id": f"topic-{clients}-{number}", "query": documents[0][0]}
+        _post(HTTPConnection("127.0.0.1", port), "/topics", topic)
+
+
+def append(clients: int) -> float:
+    """Events a second."""
+    me = _client[0]
+
+    async def run() -> float:
+        store = Store(me.store, TIMEOUT_S)
+        topics = [f"append-{number}" for number in range(clients)]
+        for topic in topics:
+            await store.create(topic, "0", Event("created", 0, 0, settings=Settings(created_ms=0).model_dump_json()))
+        began = time.perf_counter()
+
+        async def work(topic: str) -> int:
+            done = 0
+            while time.perf_counter() - began < me.turn_s:
+                document = f"document-{next(me.numbers)}"
+                await store.append(topic, "0", [Event("judged", 0, 0, document=document, bag=ENTRY)])
+                done += 1
+            return done
+
+        done = sum(await asyncio.gather(*map(work, topics)))
+        rate = done / (time.perf_counter() - began)
+        for topic in topics:
+            await store.delete(topic, "0")
+        await store.close()
+        return rate
+
+    return asyncio.run(run())
+
+
+def judge(clients: int) -> float:
+    """Answers a second."""
+    me = _client[0]
+    began = time.perf_counter()
+
+    def work(number: int) -> int:
+        connection = HTTPConnection("127.0.0.1", me.port, timeout=TIMEOUT_S)
+        done = 0
+        while time.perf_counter() - began < me.turn_s:
+            n = next(me.numbers)
+            title, text = me.documents[n % len(me.documents)]
+            document = {"id": f"document-{n}", "title": title, "text": text}
+            _post(
+                connection,
+                "/feedback",
+                {"topic": f"topic-{clients}-{number}", "document": document, "relevant": n % 3 == 0},
+            )
+            done += 1
+        connection.close()
+        return done
+
+    with ThreadPoolExecutor(clients) as threads:
+        done = sum(threads.map(work, range(clients)))
+    return done / (time.perf_counter() - began)
+
+
+def _post(connection: HTTPConnection, path: str, body: object) -> None:
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    said = answer.read()
+    if answer.status >= 300:
+        raise RuntimeError(f"POST {path}: {answer.status} {said[:500]!r}")

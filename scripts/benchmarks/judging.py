@@ -1,0 +1,219 @@
+"""One judgement learned, and a log folded again.
+
+What one judgement costs is what happens before the next document is decided: the update, the pocket's check every ten
+or so, and thresholds chosen anew on all judged documents and 1,000 unjudged ones. River and scikit-learn have the
+first; the same evaluation is done with their scores (but no pocket). They get their vectors ready-made; Sluice starts
+from what its log keeps, counts and idf. River's LinearRegression with SGD at half our rate is the same learner as ours.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from models import thresholds
+from models.collection import Background
+from models.fold import Example, Spec, Trainer, fold
+from models.measures import Bools
+from models.text import Bags, bags
+from models.vectors import Bag, Reals
+from models.views import view
+from scripts.benchmarks.contest import (
+    Contender,
+    Seconds,
+    Turn,
+    Work,
+    in_a_process,
+    quantiles,
+    rates,
+    take_turns,
+    timed,
+    times_faster,
+)
+from scripts.benchmarks.corpus import SEED, load
+from scripts.benchmarks.topics import PLAIN, Past, counted
+
+BACKGROUND = 1000
+TURN = 10  # judgements
+SHARE = 0.3  # of the judged documents that are relevant: one judges mostly what was accepted
+SCALE = thresholds.Scale(0.0, 1.0)
+AT_A_TIME = 20  # judgements that are timed at each length of the log
+
+
+class Sizes(NamedTuple):
+    """How much to measure."""
+
+    corpus: Path | None
+    generated: int
+    judgements: int = 300
+    lengths: Sequence[int] = (10, 30, 100, 300, 1000, 3000, 5000)
+    peers: bool = True
+
+
+class Judged(NamedTuple):
+    """A topic's judgements in order, and what has not been judged."""
+
+    examples: list[Example]
+    unjudged: list[Bag]
+
+    @property
+    def relevant(self) -> Bools:
+        return np.array([example.relevant for example in self.examples])
+
+    @property
+    def bags(self) -> list[Bag]:
+        return [example.bag for example in self.examples]
+
+
+def measure(sizes: Sizes) -> dict[str, Any]:
+    entered = {"sluice": Contender(Sluice, sizes)}
+    try:
+        if sizes.peers:
+            entered["river"] = Contender(River, sizes)
+            entered["scikit-learn"] = Contender(ScikitLearn, sizes)
+        taken = take_turns(entered, sizes.judgements // TURN)
+        facts = {name: contender.facts() for name, contender in entered.items()}
+    finally:
+        for contender in entered.values():
+            contender.__exit__(None, None, None)
+    return {
+        "judgements": sizes.judgements,
+        "background": BACKGROUND,
+        "one": {name: rates(turns) | facts[name] for name, turns in taken.items()},
+        "times_faster": {name: times_faster(taken["sluice"], turns) for name, turns in taken.items()},
+        "by_length": in_a_process(by_length, sizes),
+    }
+
+
+def judged(sizes: Sizes, n: int) -> Judged:
+    """n judgements on the largest kind of document but nine, as many relevant ones among them as people get to judge;
+    where there are not enough documents, they come again as new ones."""
+    corpus = load(sizes.corpus, sizes.generated)
+    kinds = list(Past(corpus).kinds(10))
+    relevant = set(kinds[-1].tolist())
+    counts = bags(corpus.documents, PLAIN)
+    idf = counted(counts).idf(counts.features)
+    rng = np.random.default_rng(SEED)
+    order = rng.permutation(len(counts)).tolist()
+    background, rest = order[:BACKGROUND], order[BACKGROUND:]
+    yes = [i for i in rest if i in relevant] or sorted(relevant)
+    no = [i for i in rest if i not in relevant]
+    examples = []
+    for k in range(n):
+        some = yes if rng.random() < SHARE else no
+        i = some[k % len(some)]
+        examples.append(Example(f"judged-{k}", some is yes, _bag(counts, idf, i)))
+    return Judged(examples, [_bag(counts, idf, i) for i in background])
+
+
+def by_length(sizes: Sizes) -> list[dict[str, float]]:
+    """The cost of one more judgement, and of folding all of them, as the log grows."""
+    every = judged(sizes, max(sizes.lengths) + AT_A_TIME)
+    background = Background(every.unjudged)
+    fold(Spec(), every.examples[:30], background)
+    rows = []
+    for n in sizes.lengths:
+        trainer = Trainer(Spec())
+        for example in every.examples[:n]:
+            trainer.learn(example)
+        one = [timed(_learned, trainer, example, background) for example in every.examples[n : n + AT_A_TIME]]
+        again = min((timed(fold, Spec(), every.examples[:n], background) for _ in range(3)), key=lambda s: s.cpu)
+        median = Seconds(*np.median(one, axis=0).tolist())
+        rows.append(
+            {
+                "judgements": n,
+                "one_ms": 1e3 * median.wall,
+                "one_cpu_ms": 1e3 * median.cpu,
+                "refold_ms": 1e3 * again.wall,
+                "refold_cpu_ms": 1e3 * again.cpu,
+            }
+        )
+    return rows
+
+
+class Judge(Work):
+    """Learns TURN judgements a turn; at the end of the log it begins again."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.judged = judged(sizes, sizes.judgements)
+        self._times: list[Seconds] = []
+        self._at = 0
+        self.begin()
+
+    def begin(self) -> None: ...
+    def learn(self, i: int) -> None: ...
+
+    def turn(self) -> Turn:
+        if self._at + TURN > len(self.judged.examples):
+            self._at = 0
+            self.begin()
+        times = [timed(self.learn, self._at + i) for i in range(TURN)]
+        self._at += TURN
+        self._times += times
+        return Turn(TURN, Seconds(*np.sum(times, axis=0).tolist()))
+
+    def facts(self) -> dict[str, float]:
+        return quantiles(self._times[TURN:])
+
+
+class Sluice(Judge):
+    def begin(self) -> None:
+        self._trainer = Trainer(Spec())
+        self._background = Background(self.judged.unjudged)
+
+    def learn(self, i: int) -> None:
+        _learned(self._trainer, self.judged.examples[i], self._background)
+
+
+class River(Judge):
+    def begin(self) -> None:
+        from river import linear_model, optim
+
+        self._model = linear_model.LinearRegression(optim.SGD(0.25))
+        self._unjudged = [_words(bag) for bag in self.judged.unjudged]
+        self._documents = [_words(bag) for bag in self.judged.bags]
+
+    def learn(self, i: int) -> None:
+        self._model.learn_one(self._documents[i], float(self.judged.relevant[i]))
+        predict = self._model.predict_one
+        scores = np.array([predict(x) for x in self._documents[: i + 1]])
+        _cut(scores, self.judged.relevant[: i + 1], np.array([predict(x) for x in self._unjudged]))
+
+
+class ScikitLearn(Judge):
+    def begin(self) -> None:
+        from sklearn.linear_model import SGDClassifier
+
+        every = [*self.judged.bags, *self.judged.unjudged]
+        features, at = np.unique(np.concatenate([bag.features for bag in every]), return_inverse=True)
+        values = np.concatenate([view("tfidf", bag).values for bag in every])
+        starts = np.cumsum([0, *(len(bag.features) for bag in every)])
+        X = sp.csr_matrix((values, at, starts), shape=(len(every), len(features)))
+        self._documents, self._unjudged = X[: len(self.judged.examples)], X[len(self.judged.examples) :]
+        self._model = SGDClassifier(random_state=SEED)
+
+    def learn(self, i: int) -> None:
+        relevant = self.judged.relevant
+        self._model.partial_fit(self._documents[i], relevant[i : i + 1], classes=[False, True])
+        scores = self._model.decision_function(self._documents[: i + 1])
+        _cut(scores, relevant[: i + 1], self._model.decision_function(self._unjudged))
+
+
+def _learned(trainer: Trainer, example: Example, background: Background) -> None:
+    trainer.learn(example)
+    trainer.model(background)
+
+
+def _cut(scores: Reals, relevant: Bools, unjudged: Reals) -> None:
+    thresholds.choose(scores, relevant, unjudged, np.ones(len(unjudged), np.bool_), SCALE)
+
+
+def _bag(counts: Bags, idf: Any, i: int) -> Bag:
+    part = slice(counts.indptr[i], counts.indptr[i + 1])
+    return Bag(counts.features[part], counts.counts[part], idf[part])
+
+
+def _words(bag: Bag) -> dict[int, float]:
+    return dict(zip(bag.features.tolist(), view("tfidf", bag).values.tolist(), strict=True))

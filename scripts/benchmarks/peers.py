@@ -1,0 +1,107 @@
+"""Peers that decide: Vowpal Wabbit and scikit-learn. What they are given, `deciding` says.
+
+They are imported where they are used: the extra `bench` installs them, and Sluice can be measured without.
+"""
+
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from models.text import Document
+from scripts.benchmarks.contest import Seconds, Turn, Work, fitting, repeated, timed
+from scripts.benchmarks.corpus import load
+from scripts.benchmarks.topics import Past, centroids, cuts
+
+TRAINED = 2000  # documents that Vowpal Wabbit learns from: enough for a model that is not empty
+BATCH = 500
+WORD = re.compile(r"\w+")
+
+Form = Literal["words", "counts"]
+
+
+class VowpalWabbit(Work):
+    """`--multilabel_oaa`, reading a file in its own C++ loop (faster than a call from Python for each document)."""
+
+    def __init__(self, path: Path | None, generated: int, topics: int, turn_s: float, form: Form) -> None:
+        import vowpalwabbit
+
+        self._workspace = vowpalwabbit.Workspace
+        self._folder = tempfile.TemporaryDirectory(prefix="sluice-bench-")
+        corpus = load(path, generated)
+        labels: list[list[str]] = [[] for _ in corpus.past.documents]
+        for number, kind in enumerate(Past(corpus.past).kinds(topics)):
+            for document in kind.tolist():
+                labels[document].append(str(number))
+        train = [f"{','.join(of)} {_line(d, form)}" for of, d in zip(labels, corpus.past.documents, strict=True)]
+        self._read(train[:TRAINED], f"--multilabel_oaa {topics} -f {self._file('model')}")
+        self._lines = [_line(document, form) for document in corpus.stream]
+        self._count = fitting(self._decide, self._lines, turn_s)
+
+    def turn(self) -> Turn:
+        lines = repeated(self._lines, self._count)
+        nothing = self._decide([""])  # what loading the model takes
+        whole = self._decide(lines)
+        return Turn(len(lines), Seconds(whole.wall - nothing.wall, whole.cpu - nothing.cpu))
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def _decide(self, lines: list[str]) -> Seconds:
+        return self._read(lines, f"-t -i {self._file('model')} -p {self._file('decisions')}")
+
+    def _read(self, lines: list[str], options: str) -> Seconds:
+        self._file("lines").write_text("\n".join(lines) + "\n")
+        return timed(lambda: self._workspace(f"--quiet --no_stdin -d {self._file('lines')} {options}").finish())
+
+    def _file(self, name: str) -> Path:
+        return Path(self._folder.name) / name
+
+
+class ScikitLearn(Work):
+    """HashingVectorizer, then a product of two sparse matrices, then thresholds."""
+
+    def __init__(self, path: Path | None, generated: int, topics: int, turn_s: float, weights: int) -> None:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        self._vectorizer = HashingVectorizer(alternate_sign=False, dtype=np.float32)
+        corpus = load(path, generated)
+        past = self._vectorizer.transform(_texts(corpus.past.documents))
+        made = list(centroids(sp.csr_array(past), Past(corpus.past).kinds(topics), weights))
+        at = np.concatenate([columns for columns, _ in made])
+        starts = np.cumsum([0, *(len(columns) for columns, _ in made)])
+        W = sp.csc_array((np.concatenate([w for _, w in made]), at, starts), shape=(past.shape[1], topics))
+        self._W = W.tocsr()
+        self._cut = np.array([cuts(w)[0] for _, w in made], np.float32)
+        self._stream = corpus.stream
+        self._count = fitting(self._decide, self._stream, turn_s)
+
+    def turn(self) -> Turn:
+        documents = repeated(self._stream, self._count)
+        return Turn(len(documents), timed(self._decide, documents))
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def _decide(self, documents: list[Document]) -> int:
+        found = 0
+        for start in range(0, len(documents), BATCH):
+            X = self._vectorizer.transform(_texts(documents[start : start + BATCH]))
+            scores = X @ self._W
+            found += int(np.count_nonzero(scores.data >= self._cut[scores.indices]))
+        return found
+
+
+def _texts(documents: list[Document]) -> list[str]:
+    return [f"{title}\n{text}" for title, text in documents]
+
+
+def _line(document: Document, form: Form) -> str:
+    words = WORD.findall(" ".join(document).lower())
+    if form == "counts":
+        return "| " + " ".join(f"{word}:{n}" for word, n in Counter(words).items())
+    return "| " + " ".join(words)

@@ -1,0 +1,177 @@
+"""What was measured, as JSON and as tables, and whether it is what was to be reached."""
+
+import platform
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+Report = dict[str, Any]
+
+
+class Goal(NamedTuple):
+    """A figure, where in the report it stands, and what it should be."""
+
+    what: str
+    figure: Callable[[Report], float]
+    at_least: float = -np.inf
+    at_most: float = np.inf
+    unit: str = ""
+
+    @property
+    def wanted(self) -> str:
+        least = self.at_least > -np.inf
+        return f"{'≥' if least else '≤'} {_number(self.at_least if least else self.at_most)}{self.unit}"
+
+
+def _topics(report: Report, n: int) -> Report:
+    found: Report = next(row for row in report["deciding"] if row["topics"] == n)
+    return found
+
+
+def _faster(n: int, peer: str) -> Callable[[Report], float]:
+    return lambda report: float(_topics(report, n)["times_faster"][peer]["cpu"])
+
+
+def _docs(n: int) -> Callable[[Report], float]:
+    return lambda report: float(_topics(report, n)["docs"]["sluice"]["per_cpu_s"])
+
+
+# By the processes' own time, which on a quiet machine is that of the clock, and on a busy one is still theirs.
+GOALS = (
+    Goal("90 topics: times Vowpal Wabbit, given words", _faster(90, "vw words"), at_least=6),
+    Goal("90 topics: times Vowpal Wabbit, given counts", _faster(90, "vw counts"), at_least=6),
+    Goal("90 topics: times scikit-learn", _faster(90, "scikit-learn"), at_least=15),
+    Goal("1,000 topics: times Vowpal Wabbit, given words", _faster(1000, "vw words"), at_least=20),
+    Goal("1,000 topics: times Vowpal Wabbit, given counts", _faster(1000, "vw counts"), at_least=20),
+    Goal("1,000 topics: documents", _docs(1000), at_least=25_000, unit="/s"),
+    Goal("10,000 topics: documents", _docs(10_000), at_least=8_000, unit="/s"),
+    Goal("100,000 topics: documents", _docs(100_000), at_least=800, unit="/s"),
+    Goal(
+        "10,000 topics: one document, p99",
+        lambda r: _topics(r, 10_000)["one_document"]["p99_ms"],
+        at_most=1,
+        unit=" ms",
+    ),
+    Goal("10,000 topics: bytes a weight", lambda r: _topics(r, 10_000)["bytes_per_weight"], at_most=10),
+    Goal("100,000 topics: bytes a weight", lambda r: _topics(r, 100_000)["bytes_per_weight"], at_most=10),
+    Goal("100,000 topics: memory of the process", lambda r: _topics(r, 100_000)["peak_mb"], at_most=1500, unit=" MB"),
+    Goal("a judgement, mean", lambda r: r["judging"]["one"]["sluice"]["mean_cpu_ms"], at_most=1, unit=" ms"),
+    Goal("a judgement: times River", lambda r: r["judging"]["times_faster"]["river"]["cpu"], at_least=10),
+    Goal("10,000 topics from the store", lambda r: r["starting"]["load_s"], at_most=5, unit=" s"),
+)
+
+
+def machine() -> Report:
+    """Where this was measured."""
+    model = platform.processor() or platform.machine()
+    described = Path("/proc/cpuinfo")
+    if described.exists():
+        names = [line.partition(":")[2].strip() for line in described.read_text().splitlines() if "model name" in line]
+        model = f"{names[0]}, {len(names)} cores" if names else model
+    return {
+        "processor": model,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def show(report: Report) -> None:
+    console = Console(stderr=True)
+    title = ", ".join(f"{name} {value}" for name, value in report["machine"].items())
+    console.print(f"[bold]{report['corpus']}[/bold]; {title}")
+    if "deciding" in report:
+        console.print(_deciding(report["deciding"]))
+    if "judging" in report:
+        console.print(_judging(report["judging"]), _lengths(report["judging"]["by_length"]))
+    if "starting" in report:
+        console.print(_plain("Cold start", report["starting"].items()))
+    if "enduring" in report:
+        console.print(_enduring(report["enduring"]))
+    console.print(_goals(report))
+
+
+def reached(report: Report) -> Iterable[tuple[Goal, float, bool]]:
+    """Each goal of which the report has the figure, the figure, and whether it was reached."""
+    for goal in GOALS:
+        try:
+            figure = goal.figure(report)
+        except (KeyError, StopIteration):
+            continue  # was not measured
+        yield goal, figure, bool(goal.at_least <= figure <= goal.at_most)
+
+
+def _deciding(rows: list[Report]) -> Table:
+    table = _table("Raw text to decisions, one core", *(f"{row['topics']:,} topics" for row in rows))
+    for name in rows[0]["docs"]:
+        for clock in ("per_s", "per_cpu_s"):
+            said = f"{name}, documents/{clock[4:].replace('_', ' ')}"
+            table.add_row(said, *(_found(row["docs"].get(name, {}), clock) for row in rows))
+        if name != "sluice":
+            table.add_row(f"times {name} (CPU)", *(_found(row["times_faster"].get(name, {}), "cpu") for row in rows))
+    for group in ("one_document", "put"):
+        for quantile in ("p50_ms", "p99_ms", "p99_cpu_ms"):
+            said = f"{group.replace('_', ' ')}, {quantile.replace('_', ' ')}"
+            table.add_row(said, *(_found(row[group], quantile) for row in rows))
+    for name in ("hits_per_document", "bytes_per_weight", "dense_mb", "peak_mb", "load_s", "merge_s"):
+        table.add_row(name.replace("_", " "), *(_found(row, name) for row in rows))
+    return table
+
+
+def _judging(section: Report) -> Table:
+    title = f"One judgement: update, pocket, thresholds on {section['background']:,} unjudged documents"
+    table = _table(title, *section["one"])
+    for name in ("p50_ms", "p99_ms", "p50_cpu_ms", "p99_cpu_ms", "mean_cpu_ms"):
+        table.add_row(name.replace("_", " "), *(_found(one, name) for one in section["one"].values()))
+    faster = [_found(section["times_faster"][name], "cpu") for name in section["one"]]
+    table.add_row("times slower (CPU)", *faster)
+    return table
+
+
+def _lengths(rows: list[Report]) -> Table:
+    table = _table("As the log grows", *(f"{row['judgements']:,} judgements" for row in rows))
+    for name in ("one_ms", "one_cpu_ms", "refold_ms", "refold_cpu_ms"):
+        table.add_row(name.replace("_", " "), *(_found(row, name) for row in rows))
+    return table
+
+
+def _enduring(section: Report) -> Table:
+    table = _table("Durability, a second", "appendfsync always", "everysec", "times")
+    for what, rates in section.items():
+        table.add_row(what, *map(_number, rates.values()))
+    return table
+
+
+def _goals(report: Report) -> Table:
+    table = _table("To be reached (by CPU time, but for p99 and the cold start)", "measured", "wanted", "")
+    for goal, figure, good in reached(report):
+        table.add_row(goal.what, f"{_number(figure)}{goal.unit}", goal.wanted, "yes" if good else "[red]no[/red]")
+    return table
+
+
+def _plain(title: str, rows: Iterable[tuple[str, float]]) -> Table:
+    table = _table(title, "")
+    for name, value in rows:
+        table.add_row(name.replace("_", " "), _number(value))
+    return table
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _found(row: Report, name: str) -> str:
+    return _number(row[name]) if name in row else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"

@@ -1,0 +1,111 @@
+"""A cold start: a process finds many topics in the store and serves them.
+
+store_s   the embedded store starts on its directory and has read it
+load_s    the service, its modules imported, reads every published model, decodes it and puts it into the bank
+ready_s   from starting an API process, as the supervisor does, until /readyz says yes
+"""
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from models.fold import Model
+from models.segment import Topic
+from scripts.benchmarks.contest import Seconds, in_a_process, peak_mb, timed
+from scripts.benchmarks.corpus import load
+from scripts.benchmarks.live import live
+from scripts.benchmarks.topics import Past
+from service.config import Settings as Config
+from service.embedded import Embedded
+from service.journal import Event
+from service.served import Served, Settings
+from service.sluice import Sluice
+from service.store import Saved, Store
+
+BORN = "0"
+TIMEOUT_S = 60.0
+AT_ONCE = 64  # topics that are written together
+REPEATS = 3
+
+
+class Sizes(NamedTuple):
+    """How much to measure."""
+
+    corpus: Path | None
+    generated: int
+    topics: int = 10_000
+    weights: int = 500
+
+
+class Loaded(NamedTuple):
+    took: Seconds
+    topics: int
+    peak_mb: float
+
+
+def measure(sizes: Sizes) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
+        store = Embedded(Path(folder))
+        with store:
+            in_a_process(fill, store.url, sizes)
+        started = timed(store.start)
+        try:
+            loads = [in_a_process(loaded, store.url) for _ in range(REPEATS)]
+            with live(store.url) as process:
+                ready_s = process.ready_s
+        finally:
+            store.stop()
+    best = min(loads, key=lambda load: load.took.wall)
+    return {
+        "topics": best.topics,
+        "weights": sizes.weights,
+        "store_s": started.wall,
+        "load_s": best.took.wall,
+        "load_cpu_s": best.took.cpu,
+        "peak_mb": best.peak_mb,
+        "ready_s": ready_s,
+    }
+
+
+def fill(url: str, sizes: Sizes) -> None:
+    """Topics in the store as learning would have left them there."""
+    past = Past(load(sizes.corpus, sizes.generated).past)
+
+    async def write() -> None:
+        store = Store(url, TIMEOUT_S)
+        waiting: list[Topic] = []
+        for topic in past.topics(sizes.topics, sizes.weights):
+            waiting.append(topic)
+            if len(waiting) == AT_ONCE:
+                await asyncio.gather(*(_publish(store, one) for one in waiting))
+                waiting.clear()
+        await asyncio.gather(*(_publish(store, one) for one in waiting))
+        await store.close()
+
+    asyncio.run(write())
+
+
+def loaded(url: str) -> Loaded:
+    """How long a fresh service takes to be ready."""
+
+    async def start() -> Loaded:
+        sluice = Sluice(Config(), Store(url, TIMEOUT_S))
+        await sluice.start()  # which loads the kernels, then begins to load the topics
+        wall, cpu = time.perf_counter(), time.process_time()
+        await sluice.following.ready.wait()
+        took = Seconds(time.perf_counter() - wall, time.process_time() - cpu)
+        topics = len(sluice.serving.topics)
+        await sluice.stop()
+        return Loaded(took, topics, peak_mb())
+
+    return asyncio.run(start())
+
+
+async def _publish(store: Store, topic: Topic) -> None:
+    settings = Settings(name=topic.name, created_ms=0)
+    await store.create(topic.name, BORN, Event("created", 0, 0, settings=settings.model_dump_json()))
+    model = Model(topic.columns[0], topic.reject_below, topic.accept_above)
+    served = Served(topic.name, BORN, 1, 0, settings, model, 0, 0)
+    await store.save(topic.name, Saved(BORN, 1, served.to_bytes()), "{}", 1)
