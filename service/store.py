@@ -24,7 +24,7 @@ are written for.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, cast
@@ -44,6 +44,7 @@ CURRENT = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"
 PARTITIONS = 16
 CONNECTIONS = 32  # a process; whoever finds none free waits
+LOOK_S = 0.25
 SILENCE_S = 0.5  # after a command that got no answer: so long others are refused at once
 CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
 
@@ -342,7 +343,7 @@ class Store:
 
     async def changes(self) -> AsyncGenerator[Change | None, None]:
         """Each model published and each topic deleted anywhere; None once, when listening has begun."""
-        with self._problems():
+        with _problems():
             async with self._redis.pubsub() as listener:
                 await listener.subscribe(CHANGES)
                 while True:
@@ -367,34 +368,47 @@ class Store:
         except TimeoutError:
             raise StoreUnavailable("Too many requests wait for the store; try again.") from None
         try:
-            with self._problems():
+            if time.monotonic() < self._silent_until_s:
+                raise StoreUnavailable(SILENT)
+            with _problems():
                 yield
+        except _Silent:
+            await self._silence()
+            raise
         finally:
             self._free.release()
 
-    @contextmanager
-    def _problems(self) -> Iterator[None]:
-        """Redis in trouble becomes one of our errors, with a sentence; anything else is a bug and stays loud.
+    async def _silence(self) -> None:
+        """For a moment nobody asks any more: those who stand in a line, for a connection or for a topic's turn, would
+        else wait one after the other, each for as long as the first. Unless it was this process that had no time to
+        listen, for want of a core: then the store answers now."""
+        self._silent_until_s = time.monotonic() + SILENCE_S
+        with suppress(exceptions.RedisError, OSError):
+            async with asyncio.timeout(LOOK_S):
+                await self._redis.ping()
+            self._silent_until_s = 0.0
 
-        Once it has kept somebody waiting in vain, it is not asked for a moment: those who stand in a line, for a
-        connection or for a topic's turn, would else wait one after the other, each for as long as the first.
-        """
-        if time.monotonic() < self._silent_until_s:
-            raise StoreUnavailable(SILENT)
-        try:
-            yield
-        except exceptions.OutOfMemoryError as error:
-            raise StoreUnavailable("The store is full: raise its memory limit or delete topics.") from error
-        except (exceptions.TimeoutError, exceptions.ConnectionError, exceptions.ReadOnlyError, OSError) as error:
-            # A timeout while connecting comes as a ConnectionError.
-            if isinstance(error, exceptions.TimeoutError) or isinstance(error.__cause__, exceptions.TimeoutError):
-                self._silent_until_s = time.monotonic() + SILENCE_S
-                raise StoreUnavailable(SILENT) from error
-            raise StoreUnavailable("The store cannot be reached; try again.") from error
-        except exceptions.ResponseError as error:
-            if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
-                raise StoreUnavailable("The store cannot write now; try again.") from error
-            raise
+
+class _Silent(StoreUnavailable):
+    """The store kept somebody waiting in vain."""
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    """Redis in trouble becomes one of our errors, with a sentence; anything else is a bug and stays loud."""
+    try:
+        yield
+    except exceptions.OutOfMemoryError as error:
+        raise StoreUnavailable("The store is full: raise its memory limit or delete topics.") from error
+    except (exceptions.TimeoutError, exceptions.ConnectionError, exceptions.ReadOnlyError, OSError) as error:
+        # A timeout while connecting comes as a ConnectionError.
+        if isinstance(error, exceptions.TimeoutError) or isinstance(error.__cause__, exceptions.TimeoutError):
+            raise _Silent(SILENT) from error
+        raise StoreUnavailable("The store cannot be reached; try again.") from error
+    except exceptions.ResponseError as error:
+        if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
+            raise StoreUnavailable("The store cannot write now; try again.") from error
+        raise
 
 
 def _flat(event: Event) -> list[Arg]:
