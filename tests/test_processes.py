@@ -1,0 +1,162 @@
+"""Four API processes on one store: whoever is asked, it is the same service."""
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from service.config import Settings
+from service.embedded import Embedded
+from service.replay import replay
+from service.store import Store
+from tests.judging import Reader, compare, judgements
+from tests.live import Live, live
+from tests.serving import GRAIN, OIL, QUERY, Api
+from tests.waiting import soon
+
+PROCESSES = 4
+PROMISED_S = 0.25
+SEED = 20
+
+
+@pytest.fixture(scope="module")
+def processes(embedded: Embedded) -> Iterator[list[Live]]:
+    with Redis.from_url(embedded.url) as client:
+        client.flushall()
+    with ExitStack() as stack, ThreadPoolExecutor(PROCESSES) as pool:
+        starting = [live(embedded.url) for _ in range(PROCESSES)]
+        yield list(pool.map(stack.enter_context, starting))
+
+
+@pytest.fixture
+async def apis(processes: list[Live]) -> AsyncIterator[list[Api]]:
+    """A client of each process."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(Api(base_url=each.address, timeout=20)) for each in processes]
+
+
+async def version(api: Api, topic: str) -> int:
+    """The version that this process decides with at this moment."""
+    return int((await api.decide(OIL, topic))["version"])
+
+
+async def exported(api: Api, topic: str) -> Any:
+    return await api.ok("GET", f"/topics/{topic}/model", params={"format": "export"})
+
+
+@pytest.mark.parametrize("kind", ["wh", "eg"])
+async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay(
+    apis: list[Api], embedded: Embedded, kind: str
+) -> None:
+    topic = f"hot-{kind}"
+    await apis[0].topic(topic, learner={"kind": kind})
+    readers = [Reader(f"{kind}{n}", [topic], SEED) for n in range(2 * PROCESSES)]
+
+    async def judge(n: int, reader: Reader) -> None:
+        for step in range(40):
+            await reader.step(apis[n % PROCESSES])
+            if n == 0 and step % 10 == 5:  # somebody changes the topic itself, in the middle of it
+                await apis[step % PROCESSES].ok("PATCH", f"/topics/{topic}", {"query": f"{QUERY} {step}"})
+
+    await asyncio.gather(*(judge(n, reader) for n, reader in enumerate(readers)))
+    assert not any(reader.failed for reader in readers)
+    newest = max([await version(api, topic) for api in apis])
+
+    async def all_serve_it() -> bool:
+        return all([await version(api, topic) == newest for api in apis])
+
+    await soon(all_serve_it)
+    for api in apis:
+        compare(readers, topic, await judgements(api, topic))
+    models = [await exported(api, topic) for api in apis]
+    assert all(model == models[0] for model in models)
+    decisions = [await api.decide(GRAIN, topic, explain=True) for api in apis]
+    assert all(decision == decisions[0] for decision in decisions)
+    store = Store(embedded.url)
+    assert (await replay(store, topic, Settings(), verify=True)).outcome == "equal"
+    await store.close()
+
+
+async def test_a_judgement_through_one_is_served_by_all_within_a_quarter_of_a_second(apis: list[Api]) -> None:
+    await apis[0].topic("quick")
+    delays: list[float] = []
+
+    async def served(api: Api, wanted: int, since: float) -> float:
+        async def there() -> bool:
+            return await version(api, "quick") >= wanted
+
+        await soon(there, every_s=0.002)
+        return time.monotonic() - since
+
+    for n in range(50):
+        learned = await apis[n % PROCESSES].judge({"id": f"q{n}", "text": f"{OIL['text']} {n}"}, n % 2 == 0, "quick")
+        since = time.monotonic()
+        delays.append(max(await asyncio.gather(*(served(api, learned["version"], since) for api in apis))))
+    delays.sort()
+    in_time = sum(delay <= PROMISED_S for delay in delays)
+    print(f"served by all after {1e3 * statistics.median(delays):.0f} ms (median), {1e3 * delays[-1]:.0f} ms (longest)")
+    assert in_time >= 0.9 * len(delays), delays
+
+
+async def test_a_topic_made_or_deleted_through_one_is_there_or_gone_for_all(apis: list[Api]) -> None:
+    await apis[0].topic("brief")
+    for api in apis:
+        assert (await api.decide(OIL, "brief"))["decision"] == "accept"
+    await apis[1].ok("DELETE", "/topics/brief")
+
+    async def gone() -> bool:
+        return all([(await api.get("/topics/brief")).status_code == 404 for api in apis])
+
+    await soon(gone)
+    made = await apis[2].topic("brief", query="wheat harvest")
+    for api in apis:
+        assert (await api.ok("GET", "/topics/brief"))["query"] == "wheat harvest"
+        assert (await api.judge(GRAIN, True, "brief"))["status"] in ("learned", "known")
+    assert made["status"]["version"] == 1
+
+
+async def test_making_and_deleting_one_topic_from_everywhere_leaves_a_topic_that_is_listed(apis: list[Api]) -> None:
+    """Deleting strikes a topic off the list as its last step; one made in between must not be struck off with it."""
+
+    async def quarrel(api: Api) -> None:
+        for _ in range(15):
+            await api.request("POST", "/topics", json={"id": "quarrel", "query": QUERY})
+            await api.request("DELETE", "/topics/quarrel")
+        await api.request("POST", "/topics", json={"id": "quarrel", "query": QUERY})
+
+    await asyncio.gather(*(quarrel(api) for api in apis))
+    if (await apis[0].get("/topics/quarrel")).is_error:
+        await apis[0].topic("quarrel")
+
+    async def listed(api: Api) -> bool:
+        return "quarrel" in [topic["id"] for topic in (await api.ok("GET", "/topics"))["items"]]
+
+    async def by_all() -> bool:
+        return all([await listed(api) for api in apis])
+
+    await soon(by_all, within_s=2)
+
+
+async def test_a_process_that_dies_half_way_leaves_its_work_to_the_others(apis: list[Api], embedded: Embedded) -> None:
+    """A log that is ahead of its model: its author appended, and was never heard of again."""
+    await apis[0].topic("orphan")
+    await apis[0].judge(OIL | {"id": "first"}, True, "orphan")
+    store = Store(embedded.url)
+    head, events = await store.log("orphan")
+    judged = next(event for event in events if event.kind == "judged")
+    ((status, seq),) = await store.append("orphan", head.born, [replace(judged, document="second")])
+    assert status == "learned"
+
+    async def folded() -> bool:
+        return all([await version(api, "orphan") == seq for api in apis])
+
+    await soon(folded)
+    assert (await replay(store, "orphan", Settings(), verify=True)).outcome == "equal"
+    await store.close()
