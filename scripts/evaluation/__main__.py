@@ -10,10 +10,10 @@ import typer
 from rich.progress import track
 
 from models.learners import parse_params
-from scripts.evaluation import report
-from scripts.evaluation.corpus import read, read_queries
+from scripts.evaluation import published, report
+from scripts.evaluation.batch import Library, figures, measure
+from scripts.evaluation.corpus import matches, read, read_queries
 from scripts.evaluation.online import Protocol, Run, run
-from scripts.evaluation.published import FIRST_POCKET
 from scripts.evaluation.stream import Stream
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
@@ -79,11 +79,38 @@ def online(
             name: runs(stream, names, asked, Protocol(p.kind, p.params, seeds, p.everything, False), name + " newest")
             for name, p in protocols.items()
         }
-        report.pocketing(without, results, FIRST_POCKET if known else {})
+        report.pocketing(without, results, published.FIRST_POCKET if known else {})
     if picture:
         report.picture(picture, results, title)
     if out:
         report.write_json(out, {"corpus": corpus.name, "title": title}, results)
+
+
+@app.command()
+def batch(
+    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/evaluation/corpus.py")],
+    topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
+    orders: Annotated[int, typer.Option(min=1, help="random orders of the training documents")] = 3,
+    only: Annotated[str, typer.Option(help="patterns for the rows of the table")] = "*",
+    routing: Annotated[bool, typer.Option(help="100,000 draws and a pocket instead of passes; an hour")] = False,
+    holdout: Annotated[bool, typer.Option(help="measure on the last quarter of training, not on test")] = False,
+    most: Annotated[int, typer.Option(help="topics at most, the largest")] = 10**6,
+) -> None:
+    """All training documents at once, several orders, every learner."""
+    corpus = read(path)
+    corpus = corpus.holdout if holdout else corpus
+    names = corpus.largest(1, 1, topics.split(","))[:most]
+    library = Library(corpus)
+    known = published.routing() if routing else published.batch(corpus.train, library.mean_features)
+    rows = {}
+    for name, row in known.items():
+        if matches(name, only.split(",")):
+            pairs = [(topic, order) for order in range(orders) for topic in names]
+            watched: Iterable[tuple[str, int]] = track(pairs, name, console=report.progress, transient=True)
+            results = [measure(library, topic, row.setting, order) for topic, order in watched]
+            rows[name] = (row, [figures(results[i * len(names) : (i + 1) * len(names)]) for i in range(orders)])
+    title = f"{corpus.name}, {len(names)} topics, {corpus.train} training documents, {orders} orders"
+    report.batch(rows, title, corpus.name.startswith("reuters") and not holdout)
 
 
 def learners(text: str) -> Mapping[str, tuple[str, Mapping[str, object]]]:

@@ -7,6 +7,9 @@
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
+
+from scripts.evaluation.batch import Setting
 
 # Reuters, date order, 59 topics, query and 3 relevant documents: AP (F1), by feedback and learner, then by judgements
 FIRST_ONLINE: Mapping[tuple[str, str], Mapping[str, str]] = {
@@ -25,3 +28,52 @@ FIRST_POCKET: Mapping[str, str] = {
     "eg": ".681 → .727",
     "winnow": ".722 → .734",
 }
+
+
+class Batch(NamedTuple):
+    """A row: how it is trained, what the prototype reached (micro-F1, macro-F1, break-even, SAP), what a paper says."""
+
+    setting: Setting
+    prototype: str = ""
+    paper: str = ""
+
+
+def dagan(features: float, **more: object) -> Mapping[str, object]:
+    """BalancedWinnow as Dagan 97 begin: presence, one threshold, w⁺ twice w⁻, d the mean length of a document."""
+    return {"ratio": 2.0, "d": features, "view": "presence", "margin": 0.0, "alpha": 1.3, **more}
+
+
+def batch(documents: int, features: float) -> Mapping[str, Batch]:
+    """For so many training documents of so many different words on average. Reuters ModApte beside each; Lewis 96 used
+    other collections, Dagan 97 the other Apte split (10,645 documents) and, for the four steps, 2,000 documents."""
+    strong: Mapping[str, object] = {"margin": 0.1, "view": "sqrt"}
+    return {
+        "rocchio 16/4": Batch(Setting("rocchio", {"beta": 16.0, "gamma": 4.0}), ".769 .422 .774 .636", "BEP .745"),
+        "wh as in the paper": Batch(Setting("wh", {"eta": None, "bias": 0.0}), ".867 .518 .871 .713"),
+        "wh, 2 passes": Batch(Setting("wh", {"eta": None}, 2), ".871 .508 .878 .738"),
+        "eg as in the paper": Batch(
+            Setting("eg", {"eta": None, "target": 1.0, "d": 3e4, "view": "presence", "average": True}),
+            ".757 .446 .743 .510",
+        ),
+        "eg, tf-idf, 5 passes": Batch(Setting("eg", {"eta": 20.0, "d": 3e4}, 5), ".772 .580 .767 .697"),
+        "perceptron, 5 passes": Batch(Setting("perceptron", {}, 5), ".853 .461 .851 .562"),
+        "positive winnow": Batch(Setting("winnow", {"variant": "positive"}, 5), ".832 .458 .840 .549"),
+        "balanced winnow, basic": Batch(Setting("winnow", dagan(features), 10), "BEP .827", "BEP .649"),
+        "… + threshold range": Batch(Setting("winnow", dagan(features, margin=0.1), 10), "BEP .832", "BEP .697"),
+        "… + √tf": Batch(Setting("winnow", dagan(features, **strong), 10), "BEP .842", "BEP .716"),
+        "… + discarding = winnow⁺": Batch(
+            Setting("winnow", dagan(features, **strong, discard=documents), 10),
+            ".851 .490 .849 .574",
+            "BEP .732; .833 on all",
+        ),
+        "balanced winnow, cosine": Batch(Setting("winnow", {"average": True}, 5), ".857 .501 .848 .539"),
+        "pa, 5 passes": Batch(Setting("pa", {}, 5), ".877 .508 .880 .735"),
+    }
+
+
+def routing() -> Mapping[str, Batch]:
+    """100,000 draws and a pocket, as in the routing experiments of Lewis 96."""
+    return {
+        "wh, 100,000 draws": Batch(Setting("wh", {"average": False}, draws=100_000)),
+        "eg, 100,000 draws": Batch(Setting("eg", {}, draws=100_000)),
+    }

@@ -9,8 +9,9 @@ from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
+from scripts.evaluation.batch import Figures, spread
 from scripts.evaluation.online import POINTS, Run, means
-from scripts.evaluation.published import FIRST_ONLINE
+from scripts.evaluation.published import FIRST_ONLINE, Batch
 
 SHOWN = (10, 100, 500)
 LARGEST = 10
@@ -56,6 +57,17 @@ def pocketing(
         )
     columns = ["learner", "AP without", "AP with pocket", "gain", "F1 without", "F1 with", "prototype, AP"]
     table(columns, rows, "Pocketing: at the end of the stream")
+
+
+def batch(rows: Mapping[str, tuple[Batch, Sequence[Figures]]], title: str, beside: bool) -> None:
+    """Mean ± standard deviation over orders."""
+    shown = []
+    for name, (published, orders) in rows.items():
+        middle, deviation = spread(orders)
+        ours = [f"{figure(m)} ± {figure(d)}" for m, d in zip(middle, deviation, strict=True)]
+        shown.append([name, *ours, *((published.prototype, published.paper) if beside else ())])
+    columns = ["learner", "micro-F1", "macro-F1", "break-even", "SAP", *(("prototype", "paper") if beside else ())]
+    table(columns, shown, title)
 
 
 def topics(runs: Sequence[Run]) -> None:
