@@ -90,6 +90,9 @@ DocumentPath = Annotated[str, Path(description="The document's id; slashes may s
 VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
 Limit = Annotated[int, Query(ge=1, le=1000, description="Most items in the answer.")]
 Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
+NumberCursor = Annotated[
+    str | None, Query(pattern="^[1-9][0-9]{0,14}$", description="`next` of the answer before.", examples=["17"])
+]
 
 
 # -- topics ------------------------------------------------------------------------------------------------------------
@@ -218,9 +221,9 @@ async def feedback(
 
 
 @router.get("/topics/{topic}/judgements", tags=["documents"], **answers(schemas.Page[schemas.PastJudgement], 404))
-async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor: Cursor = None) -> Response:
+async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None) -> Response:
     """The judgements that stand, newest first."""
-    before = _number(cursor)
+    before = int(cursor) if cursor else None
     judged = await app.learning.read(topic, lambda fold: list(fold.lineage.judged.values()))
     standing = sorted(judged, key=lambda one: -one.latest.seq)
     rest = [one for one in standing if before is None or one.latest.seq < before]
@@ -249,10 +252,10 @@ async def withdraw_judgement(app: App, topic: TopicPath, document: DocumentPath)
 
 
 @router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page[schemas.Version], 404))
-async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: Cursor = None) -> Response:
+async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None) -> Response:
     """Published models, newest first."""
     await app.find(topic)
-    records = await app.learning.versions(topic, _number(cursor) or 0, limit + 1)
+    records = await app.learning.versions(topic, int(cursor or 0), limit + 1)
     items = [schemas.Version(created=topics.time_of(record.pop("created_ms")), **record) for record in records[:limit]]
     return _page(items, str(items[-1].version) if records[limit:] else None)
 
@@ -376,11 +379,3 @@ def _matched(served: Served, if_match: str | None) -> int | None:
     if topics.etag(served) not in [tag.strip() for tag in if_match.split(",")]:
         raise PreconditionFailed("The topic has changed since you read it; read it again.")
     return served.version
-
-
-def _number(cursor: str | None) -> int | None:
-    if cursor is None:
-        return None
-    if not cursor.isdecimal() or len(cursor) > 15 or not int(cursor):
-        raise BadInput("This cursor is not one of ours; begin without one.")
-    return int(cursor)

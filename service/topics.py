@@ -62,15 +62,17 @@ def model_info(served: Served, words: dict[int, str]) -> schemas.ModelInfo:
 def model_file(served: Served, words: dict[int, str]) -> schemas.ModelFile:
     linear = served.model.linear
     weights = dict(zip(linear.features.tolist(), linear.weights.tolist(), strict=True))
-    return schemas.ModelFile(
-        kind=served.settings.learner.kind,
-        view=linear.view,
-        bias=linear.bias,
-        rest=linear.rest,
-        reject_below=served.model.reject_below,
-        accept_above=served.model.accept_above,
-        terms={words[feature]: weight for feature, weight in weights.items() if feature in words},
-        features={f"{feature:016x}": weight for feature, weight in weights.items() if feature not in words},
+    return (
+        schemas.ModelFile.model_construct(  # unchecked: the limits are for what comes in, and one can learn past them
+            kind=served.settings.learner.kind,
+            view=linear.view,
+            bias=linear.bias,
+            rest=linear.rest,
+            reject_below=served.model.reject_below,
+            accept_above=served.model.accept_above,
+            terms={words[feature]: weight for feature, weight in weights.items() if feature in words},
+            features={f"{feature:016x}": weight for feature, weight in weights.items() if feature not in words},
+        )
     )
 
 

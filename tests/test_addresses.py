@@ -93,7 +93,7 @@ async def test_parameters_of_pages_are_checked(shared: Api, query: str, pointer:
 @pytest.mark.parametrize("cursor", ["", "abc", "-1", "0", "1.5", "٣x", "9" * 30, "%00"])
 async def test_a_cursor_that_is_not_ours_is_refused(shared: Api, cursor: str) -> None:
     for path in ("/topics/crude/judgements", "/topics/crude/versions"):
-        assert "cursor" in refused(await shared.get(f"{path}?cursor={cursor}"), 422)["detail"]
+        assert pointers(refused(await shared.get(f"{path}?cursor={cursor}"), 422)) == ["?cursor"]
 
 
 @pytest.mark.parametrize("version", ["0", "-1", "abc", "1.5", "9" * 30, "1e3", "%00"])

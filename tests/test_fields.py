@@ -280,6 +280,7 @@ async def test_the_largest_model_that_is_taken_decides_explains_and_learns(share
             json.loads((await shared.post("/classify", json=asked)).content, parse_constant=pytest.fail)
         await shared.judge(OIL, True, "large")
         await shared.judge(heavy, False, "large")
-        json.loads((await shared.get("/topics/large/model")).content, parse_constant=pytest.fail)
+        for path in ("/topics/large", "/topics/large/model", "/topics/large/model?format=export"):
+            json.loads((await shared.get(path)).content, parse_constant=pytest.fail)
         assert (await shared.decide(OIL, "large"))["decision"] in ("accept", "reject", "abstain")
     await shared.request("DELETE", "/topics/large")
