@@ -106,6 +106,11 @@ class Epochs:
         self._held.move_to_end(number)
         return self._held[number]
 
+    async def reload(self) -> None:
+        """As `follow`, believing nothing that was read before: the store may not be what it was."""
+        self._held.clear()
+        self.current = await self.load(await self._store.current_epoch())
+
     async def follow(self) -> None:
         """Makes the newest epoch the current one."""
         newest = await self._store.current_epoch()
@@ -113,8 +118,9 @@ class Epochs:
             self.current = await self.load(newest)
 
     def count(self, documents: Sequence[str], bags: Bags, new: Collection[str]) -> None:
-        """Counts those of the documents that are new; each has its bag at its place. Called from threads."""
-        places = [i for i, document in enumerate(documents) if document in new]
+        """Counts those of the documents that are new, each once; it has its bag at its place. Called from threads."""
+        first: dict[str, int] = {}
+        places = [i for i, document in enumerate(documents) if document in new and first.setdefault(document, i) == i]
         sampled = [Sampled(documents[i], bags[i][0].copy(), bags[i][1].copy()) for i in places[-SAMPLE:]]
         with self._counting:
             if len(places) == len(documents):

@@ -102,6 +102,7 @@ class Following:
     async def _begin(self) -> None:
         if self.ready.is_set():
             self._learning.forget()
+            await self._epochs.reload()
         else:
             await self._load()
         await self.look(await self._store.topics())

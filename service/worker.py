@@ -17,7 +17,7 @@ import structlog
 
 from service.background import KEPT, STALE
 from service.config import Settings
-from service.errors import NotFound, StoreUnavailable
+from service.errors import Conflict, NotFound, StoreUnavailable
 from service.sluice import Sluice
 from service.store import Store
 
@@ -54,8 +54,10 @@ async def keep_house(sluice: Sluice) -> None:
         if newest - served.epoch >= STALE:
             try:
                 await sluice.refresh(served.topic)
-            except NotFound:
-                continue  # deleted meanwhile
+            except (NotFound, Conflict):
+                continue  # deleted meanwhile, or much in use: next time
+            except (ArithmeticError, ValueError, LookupError) as error:
+                log.error("topic cannot be folded", topic=served.topic, exc_info=error)
     epochs = await sluice.store.epochs()
     await sluice.store.forget_epochs([number for number in epochs if number not in named and number <= newest - KEPT])
 

@@ -1,0 +1,96 @@
+"""What one process finds when it looks: what others did, what they left undone, and what the store has lost."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from redis import Redis
+
+from service.replay import replay
+from tests.serving import GRAIN, OIL, Api, serving
+from tests.waiting import soon
+
+MODEL = "sluice:{crude}:model"
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url, sweep_s=0.1) as api:
+        await api.topic()
+        await api.judge(OIL | {"id": "oil"}, True)
+        yield api
+
+
+async def outcome(api: Api) -> str:
+    return (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome
+
+
+async def is_equal(api: Api) -> bool:
+    return await outcome(api) == "equal"
+
+
+async def test_a_log_ahead_of_its_model_is_folded(api: Api) -> None:
+    """Somebody appended and died."""
+    store = api.sluice.store
+    head, events = await store.log("crude")
+    await store.append("crude", head.born, [replace(events[-1], document="other")])
+    assert await outcome(api) == "behind"
+    await soon(lambda: is_equal(api))
+    assert (await api.decide(OIL))["version"] == 3
+
+
+async def test_a_model_that_is_lost_is_published_again(api: Api, redis_url: str) -> None:
+    with Redis.from_url(redis_url) as client:
+        client.delete(MODEL)
+    await soon(lambda: is_equal(api))
+
+
+async def test_a_model_that_cannot_be_read_is_folded_again(api: Api, redis_url: str) -> None:
+    """By whoever starts and finds it: the one that made it goes on serving it."""
+    with Redis.from_url(redis_url) as client:
+        client.hset(MODEL, "blob", b"SLM0 of another version of Sluice")
+    assert await outcome(api) == "different"
+    async with serving(redis_url) as other:
+        assert (await other.decide(OIL))["version"] == 2
+    assert await outcome(api) == "equal"
+
+
+async def test_a_topic_missing_in_the_list_is_listed_again(api: Api, redis_url: str) -> None:
+    with Redis.from_url(redis_url) as client:
+        client.zrem("sluice:topics", "crude")
+
+    async def listed() -> bool:
+        return await api.sluice.store.topics() == ["crude"]
+
+    await soon(listed)
+
+
+async def test_a_store_that_lost_the_end_of_a_log_is_believed(api: Api, redis_url: str) -> None:
+    """A user's own Redis may sync once a second and lose what came after when its machine dies. What is lost is lost;
+    but nobody may go on from judgements that no log has, and what is judged afterwards is learned."""
+    with Redis.from_url(redis_url) as client:
+        before = {key: client.dump(key) for key in client.scan_iter()}
+        for i in range(5):
+            await api.judge(GRAIN | {"id": f"lost{i}"}, False)
+        assert (await api.decide(OIL))["version"] == 7
+        for key, value in before.items():
+            client.restore(key, 0, value, replace=True)
+
+    async def believed() -> bool:
+        return bool((await api.decide(OIL))["version"] == 2)
+
+    await soon(believed)
+    assert (await api.judge(GRAIN | {"id": "new"}, False))["version"] == 3
+    listed = (await api.ok("GET", "/topics/crude/judgements"))["items"]
+    assert [judgement["document"] for judgement in listed] == ["new", "oil"]
+    assert await outcome(api) == "equal"
+
+
+async def test_a_deleted_topic_is_gone_even_if_nobody_was_told(api: Api, redis_url: str) -> None:
+    with Redis.from_url(redis_url) as client:
+        client.delete(*client.scan_iter("sluice:{crude}:*"))
+
+    async def gone() -> bool:
+        return (await api.get("/topics/crude")).status_code == 404
+
+    await soon(gone)
