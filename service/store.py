@@ -24,7 +24,7 @@ are written for.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, cast
@@ -382,11 +382,11 @@ class Store:
         """For a moment nobody asks any more: those who stand in a line, for a connection or for a topic's turn, would
         else wait one after the other, each for as long as the first. Unless it was this process that had no time to
         listen, for want of a core: then the store answers now."""
-        self._silent_until_s = time.monotonic() + SILENCE_S
-        with suppress(exceptions.RedisError, OSError):
+        try:
             async with asyncio.timeout(LOOK_S):
                 await self._redis.ping()
-            self._silent_until_s = 0.0
+        except (exceptions.RedisError, OSError):
+            self._silent_until_s = time.monotonic() + SILENCE_S
 
 
 class _Silent(StoreUnavailable):
