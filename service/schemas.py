@@ -26,6 +26,7 @@ from pydantic import (
 TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 DOCUMENT_ID_CHARS = 256
 METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
+BEYOND = 3.4028234663852886e38  # the largest float32: a threshold that no score passes, as of a topic without a query
 LARGEST = 1e15  # number in a model that is brought along: no learner goes so far, and sums of these still fit
 
 # What pydantic puts into the place of an error to say which of several types it means; not a part of the request.
@@ -86,6 +87,7 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 Line = Annotated[str, Field(max_length=1000), AfterValidator(_no_nul)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Threshold = Annotated[float, Field(ge=-BEYOND, le=BEYOND, allow_inf_nan=False)]
 Scalar = Annotated[
     JsonValue, AfterValidator(_scalar), WithJsonSchema({"type": ["boolean", "number", "string", "null"]})
 ]
@@ -353,8 +355,8 @@ class ModelFile(Request):
     view: Literal["presence", "tf", "sqrt", "strength", "tfidf"]
     bias: Number
     rest: Number
-    reject_below: Number
-    accept_above: Number
+    reject_below: Threshold
+    accept_above: Threshold
     terms: dict[Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")], Number]
     features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Number] = Field(
         default_factory=dict, description="Weights whose word is not known, by hash."

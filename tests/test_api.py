@@ -293,6 +293,15 @@ async def test_a_model_goes_out_and_comes_back(api: Api) -> None:
     assert (await api.decide(GRAIN, "copy"))["score"] > (await api.decide(GRAIN))["score"]
 
 
+async def test_the_model_of_a_topic_that_knows_nothing_goes_out_and_comes_back(api: Api) -> None:
+    """Its thresholds are as far away as numbers go."""
+    await api.topic(query="")
+    exported = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
+    await api.ok("PUT", "/topics/crude/model", exported)
+    assert await api.ok("GET", "/topics/crude/model", params={"format": "export"}) == exported
+    assert (await api.judge(OIL, True))["status"] == "learned"
+
+
 async def test_a_model_shows_its_strongest_words(api: Api) -> None:
     await api.topic()
     await api.judge(GRAIN, False)

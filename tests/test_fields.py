@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from models.learners import LEARNERS
-from service.schemas import LARGEST
+from service.schemas import BEYOND, LARGEST
 from tests.refusals import MARK, pointers, refused, send
 from tests.serving import OIL, QUERY, Api
 
@@ -273,7 +273,7 @@ async def test_the_largest_model_that_is_taken_decides_explains_and_learns(share
     words = dict.fromkeys(QUERY.lower().split(), LARGEST) | {"wheat": -LARGEST}
     heavy = {"text": "oil crude " * 5000}
     for rest in (0.0, LARGEST, -LARGEST):
-        numbers = {"bias": LARGEST, "rest": rest, "reject_below": -LARGEST, "accept_above": LARGEST}
+        numbers = {"bias": LARGEST, "rest": rest, "reject_below": -BEYOND, "accept_above": BEYOND}
         await shared.ok("PUT", "/topics/large/model", MODEL | numbers | {"view": view, "terms": words})
         for document in (OIL, heavy, {"text": "wheat"}):
             asked = {"documents": [document], "topics": ["large"], "explain": True}
