@@ -21,10 +21,13 @@ def configure(level: str) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+    # Tracebacks without the values of variables, which structlog shows unless it is told not to: among them are the
+    # documents that were sent, and the store's address with its password.
+    traceback = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
     last: list[structlog.typing.Processor] = (
-        [structlog.dev.ConsoleRenderer()]
+        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if terminal
-        else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(ensure_ascii=False)]
+        else [traceback, structlog.processors.JSONRenderer(ensure_ascii=False)]
     )
     handler = logging.StreamHandler()
     handler.setFormatter(

@@ -1,0 +1,30 @@
+"""What goes to the log, and what does not."""
+
+import json
+import subprocess
+import sys
+
+FAILS = """
+import structlog
+from service import logs
+
+logs.configure("info")
+
+def failing(document):
+    raise ArithmeticError("no such number")
+
+try:
+    failing("a text that " + "somebody sent")
+except ArithmeticError as error:
+    structlog.get_logger().error("request failed", exc_info=error)
+"""
+
+
+def test_a_failure_is_logged_with_its_traceback_but_without_what_was_sent() -> None:
+    """Variables are shown by default: documents, and the store's address with its password, would be in the log."""
+    ran = subprocess.run([sys.executable, "-c", FAILS], capture_output=True, check=True, text=True, timeout=30)
+    (line,) = ran.stderr.splitlines()
+    (failure,) = json.loads(line)["exception"]
+    assert (failure["exc_type"], failure["exc_value"]) == ("ArithmeticError", "no such number")
+    assert [frame["name"] for frame in failure["frames"]] == ["<module>", "failing"]
+    assert "somebody" not in line
