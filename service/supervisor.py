@@ -2,7 +2,7 @@
 
 Every API process has a listening socket of its own on the same port (SO_REUSEPORT), opened here, so that the kernel
 deals out connections evenly: from one shared socket, the first process to wake takes all that wait (of 48 clients, 3
-processes got 4, 14 and 30). When a process dies, its socket stays open here and keeps its queue for the next one.
+processes got 4, 14 and 30). When a process dies, the others get the connections that would have been its own.
 A process that dies is started again after `BACKOFF_S`, and after twice as long each time it does not last;
 before the service was ready for the first time, an API process that dies ends the start instead, since it would only
 die again. Every process is tethered to this one (see `tether`), so nothing outlives it, however it ends.
@@ -105,12 +105,12 @@ class Child:
     """A process of ours that is started again when it ends."""
 
     def __init__(
-        self, name: str, command: Sequence[str], environment: dict[str, str], descriptors: Sequence[int] = ()
+        self, name: str, command: Sequence[str], environment: dict[str, str], listener: socket.socket | None = None
     ) -> None:
         self.name = name
         self.command = command
         self.environment = environment
-        self.descriptors = descriptors
+        self.listener = listener
         self.backoff = Backoff()
         self.started = 0.0
         self.process: subprocess.Popen[bytes] | None = None
@@ -120,15 +120,22 @@ class Child:
             delay_s = self.backoff.failed(time.monotonic() - self.started)
             log.warning("a process ended; starting it again", process=self.name, code=code, after_s=delay_s)
             self.process = None
+            self._turn_away()
         if self.process is None and time.monotonic() >= self.backoff.due:
             self.started = time.monotonic()
             self.process = subprocess.Popen(
                 tethered(*self.command),
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
-                pass_fds=self.descriptors,
+                pass_fds=[self.listener.fileno()] if self.listener else [],
                 process_group=0,  # Ctrl-C is for us; we pass it on in order
             )
+
+    def _turn_away(self) -> None:
+        """Nobody is left waiting for us whom another process could serve. The next one listens when it is ready."""
+        if self.listener and self.listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT):
+            with suppress(OSError):  # where a listening socket cannot be silenced, those who come have to wait
+                self.listener.shutdown(socket.SHUT_RD)
 
     @property
     def down(self) -> bool:
@@ -191,9 +198,8 @@ def supervise(
         started.callback(_stop, children)
         if api:
             for n, listener in enumerate(listeners, 1):
-                fd = listener.fileno()
-                command = [sys.executable, "-m", "service.server", str(fd), application]
-                children.append(Child(f"api-{n}", command, environment, [fd]))
+                command = [sys.executable, "-m", "service.server", str(listener.fileno()), application]
+                children.append(Child(f"api-{n}", command, environment, listener))
             _await_ready(stores, children, listeners, signals)
             print(f"Sluice is ready on {_address(listeners[0])} (Ctrl-C stops it).", flush=True)
         if jobs:  # only now: nobody waits for it, and it would take time from those that are waited for

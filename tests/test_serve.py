@@ -14,7 +14,7 @@ import pytest
 from redis import Redis
 
 from service.embedded import socket_path
-from tests.processes import Serve, eventually, gone
+from tests.processes import Serve, children, eventually, gone
 
 
 @pytest.fixture
@@ -142,4 +142,20 @@ def test_several_processes_share_the_port_evenly_and_with_nobody_else(serve: Cal
     assert len(counts) == 3
     assert min(counts.values()) > 50  # 100 each on average; dealt out by a hash, a deviation of 8 is usual
     assert f"Port {place[1]} of 127.0.0.1 is taken" in serve("--port", str(place[1]), "--workers", "3").refused()
+    assert sluice.end() == 0
+
+
+def test_a_process_that_died_keeps_nobody_waiting_while_another_serves(serve: Callable[..., Serve]) -> None:
+    """Its connections go to the other one, not into a queue until it has started again, which may take seconds."""
+    sluice = serve("--workers", "2")
+    address, victim = sluice.address, sluice.api()
+    before = children(sluice.process.pid)
+    os.kill(victim, signal.SIGKILL)
+    (next_one,) = eventually(lambda: children(sluice.process.pid).keys() - before.keys())
+    os.kill(next_one, signal.SIGSTOP)  # it starts very slowly
+    answering = {int(httpx.get(f"{address}/pid", timeout=5).text) for _ in range(20)}
+    assert len(answering) == 1
+    assert not answering & {victim, next_one}
+    os.kill(next_one, signal.SIGCONT)
+    assert eventually(lambda: sluice.api() == next_one)
     assert sluice.end() == 0
