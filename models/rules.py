@@ -202,7 +202,7 @@ class _Parser:
         if named := self.take("field"):
             field = named[0][:-1]
             if field not in FIELDS:
-                raise RuleError(named.start(), f"'{field}' is not a field; fields are {', '.join(FIELDS)}")
+                raise RuleError(named.start(), f"'{field[:40]}' is not a field; fields are {', '.join(FIELDS)}")
         if opened := self.take("open"):
             self.depth += 1
             if self.depth > DEEPEST:

@@ -76,6 +76,8 @@ async def answer(request: Request, settings: Settings, handle: Handle, duplex: b
         try:
             async for piece in answered:
                 spool.write(piece)
+                if spool.tell() > settings.max_stream_bytes:
+                    raise TooLarge("The answers are longer than a stream may be; send fewer lines or use ?duplex=true.")
         except ServiceError as error:
             if not spool.tell():
                 raise

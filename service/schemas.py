@@ -85,6 +85,7 @@ TopicId = Annotated[str, Field(pattern=TOPIC_ID, examples=["crude"])]
 DocumentId = Annotated[str, Field(min_length=1, max_length=DOCUMENT_ID_CHARS), AfterValidator(_addressable)]
 Text = Annotated[str, AfterValidator(_no_nul)]
 Line = Annotated[str, Field(max_length=1000), AfterValidator(_no_nul)]
+Rule = Annotated[str, Field(max_length=10_000), AfterValidator(_no_nul)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Threshold = Annotated[float, Field(ge=-BEYOND, le=BEYOND, allow_inf_nan=False)]
@@ -131,8 +132,8 @@ class Goal(Request):
 
 
 class Rules(Request):
-    accept_if: Annotated[str, Field(max_length=10_000)] | None = None
-    reject_if: Annotated[str, Field(max_length=10_000)] | None = None
+    accept_if: Rule | None = None
+    reject_if: Rule | None = None
 
 
 class TopicFields(Request):

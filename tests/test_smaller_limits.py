@@ -84,6 +84,19 @@ async def test_a_stream_may_have_as_many_bytes_as_the_setting_says(redis_url: st
         assert answers[-1]["status"] == 413
 
 
+async def test_answers_that_wait_have_the_same_limit(redis_url: str) -> None:
+    async with serving(redis_url, max_stream_bytes=100_000) as api:
+        for n in range(10):
+            await api.topic(f"t{n}")
+        path = "/classify?store=false&include=all"
+        answer = await api.post(path, content=numbered(1000), headers=NDJSON)
+        *answers, last = lines(answer)
+        assert well_formed(last)["status"] == 413
+        assert len(answer.content) < 500_000
+        assert [a["document"] for a in answers] == [f"d{i}" for i in range(len(answers))]
+        assert len(lines(await api.post(f"{path}&duplex=true", content=numbered(1000), headers=NDJSON))) == 1000
+
+
 async def test_a_store_that_is_gone_ends_the_stream(tmp_path: Path) -> None:
     """To wait for it once a batch would keep the client of a long stream for hours."""
     judgements = [{"topic": "crude", "document": {"text": f"oil {i}"}, "relevant": True} for i in range(600)]
