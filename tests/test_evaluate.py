@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from models.measures import f_beta
 from scripts.evaluation.__main__ import app, learners
+from scripts.evaluation.batch import Library, Setting, measure
 from scripts.evaluation.corpus import Corpus, matches, read
 from scripts.evaluation.online import POINTS, Protocol, Run, means, run
 from scripts.evaluation.stream import Stream
@@ -119,6 +120,24 @@ def test_the_command_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     results = json.loads(out.read_text())["results"]
     assert set(results) == {"wh", "rocchio"}
     assert results["wh"]["end"][1] > 0.9
+
+
+def test_batch_separates_what_can_be_separated(tmp_path: Path) -> None:
+    path = write(tmp_path / "generated.jsonl")
+    answer = CliRunner().invoke(app, ["batch", str(path), "--orders", "2", "--only", "wh*,pa*,eg*tf*"])
+    assert answer.exit_code == 0, answer.output
+    rows = [line.split("|")[1:-1] for line in answer.output.splitlines() if "±" in line]
+    assert len(rows) == 4
+    for row in rows:
+        micro_f1, macro_f1, break_even, sap = (float(cell.split("±")[0]) for cell in row[1:5])
+        assert min(micro_f1, macro_f1, break_even, sap) > 0.9, row
+
+
+def test_batch_thresholds_know_nothing_of_test_documents(corpus: Corpus) -> None:
+    other = dataclasses.replace(corpus, topics=[*corpus.topics[:TRAIN], *[frozenset(TOPICS)] * TEST])
+    setting = Setting("wh", {"eta": None}, 2)
+    one, two = (measure(Library(c), "wheat", setting, 1).table for c in (corpus, other))
+    assert one.tp + one.fp == two.tp + two.fp  # the labels of test documents do not move the cut
 
 
 def decides(r: Run) -> tuple[bytes, bytes, float, float, int]:

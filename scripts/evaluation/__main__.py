@@ -101,7 +101,7 @@ def batch(
     corpus = corpus.holdout if holdout else corpus
     names = corpus.largest(1, 1, topics.split(","))[:most]
     library = Library(corpus)
-    known = published.routing() if routing else published.batch(corpus.train, library.mean_features)
+    known = published.routing() if routing else published.batch(library.mean_features)
     rows = {}
     for name, row in known.items():
         if matches(name, only.split(",")):
