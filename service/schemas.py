@@ -114,7 +114,7 @@ class Problem(Answer):
 
 
 class Learner(Request):
-    kind: str = Field(default="wh", max_length=40, examples=["wh"])
+    kind: str = Field(max_length=40, examples=["wh"])
     params: dict[str, Scalar] = Field(default_factory=dict, max_length=50)
 
 
@@ -141,7 +141,7 @@ class TopicFields(Request):
     query: Annotated[str, Field(max_length=100_000), AfterValidator(_no_nul)] = Field(
         default="", examples=["crude oil OPEC barrels output price"]
     )
-    learner: Learner = Learner()
+    learner: Learner = Learner(kind="wh")
     goal: Goal = Goal()
     rules: Rules = Rules()
 

@@ -150,15 +150,18 @@ class Serving:
 
 
 def explain(served: Served, seen: Bag, words: dict[int, str]) -> list[dict[str, Any]]:
-    """Every term that the model weighs with its part in the score, strongest first; the parts add up to the score."""
+    """Every term that the model weighs with its part in the score, strongest first; the parts add up to the score.
+
+    `words` are the terms by feature, in the order of the text; so stand terms of equal strength.
+    """
     linear = served.model.linear
     x = view(linear.view, seen)
     own = linear.contributions(x)
     weighed = np.flatnonzero(own)
     parts = own[weighed] + linear.rest * x.values[weighed]
-    order = np.argsort(-np.abs(parts), kind="stable")
-    features, rounded = x.features[weighed[order]].tolist(), parts[order].round(DIGITS).tolist()
-    said = [{"term": words[f], "contribution": part} for f, part in zip(features, rounded, strict=True)]
+    rounded = dict(zip(x.features[weighed].tolist(), parts.round(DIGITS).tolist(), strict=True))
+    in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
+    said = [{"term": words[f], "contribution": rounded[f]} for f in in_order]
     if linear.rest:
         others = linear.rest * float(x.values.sum() - x.values[weighed].sum())
         said.append({"term": REST, "contribution": round(others, DIGITS)})

@@ -16,6 +16,7 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 import structlog
 
 from models.fold import Model
@@ -49,6 +50,7 @@ from service.store import Head, Store
 
 STOP_AGAIN_S = 0.2
 LARGE_CHARS, EXPLAINING = 100_000, 10  # of text in a large request; explaining takes ten times as long
+LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
 
 log = structlog.get_logger()
@@ -306,11 +308,14 @@ class Sluice:
         return event, before
 
     def _logged(self, title: str, text: str, epoch: Epoch) -> bytes:
-        """The features of a text as the log keeps them: words, counts, and the idf in force."""
-        counted = bags([(title, text)], self.serving.analysis)
+        """The features of a text as the log keeps them: words, counts, and the idf in force; of a very long text the
+        weightiest, so that a log of such texts stays bounded too."""
+        features, counts = bags([(title, text)], self.serving.analysis)[0]
+        idf = epoch.frequencies.idf(features)
+        kept = np.sort(np.argsort(-counts * idf, kind="stable")[:LOGGED_TERMS])
         words = terms(title, text, self.serving.analysis)
-        canonical = [words[feature].canonical for feature in counted.features.tolist()]
-        return codec.pack_bag(canonical, counted.counts, epoch.frequencies.idf(counted.features))
+        canonical = [words[feature].canonical for feature in features[kept].tolist()]
+        return codec.pack_bag(canonical, counts[kept], idf[kept])
 
     def check(self, document: Document) -> None:
         """Refuses a document that is longer than the settings allow."""

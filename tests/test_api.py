@@ -150,6 +150,21 @@ async def test_an_explanation_adds_up_to_the_score_in_the_words_of_the_text(api:
     assert sum(words.values()) == pytest.approx(said["score"], abs=1e-5)
 
 
+async def test_terms_of_equal_strength_stand_in_the_order_of_the_text(api: Api) -> None:
+    await api.topic(query="zebra apple mango")
+    said = await api.decide({"text": "Mango, zebra, apple."}, explain=True)
+    assert [part["term"] for part in said["explanation"]][:3] == ["Mango", "zebra", "apple"]
+
+
+async def test_of_a_very_long_document_the_log_keeps_the_weightiest_terms(api: Api) -> None:
+    await api.topic()
+    text = " ".join(f"word{i}" for i in range(5000)) + " opec" * 50
+    assert (await api.judge({"id": "long", "text": text}, True))["status"] == "learned"
+    words = await api.sluice.learning.read("crude", lambda fold: set(fold.terms().values()))
+    assert "opec" in words
+    assert 2000 <= len(words) <= 2006
+
+
 async def test_a_rule_overrules_the_model_and_says_so(api: Api) -> None:
     await api.topic(rules={"accept_if": "title:harvest OR refinery", "reject_if": '"crude oil" AND NOT kansas'})
     said = {name: await api.decide(document) for name, document in (("oil", OIL), ("grain", GRAIN))}
