@@ -38,7 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.tokens import LONGEST, UNIT, Offsets, Text, hash_lines, tokenise_all
+from models.tokens import LONGEST, UNIT, Offsets, Text, hash_lines, padded, tokenise_all
 from models.unicode_classes import alphabet, fold, kind
 from models.vectors import Features, Singles
 
@@ -106,7 +106,7 @@ def joined(documents: Sequence[Document]) -> Buffer:
     zones = [zone.encode("utf-8", "replace") for zone in chain.from_iterable(documents)]
     offsets = np.zeros(len(zones) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, zones), dtype=np.int64, count=len(zones)), out=offsets[1:])
-    return Buffer(np.frombuffer(b"".join(zones), dtype=np.uint8), offsets)
+    return Buffer(padded(zones), offsets)
 
 
 def terms(title: str, text: str, analysis: Analysis) -> dict[int, Term]:
