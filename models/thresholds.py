@@ -39,7 +39,9 @@ ENOUGH = 200  # ... so many documents comes
 _IMAGINED_AT = np.array([*RELEVANT_AT, *UNRELATED_AT])
 _IMAGINED_RELEVANT = np.arange(len(_IMAGINED_AT)) < len(RELEVANT_AT)
 TRUST = 3.0  # relevant judgements at which the chosen cut counts as much as the one before any judgement
-ABSTAIN = 0.02  # the share of the stream that lies in the band and is offered for a judgement
+# The share of the stream that lies in the band and is offered for a judgement. On training documents, in three streams,
+# .03 gains nothing for a quarter more judgements; .01 costs .013 of average precision, because less is learned.
+ABSTAIN = 0.02
 FEW = 20  # judgements that are kept on their sides where no stream is known ...
 MARGIN = 0.25  # ... by a cut with at least this share of the gap between them on either side
 NARROW = 0.5  # the band as a share of the cut's height over 0 on the scale, where no stream is known
