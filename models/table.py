@@ -45,17 +45,21 @@ def table(features: Features) -> Table:
 def rows_of(t: Table, features: Features) -> Rows:
     """The row of each feature, `ABSENT` where it has none."""
     rows = np.empty(len(features), np.int32)
-    shift = np.uint64(t.shift)
+    shift, directory, known = np.uint64(t.shift), t.directory, t.features
     for k in range(len(features)):
         feature = features[k]
         leading = feature >> shift
-        low, high = np.int64(t.directory[leading]), np.int64(t.directory[leading + np.uint64(1)])
-        while low < high:  # nearly always once; halving keeps it short where someone has chosen words that crowd
-            middle = (low + high) >> 1
-            if t.features[middle] < feature:
-                low = middle + 1
-            else:
-                high = middle
-        found = low < len(t.features) and t.features[low] == feature
+        low, high = np.int64(directory[leading]), np.int64(directory[leading + np.uint64(1)])
+        if high - low <= 3 < len(known) - low:  # nearly always
+            # No branch to guess wrong: all three are compared, since those behind the range are larger anyway.
+            low += (known[low] < feature) + (known[low + 1] < feature) + (known[low + 2] < feature)
+        else:
+            while low < high:  # halving keeps it short where someone has chosen words that crowd
+                middle = (low + high) >> 1
+                if known[middle] < feature:
+                    low = middle + 1
+                else:
+                    high = middle
+        found = low < len(known) and known[low] == feature
         rows[k] = low if found else ABSENT
     return rows
