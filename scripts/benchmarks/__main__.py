@@ -49,7 +49,7 @@ def everything(
     found = {
         "deciding": _decide(deciding.Sizes(corpus, generated, weights, turn_s, turns, peers_up_to), topics),
         "judging": judging.measure(judging.Sizes(corpus, generated, judgements, _numbers(lengths), peers)),
-        "starting": starting.measure(starting.Sizes(corpus, generated, stored)),
+        "starting": starting.measure(starting.Sizes(corpus, generated, stored, repeats=turns)),
         "enduring": enduring.measure(enduring.Sizes(corpus, generated, turn_s, turns)),
     }
     _publish(corpus, found, plots)
@@ -86,9 +86,16 @@ def learn(
 
 
 @app.command()
-def start(corpus: Corpus = None, generated: Generated = 8000, stored: Stored = 10_000, weights: Weights = 500) -> None:
+def start(
+    corpus: Corpus = None,
+    generated: Generated = 8000,
+    stored: Stored = 10_000,
+    weights: Weights = 500,
+    turns: Turns = 3,
+) -> None:
     """A process that finds many topics in the store."""
-    _publish(corpus, {"starting": starting.measure(starting.Sizes(corpus, generated, stored, weights))}, None)
+    sizes = starting.Sizes(corpus, generated, stored, weights, turns)
+    _publish(corpus, {"starting": starting.measure(sizes)}, None)
 
 
 @app.command()

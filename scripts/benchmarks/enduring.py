@@ -48,10 +48,14 @@ class Sizes(NamedTuple):
 
 def measure(sizes: Sizes) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder, Embedded(Path(folder)) as store:
-        found = {f"append, {n} clients": _compared(store.url, 0, sizes, append, n) for n in CLIENTS}
+        found = {_said("append", n): _compared(store.url, 0, sizes, append, n) for n in CLIENTS}
         with live(store.url) as service:
-            found |= {f"judgement, {n} clients": _compared(store.url, service.port, sizes, judge, n) for n in CLIENTS}
+            found |= {_said("judgement", n): _compared(store.url, service.port, sizes, judge, n) for n in CLIENTS}
     return found
+
+
+def _said(what: str, clients: int) -> str:
+    return f"{what}, {clients} client{'s' if clients > 1 else ''}"
 
 
 def _compared(store: str, port: int, sizes: Sizes, work: Callable[[int], float], clients: int) -> dict[str, float]:

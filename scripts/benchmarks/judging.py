@@ -97,7 +97,8 @@ def judged(sizes: Sizes, n: int) -> Judged:
     idf = counted(counts).idf(counts.features)
     rng = np.random.default_rng(SEED)
     order = rng.permutation(len(counts)).tolist()
-    background, rest = order[:BACKGROUND], order[BACKGROUND:]
+    unjudged = min(BACKGROUND, len(order) // 2)
+    background, rest = order[:unjudged], order[unjudged:]
     yes = [i for i in rest if i in relevant] or sorted(relevant)
     no = [i for i in rest if i not in relevant]
     examples = []

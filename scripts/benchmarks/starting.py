@@ -27,7 +27,6 @@ from service.store import Saved, Store
 BORN = "0"
 TIMEOUT_S = 60.0
 AT_ONCE = 64  # topics that are written together
-REPEATS = 3
 
 
 class Sizes(NamedTuple):
@@ -37,6 +36,7 @@ class Sizes(NamedTuple):
     generated: int
     topics: int = 10_000
     weights: int = 500
+    repeats: int = 3
 
 
 class Loaded(NamedTuple):
@@ -52,7 +52,7 @@ def measure(sizes: Sizes) -> dict[str, Any]:
             in_a_process(fill, store.url, sizes)
         started = timed(store.start)
         try:
-            loads = [in_a_process(loaded, store.url) for _ in range(REPEATS)]
+            loads = [in_a_process(loaded, store.url) for _ in range(sizes.repeats)]
             with live(store.url) as process:
                 ready_s = process.ready_s
         finally:
