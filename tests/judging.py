@@ -84,17 +84,9 @@ class Reader:
                 assert result["status"] == 503, result
 
     async def _sent(self, client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> Any:
-        """The answer if it was a success; None if the service was not there."""
-        try:
-            answer = await client.request(method, path, json=body)
-        except httpx.TransportError:
-            self.failed += 1
-            return None
-        if answer.status_code == 503:
-            self.failed += 1
-            return None
-        assert answer.is_success, f"{answer.status_code} {answer.text}"
-        return answer.json()
+        answer = await sent(client, method, path, body)
+        self.failed += answer is None
+        return answer and answer.json()
 
     def compare(self, topic: str, listed: dict[str, bool]) -> None:
         """What stands in the service is what we were told; where we were not told, it is one of the two."""
@@ -112,17 +104,59 @@ class Reader:
         return {key[1] for key in self.told.keys() | self.doubtful.keys() if key[0] == topic}
 
 
+class Maker:
+    """A client that makes topics and deletes every third again; `told` is which of them are there, to its knowledge."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, bool] = {}
+        self.doubtful: set[str] = set()
+
+    async def work(self, client: httpx.AsyncClient, stopping: asyncio.Event, pause_s: float = 0.1) -> None:
+        while not stopping.is_set():
+            topic = f"made-{len(self.told) + len(self.doubtful)}"
+            self.doubtful.add(topic)
+            if await sent(client, "POST", "/topics", {"id": topic, "query": " ".join(BOTH)}):
+                self.told[topic] = True
+                if len(self.told) % 3 or await sent(client, "DELETE", f"/topics/{topic}"):
+                    self.told[topic] = len(self.told) % 3 > 0
+                    self.doubtful.remove(topic)
+            await asyncio.sleep(pause_s)
+
+    def compare(self, listed: set[str]) -> None:
+        for topic, there in self.told.items():
+            if topic not in self.doubtful:
+                assert (topic in listed) is there, f"{topic} was {'made' if there else 'deleted'}"
+        for topic in self.doubtful:
+            self.told[topic] = topic in listed
+        self.doubtful.clear()
+
+
+async def sent(client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> httpx.Response | None:
+    """The answer if it was a success; None if the service was not there."""
+    try:
+        answer = await client.request(method, path, json=body)
+    except httpx.TransportError:
+        return None
+    if answer.status_code == 503:
+        return None
+    assert answer.is_success, f"{answer.status_code} {answer.text}"
+    return answer
+
+
 async def judgements(client: httpx.AsyncClient, topic: str) -> dict[str, bool]:
     """Every judgement that stands in a topic, document by document."""
-    found: dict[str, bool] = {}
+    return {item["document"]: item["relevant"] for item in await everything(client, f"/topics/{topic}/judgements")}
+
+
+async def everything(client: httpx.AsyncClient, path: str) -> list[Any]:
+    """All items of a list, page by page."""
+    items: list[Any] = []
     params = {"limit": "1000"}
     while True:
-        answer = await client.get(f"/topics/{topic}/judgements", params=params)
-        answer.raise_for_status()
-        page = answer.json()
-        found |= {item["document"]: item["relevant"] for item in page["items"]}
+        page = (await client.get(path, params=params)).raise_for_status().json()
+        items += page["items"]
         if page["next"] is None:
-            return found
+            return items
         params["cursor"] = page["next"]
 
 

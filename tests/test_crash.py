@@ -11,6 +11,7 @@ import random
 import re
 import signal
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from service.embedded import socket_path
 from service.replay import replay
 from service.store import Store
 from service.supervisor import APPLICATION, WORKER
-from tests.judging import Reader, compare, judgements
+from tests.judging import Maker, Reader, compare, everything, judgements
 from tests.processes import Serve, children, eventually
 from tests.waiting import soon
 
@@ -90,16 +91,17 @@ async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Pa
     chance.shuffle(plan)
     rounds = len(plan)
     readers = [Reader(f"r{n}", list(TOPICS), SEED) for n in range(READERS)]
+    maker = Maker()
     service = Service(tmp_path)
     try:
         await make_topics(service)
         while plan:
-            await attack(service, plan.pop(next_possible(plan, service)), readers, chance)
-            await check(service, readers)
+            await attack(service, plan.pop(next_possible(plan, service)), [maker, *readers], chance)
+            await check(service, maker, readers)
     finally:
         service.end()
     acknowledged, failed = sum(reader.acknowledged for reader in readers), sum(reader.failed for reader in readers)
-    print(f"{rounds} rounds: {acknowledged} judgements acknowledged, {failed} requests failed, none lost")
+    print(f"{rounds} rounds: {acknowledged} judgements acknowledged, {failed} failed; {len(maker.told)} topics made")
     assert rounds >= 50
     assert acknowledged > 2 * rounds
     assert failed > rounds
@@ -122,11 +124,11 @@ def next_possible(plan: list[str], service: Service) -> int:
     return next(possible, 0)
 
 
-async def attack(service: Service, target: str, readers: list[Reader], chance: random.Random) -> None:
-    """The readers judge, the target is killed, they go on for a moment, and the service is ready again."""
+async def attack(service: Service, target: str, people: Sequence[Reader | Maker], chance: random.Random) -> None:
+    """People work, the target is killed, they go on for a moment, and the service is ready again."""
     stopping = asyncio.Event()
     async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
-        working = [asyncio.create_task(reader.work(client, stopping)) for reader in readers]
+        working = [asyncio.create_task(each.work(client, stopping)) for each in people]
         await asyncio.sleep(chance.uniform(0.05, 0.8))
         await asyncio.to_thread(service.kill, target, chance)
         if target == "store twice":
@@ -139,11 +141,12 @@ async def attack(service: Service, target: str, readers: list[Reader], chance: r
     await asyncio.to_thread(eventually, lambda: httpx.get(ready, timeout=2).is_success, 60)
 
 
-async def check(service: Service, readers: list[Reader]) -> None:
-    listed = await soon(lambda: read(service), within_s=60)
-    assert set(listed) == set(TOPICS)
+async def check(service: Service, maker: Maker, readers: list[Reader]) -> None:
+    topics, judged = await soon(lambda: read(service), within_s=60)
+    maker.compare(topics)
+    assert topics - maker.told.keys() == set(TOPICS)
     for topic in TOPICS:
-        compare(readers, topic, listed[topic])
+        compare(readers, topic, judged[topic])
     store = Store(service.store_url, timeout_s=5)
     try:
         for topic in TOPICS:
@@ -156,11 +159,11 @@ async def check(service: Service, readers: list[Reader]) -> None:
         await store.close()
 
 
-async def read(service: Service) -> dict[str, dict[str, bool]] | None:
-    """The judgements of every topic; None if a process that was just killed had been asked."""
+async def read(service: Service) -> tuple[set[str], dict[str, dict[str, bool]]] | None:
+    """All topics, and the judgements of ours; None if a process that was just killed had been asked."""
     try:
         async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
-            topics = (await client.get("/topics")).raise_for_status().json()["items"]
-            return {topic["id"]: await judgements(client, topic["id"]) for topic in topics}
+            topics = {topic["id"] for topic in await everything(client, "/topics")}
+            return topics, {topic: await judgements(client, topic) for topic in TOPICS}
     except (httpx.TransportError, httpx.HTTPStatusError):
         return None
