@@ -64,7 +64,8 @@ def batch(rows: Mapping[str, tuple[Batch, Sequence[Figures]]], title: str, besid
     shown = []
     for name, (published, orders) in rows.items():
         middle, deviation = spread(orders)
-        ours = [f"{figure(m)} ± {figure(d)}" for m, d in zip(middle, deviation, strict=True)]
+        several = len(orders) > 1  # one order has no deviation to show
+        ours = [figure(m) + f" ± {figure(d)}" * several for m, d in zip(middle, deviation, strict=True)]
         shown.append([name, *ours, *((published.prototype, published.paper) if beside else ())])
     columns = ["learner", "micro-F1", "macro-F1", "break-even", "SAP", *(("prototype", "paper") if beside else ())]
     table(columns, shown, title)
