@@ -110,16 +110,17 @@ class Maker:
     def __init__(self) -> None:
         self.told: dict[str, bool] = {}
         self.doubtful: set[str] = set()
+        self._made = 0
 
     async def work(self, client: httpx.AsyncClient, stopping: asyncio.Event, pause_s: float = 0.1) -> None:
         while not stopping.is_set():
-            topic = f"made-{len(self.told) + len(self.doubtful)}"
+            self._made += 1
+            topic, stays = f"made-{self._made}", self._made % 3 > 0
             self.doubtful.add(topic)
-            if await sent(client, "POST", "/topics", {"id": topic, "query": " ".join(BOTH)}):
-                self.told[topic] = True
-                if len(self.told) % 3 or await sent(client, "DELETE", f"/topics/{topic}"):
-                    self.told[topic] = len(self.told) % 3 > 0
-                    self.doubtful.remove(topic)
+            made = await sent(client, "POST", "/topics", {"id": topic, "query": " ".join(BOTH)})
+            if made and (stays or await sent(client, "DELETE", f"/topics/{topic}")):
+                self.told[topic] = stays
+                self.doubtful.remove(topic)
             await asyncio.sleep(pause_s)
 
     def compare(self, listed: set[str]) -> None:
