@@ -101,7 +101,7 @@ async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Pa
     finally:
         service.end()
     acknowledged, failed = sum(reader.acknowledged for reader in readers), sum(reader.failed for reader in readers)
-    print(f"{rounds} rounds: {acknowledged} judgements acknowledged, {failed} failed; {len(maker.told)} topics made")
+    print(f"{rounds} rounds: {acknowledged} judgements acknowledged, {failed} failed; {maker.made} topics made")
     assert rounds >= 50
     assert acknowledged > 2 * rounds
     assert failed > rounds
@@ -144,7 +144,7 @@ async def attack(service: Service, target: str, people: Sequence[Reader | Maker]
 async def check(service: Service, maker: Maker, readers: list[Reader]) -> None:
     topics, judged = await soon(lambda: read(service), within_s=60)
     maker.compare(topics)
-    assert topics - maker.told.keys() == set(TOPICS)
+    assert {topic for topic in topics if not topic.startswith("made-")} == set(TOPICS)
     for topic in TOPICS:
         compare(readers, topic, judged[topic])
     store = Store(service.store_url, timeout_s=5)
