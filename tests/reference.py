@@ -1,11 +1,16 @@
-"""The learners again: dense, slow, nothing clever. What the fast ones are compared with.
+"""The learners again, and committees: dense, slow, nothing clever. What the fast ones are compared with.
 
 X has a row for each document and a column for each feature; y is 1 for relevant and 0 for not. Each answers the last
 weight vector and the average of all, the first one included.
 """
 
+from fractions import Fraction
+from itertools import product
+from math import exp, log, log2, sqrt
+
 import numpy as np
 
+from models.measures import Bools
 from models.vectors import Reals
 
 Both = tuple[Reals, Reals]
@@ -15,7 +20,8 @@ def wh(X: Reals, y: Reals, eta: float | None, bias: float) -> Both:
     X = np.hstack([X, np.full((len(X), 1), bias)])  # the constant feature is the last column
     w = [np.zeros(X.shape[1])]
     for i, (x, t) in enumerate(zip(X, y, strict=True)):
-        rate = eta if eta is not None else 1 / (4 * max((z @ z for z in X[: i + 1]), default=1))
+        longest = max(z @ z for z in X[: i + 1])
+        rate = (1 / (4 * longest) if longest else 0) if eta is None else eta
         rate = min(rate, 1 / (x @ x)) if x @ x else 0
         w.append(w[-1] - 2 * rate * (w[-1] @ x - t) * x)
     return w[-1], np.mean(w, axis=0)
@@ -67,3 +73,177 @@ def winnow(
             p, m = np.where(x > 0, beta * p, p), np.where(x > 0, alpha * m, m)
         w.append(p - m)
     return w[-1], np.mean(w, axis=0)
+
+
+# -- committees (Siersdorfer, Sizov & Weikum 2004) ---------------------------------------------------------------------
+
+
+def meta(said: list[list[int]], weights: list[Fraction], unanimous: bool) -> list[int]:
+    """Equation (1), in fractions, so that ties are ties."""
+    decided = []
+    for row in said:
+        total = sum((w * r for w, r in zip(weights, row, strict=True)), Fraction(0))
+        agreed = all(r == row[0] for r in row)
+        decided.append(0 if total == 0 or (unanimous and not agreed) else 1 if total > 0 else -1)
+    return decided
+
+
+def unanimous(p: list[float], cov: float) -> tuple[float, float]:
+    """Loss and error of a committee whose members form a chain, by going through every way it can turn out."""
+    all_right = all_wrong = total = 0.0
+    for outcome in product((True, False), repeat=len(p)):
+        chance = p[0] if outcome[0] else 1 - p[0]
+        for i in range(1, len(p)):
+            both = p[i - 1] * p[i] + cov
+            table = {
+                (True, True): both,
+                (True, False): p[i - 1] - both,
+                (False, True): p[i] - both,
+                (False, False): 1 - p[i - 1] - p[i] + both,
+            }
+            before = p[i - 1] if outcome[i - 1] else 1 - p[i - 1]
+            chance *= table[outcome[i - 1], outcome[i]] / before
+        total += chance
+        all_right += chance * all(outcome)
+        all_wrong += chance * (not any(outcome))
+    return total - all_right - all_wrong, all_wrong / (all_right + all_wrong)
+
+
+def divergence(part: list[set[int]], whole: list[set[int]]) -> float:
+    """KL of two lists of documents, each the set of its features."""
+    total = 0.0
+    for feature in set().union(*part):
+        f, f0 = (sum(feature in document for document in some) / len(some) for some in (part, whole))
+        total += f * log2(f / f0)
+    return total
+
+
+def platt(f: list[float], relevant: list[bool], weights: list[float]) -> tuple[float, float]:
+    """A and B of the sigmoid, by walking downhill along one, then the other, in ever smaller steps."""
+    positive = sum(w for w, r in zip(weights, relevant, strict=True) if r)
+    negative = sum(weights) - positive
+
+    def loss(a: float, b: float) -> float:
+        total = 0.0
+        for x, r, w in zip(f, relevant, weights, strict=True):
+            t = (positive + 1) / (positive + 2) if r else 1 / (negative + 2)
+            p = 1 / (1 + exp(a * x + b))
+            total -= w * (t * log(p) + (1 - t) * log(1 - p))
+        return total
+
+    a, b, step = 0.0, 0.0, 1.0
+    while step > 1e-7:
+        around = [(a + i * step, b + j * step) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+        best = min(around, key=lambda at: loss(*at))
+        if loss(*best) < loss(a, b):
+            a, b = best
+        else:
+            step /= 2
+    return a, b
+
+
+def since(errors: list[bool], delta: float) -> int:
+    """Where the newest regime of errors begins; of equally strong cuts the first."""
+    best, strength = 0, 0.0
+    for cut in range(1, len(errors)):
+        old, new = errors[:cut], errors[cut:]
+        m = 1 / (1 / len(old) + 1 / len(new))
+        rise = sum(new) / len(new) - sum(old) / len(old)
+        bound = sqrt(log(len(errors) / delta) / (2 * m))
+        if rise >= bound and rise * sqrt(m) > strength * (1 + 1e-12):
+            best, strength = cut, rise * sqrt(m)
+    return best + since(errors[best:], delta) if best else 0
+
+
+# -- methods that see all documents at once: Y has a column for each topic ---------------------------------------------
+
+
+def boost(X: Reals, Y: Bools, S: int, C: int, N: int, variant: str, epsilon: float) -> tuple[Reals, Reals, list[Reals]]:
+    """Φ of every document and topic after S rounds of AdaBoost.MH, each Z_s, and D before each round and at the end."""
+    y = np.where(Y, 1.0, -1.0)
+    D = [np.full(Y.shape, 1 / Y.size)]
+    phi, Z = np.zeros(Y.shape), []
+    for s in range(1, S + 1):
+        tried = []
+        for k in range(X.shape[1]):
+            c, W = np.zeros((2, Y.shape[1])), np.zeros((2, 2, Y.shape[1]))
+            for x in (0, 1):
+                for b in (0, 1):
+                    W[b, x] = (D[-1] * (X[:, [k]] == x) * (y == 2 * b - 1)).sum(axis=0)
+            if variant == "D":
+                r = np.abs(W[1] - W[0]).sum()
+                loss = sqrt(max(1 - r * r, 0))
+                c = np.where(W[1] > W[0] + 1e-12, 1.0, -1.0) * 0.5 * log((1 + r + epsilon) / (1 - min(r, 1) + epsilon))
+            else:
+                c = 0.5 * np.log((W[1] + epsilon) / (W[0] + epsilon))
+                loss = 2 * np.sqrt(W[0] * W[1]).sum()
+                if variant == "RA":
+                    c[0] = 0
+                    loss = W[:, 0].sum() + 2 * np.sqrt(W[0, 1] * W[1, 1]).sum()
+            tried.append((loss, k, np.where(X[:, [k]] == 1, c[1], c[0])))
+        chosen: list[Reals] = []
+        K = min(1 + C * ((s - 1) // N), len(tried))
+        while len(chosen) < K:
+            least = min(loss for loss, _, _ in tried)
+            best = next(one for one in tried if one[0] <= least + 1e-12)
+            tried = [one for one in tried if one[1] != best[1]]
+            chosen.append(best[2])
+        weak = sum(chosen, np.zeros(Y.shape)) / K
+        phi = phi + weak
+        after = D[-1] * np.exp(-y * weak)
+        Z.append(after.sum())
+        D.append(after / after.sum())
+    return phi, np.array(Z), D
+
+
+def chi2_max(X: Reals, Y: Bools) -> Reals:
+    """Equation (9), in probabilities."""
+    g = len(X)
+    values = np.zeros(X.shape[1])
+    for k in range(X.shape[1]):
+        for i in range(Y.shape[1]):
+            t, c = X[:, k] > 0, Y[:, i]
+            parts = t.mean() * (1 - t.mean()) * c.mean() * (1 - c.mean())
+            difference = (t & c).mean() * (~t & ~c).mean() - (t & ~c).mean() * (~t & c).mean()
+            values[k] = max(values[k], g * difference**2 / parts if parts else 0)
+    return values
+
+
+def mutual_max(X: Reals, Y: Bools) -> Reals:
+    values = np.zeros(X.shape[1])
+    for k in range(X.shape[1]):
+        for i in range(Y.shape[1]):
+            pairs = [(X[:, k] > 0) == t for t in (True, False)], [Y[:, i] == c for c in (True, False)]
+            total = 0.0
+            for a, b in product(*pairs):
+                if (a & b).any():
+                    total += (a & b).mean() * log((a & b).mean() / (a.mean() * b.mean()))
+            values[k] = max(values[k], total)
+    return values
+
+
+def multinomial(X: Reals, y: Reals, alpha: float, x: Reals) -> float:
+    """ln P(c|x) − ln P(c̄|x), by multiplying probabilities, one occurrence after another."""
+    said = []
+    for kind in (1, 0):
+        of = X[y == kind]
+        p = (alpha + of.sum(axis=0)) / (alpha * X.shape[1] + of.sum())
+        prior = (1 + len(of)) / (2 + len(X))
+        said.append(log(prior) + float(sum(n * log(p[f]) for f, n in enumerate(x))))
+    return said[0] - said[1]
+
+
+def bernoulli(X: Reals, y: Reals, alpha: float, x: Reals) -> float:
+    said = []
+    for kind in (1, 0):
+        of = X[y == kind]
+        p = (alpha + of.sum(axis=0)) / (2 * alpha + len(of))
+        prior = (1 + len(of)) / (2 + len(X))
+        said.append(log(prior) + sum(log(p[f] if present else 1 - p[f]) for f, present in enumerate(x)))
+    return said[0] - said[1]
+
+
+def centroid(X: Reals, y: Reals, x: Reals) -> float:
+    """How much nearer x is to the mean relevant document than to the mean irrelevant one, in squares, halved."""
+    means = [X[y == kind].mean(axis=0) if (y == kind).any() else np.zeros(X.shape[1]) for kind in (1, 0)]
+    return float(((x - means[1]) ** 2).sum() - ((x - means[0]) ** 2).sum()) / 2
