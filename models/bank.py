@@ -27,6 +27,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import compress
 from threading import Lock
 
+from models.calibration import Calibration
+from models.committee import Rule
 from models.dense import check
 from models.index import WIDEST
 from models.segment import COMMITTEE, Body, Segment, Topic, merge, segment_of
@@ -53,10 +55,17 @@ class Bank:
         return self._snapshot
 
     def put(
-        self, topic: str, columns: Sequence[Linear], reject_below: float, accept_above: float, version: int = 0
+        self,
+        topic: str,
+        columns: Sequence[Linear],
+        reject_below: float,
+        accept_above: float,
+        version: int = 0,
+        calibration: Calibration | None = None,
+        voting: Rule | None = None,
     ) -> None:
         """Serve this topic so from now on, in place of what was served for it before."""
-        new = segment_of([Topic(topic, tuple(columns), reject_below, accept_above, version)])
+        new = segment_of([Topic(topic, tuple(columns), reject_below, accept_above, version, calibration, voting)])
         with self._writing:
             segments = self._without([topic])
             joined, width = [new], new.live

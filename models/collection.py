@@ -10,7 +10,7 @@ sixth of the sample is touched (of Reuters, by 500 weights). The order of additi
 Values are single precision: they are only ranked, never learned from.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -106,6 +106,12 @@ class Background:
         unjudged = np.ones(self.size, np.bool_)
         unjudged[[self._at[document] for document in self._at.keys() & judged]] = False
         return unjudged
+
+    def among(self, judged: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of its documents that are among these: their places here, and the numbers they have there."""
+        pairs = [(self._at[document], judged[document]) for document in self._at.keys() & judged.keys()]
+        places, numbers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+        return places, numbers
 
     def _through(self, name: View) -> "Inverted":
         # Two threads may both prepare a view for the first time: they prepare the same one, and either may stay.

@@ -73,8 +73,7 @@ class Frequencies:
         return idf
 
     def idf(self, features: Features) -> Singles:
-        idf: Singles = self.table[features >> _SHIFT]
-        return idf
+        return _look_up(self.table, features)
 
 
 class Counter:
@@ -102,6 +101,14 @@ class Counter:
 @kernel
 def bucket(feature: np.uint64) -> int:
     return int(feature >> _SHIFT)
+
+
+@kernel
+def _look_up(table: Singles, features: Features) -> Singles:
+    idf = np.empty(len(features), np.float32)
+    for k in range(len(features)):
+        idf[k] = table[features[k] >> _SHIFT]
+    return idf
 
 
 @kernel

@@ -20,6 +20,7 @@ from models.table import Rows, Table, rows_of, table
 from models.vectors import Features, Linear, Singles
 
 SHARED = 6
+BLOCK = 5  # log₂ of the columns that are added in one step; dense rows are filled up with zeros to a multiple of them
 WIDEST = 1 << 16  # columns that uint16 can name
 
 Moves = NDArray[np.int32]
@@ -30,7 +31,7 @@ class Postings(NamedTuple):
     dense_at: Rows  # where row r stands in `dense`, or -1
     columns: NDArray[np.uint16]
     weights: Singles
-    dense: NDArray[np.float32]  # dense rows × columns
+    dense: NDArray[np.float32]  # dense rows × columns, and perhaps zeros
 
     @property
     def nbytes(self) -> int:
@@ -129,6 +130,7 @@ def _join(
 def _room(counts: NDArray[np.uint32], width: int) -> Postings:
     """Postings with room for this many weights in each row, all still empty."""
     shared = counts * np.uint64(SHARED) >= width
+    filled = -(-width >> BLOCK) << BLOCK
     starts = np.zeros(len(counts) + 1, np.uint32)
     np.cumsum(np.where(shared, 0, counts), out=starts[1:])
     size, dense = int(starts[-1]), int(np.count_nonzero(shared))
@@ -137,7 +139,7 @@ def _room(counts: NDArray[np.uint32], width: int) -> Postings:
         np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32),
         np.empty(size, np.uint16),
         np.empty(size, np.float32),
-        np.zeros((dense, width), np.float32),
+        np.zeros((dense, filled), np.float32),
     )
 
 
@@ -147,7 +149,7 @@ def _count(p: Postings, rows: Rows, moves: Moves, counts: NDArray[np.uint32]) ->
         n = 0
         at = p.dense_at[r]
         if at >= 0:
-            for c in range(p.dense.shape[1]):
+            for c in range(len(moves)):
                 n += p.dense[at, c] != 0 and moves[c] >= 0
         for i in range(p.starts[r], p.starts[r + 1]):
             n += moves[p.columns[i]] >= 0
@@ -159,7 +161,7 @@ def _place(p: Postings, rows: Rows, moves: Moves, into: Postings, ends: NDArray[
     for r in range(len(rows)):
         at = p.dense_at[r]
         if at >= 0:
-            for c in range(p.dense.shape[1]):
+            for c in range(len(moves)):
                 if p.dense[at, c] != 0 and moves[c] >= 0:
                     _put(into, rows[r], moves[c], p.dense[at, c], ends)
         for i in range(p.starts[r], p.starts[r + 1]):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch import Seen
-from models.index import Index, Postings
+from models.index import BLOCK, Index
 from models.kernel import kernel
 from models.table import Rows, rows_of
 from models.vectors import Singles
@@ -25,6 +25,9 @@ from models.vectors import Singles
 Bools = NDArray[np.bool_]
 Matrix = NDArray[np.float32]
 Places = NDArray[np.int64]
+
+_0, _1, _BLOCK = np.uint64(0), np.uint64(1), np.uint64(BLOCK)
+_PLUS = np.float32(0)  # added first: else a score of zero has the sign of its bias or not, by how rows are stored
 
 
 class Members(NamedTuple):
@@ -51,8 +54,7 @@ class Hits(NamedTuple):
 
 def score_into(index: Index, seen: Seen, first: int, out: Matrix) -> None:
     """Write the scores of documents in all columns of the index to `out`, from its column `first` on."""
-    _begin(index.bias, index.rest, seen.sums, first, out)
-    _accumulate(index.postings, rows_of(index.table, seen.features), seen, first, out)
+    _score(index, rows_of(index.table, seen.features), seen, first, out)
 
 
 def probe_into(index: Index, seen: Seen, columns: Places, places: Places, out: Matrix) -> None:
@@ -63,31 +65,44 @@ def probe_into(index: Index, seen: Seen, columns: Places, places: Places, out: M
 
 
 @kernel
-def _begin(bias: Singles, rest: Singles, sums: Singles, first: int, out: Matrix) -> None:
-    for d in range(len(sums)):
-        scores = out[d, first : first + len(bias)]
-        for c in range(len(bias)):
-            scores[c] = bias[c] + rest[c] * sums[d]
+def _score(index: Index, rows: Rows, seen: Seen, first: int, out: Matrix) -> None:
+    # Arrays are taken out of their tuples once, and none is cut: for both numba counts references, in every turn of a
+    # loop. Indexes are unsigned, since for others it asks whether they are negative.
+    p, bias, rest = index.postings, index.bias, index.rest
+    starts, dense_at, columns, weights, dense = p.starts, p.dense_at, p.columns, p.weights, p.dense
+    indptr, values, sums = seen.indptr, seen.values, seen.sums
+    left, width, blocks = np.uint64(first), np.uint64(len(bias)), np.uint64(dense.shape[1]) >> _BLOCK
+    known, x = _room(indptr)
+    scores = np.zeros(dense.shape[1], np.float32)  # of one document: it stays in the cache
+    for d in range(np.uint64(len(sums))):
+        total = sums[d]
+        for c in range(width):
+            scores[c] = bias[c] + rest[c] * total + _PLUS
+        n = _0
+        for k in range(np.uint64(indptr[d]), np.uint64(indptr[d + _1])):  # kept if it has a row: no branch to guess
+            known[n], x[n] = rows[k], values[k]
+            n += np.uint64(rows[k] >= 0)
+        for k in range(n):
+            row, value = np.uint64(known[k]), x[k]
+            at = dense_at[row]
+            if at >= 0:
+                shared = np.uint64(at)
+                for c in range(blocks << _BLOCK):  # which tells the compiler that nothing is left over
+                    scores[c] += value * dense[shared, c]
+            else:
+                for i in range(np.uint64(starts[row]), np.uint64(starts[row + _1])):
+                    scores[columns[i]] += value * weights[i]
+        for c in range(width):
+            out[d, left + c] = scores[c]
 
 
 @kernel
-def _accumulate(p: Postings, rows: Rows, seen: Seen, first: int, out: Matrix) -> None:
-    width = p.dense.shape[1]
-    for d in range(len(seen.sums)):
-        scores = out[d, first : first + width]
-        for k in range(seen.indptr[d], seen.indptr[d + 1]):
-            r = rows[k]
-            if r < 0:
-                continue
-            x = seen.values[k]
-            at = p.dense_at[r]
-            if at >= 0:
-                row = p.dense[at]  # a slice: an index that might be negative keeps the loop from being vectorised
-                for c in range(width):
-                    scores[c] += x * row[c]
-            else:
-                for i in range(p.starts[r], p.starts[r + 1]):
-                    scores[p.columns[i]] += x * p.weights[i]
+def _room(indptr: Places) -> tuple[Rows, Singles]:
+    """Room for the rows and values of the longest document."""
+    longest = 0
+    for d in range(len(indptr) - 1):
+        longest = max(longest, indptr[d + 1] - indptr[d])
+    return np.empty(longest + 1, np.int32), np.empty(longest + 1, np.float32)
 
 
 @kernel
@@ -95,7 +110,7 @@ def _probe(index: Index, rows: Rows, seen: Seen, column: int) -> Singles:
     p = index.postings
     scores = np.empty(len(seen.sums), np.float32)
     for d in range(len(seen.sums)):
-        scores[d] = index.bias[column] + index.rest[column] * seen.sums[d]
+        scores[d] = index.bias[column] + index.rest[column] * seen.sums[d] + _PLUS
         for k in range(seen.indptr[d], seen.indptr[d + 1]):
             r = rows[k]
             if r < 0:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from models.batch import Seen
+from models.calibration import Calibration
+from models.committee import Rule
 from models.dense import check
 from models.index import Index, index_of, join
 from models.scan import Bools, Hits, Matrix, Members, Places, find, probe_into, score_into
@@ -34,6 +36,8 @@ class Topic(NamedTuple):
     reject_below: float
     accept_above: float
     version: int = 0
+    calibration: Calibration | None = None
+    voting: Rule | None = None  # how several columns decide together
 
 
 class Served(NamedTuple):
@@ -44,6 +48,8 @@ class Served(NamedTuple):
     reject_below: float
     accept_above: float
     version: int
+    calibration: Calibration | None
+    voting: Rule | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +140,10 @@ def segment_of(topics: Sequence[Topic]) -> Segment:
     for code in np.unique(view).tolist():
         here = np.flatnonzero(view == code)
         parts.append(Part(VIEWS[code], int(columns[here[0]]), index_of([linears[i] for i in here])))
-    served = tuple(Served(t.name, len(t.columns), t.reject_below, t.accept_above, t.version) for t in topics)
+    served = tuple(
+        Served(t.name, len(t.columns), t.reject_below, t.accept_above, t.version, t.calibration, t.voting)
+        for t in topics
+    )
     body = _body(served, tuple(parts), columns)
     return _alive(body, np.ones(len(topics), np.bool_))
 

@@ -38,7 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.tokens import LONGEST, UNIT, Offsets, Text, hash_lines, padded, tokenise_all
+from models.tokens import LONGEST, UNIT, Buffer, Offsets, buffer, hash_lines, tokenise_all
 from models.unicode_classes import alphabet, fold, kind
 from models.vectors import Features, Singles
 
@@ -87,26 +87,20 @@ class Bags:
         return self.features[row], self.counts[row]
 
 
-class Buffer(NamedTuple):
-    """Documents as `tokens` reads them: UTF-8, and where each title and each text begins, then where all ends."""
-
-    text: Text
-    offsets: Offsets
-
-
 def bags(documents: Sequence[Document], analysis: Analysis) -> Bags:
     """The features of each document and how often each occurs."""
     if not analysis.plain:
         return _bags_of_terms([occurrences(title, text, analysis) for title, text in documents])
-    return Bags(*tokenise_all(*joined(documents), analysis.title_weight, alphabet()))
+    return Bags(*tokenise_all(joined(documents), analysis.title_weight, alphabet()))
 
 
 def joined(documents: Sequence[Document]) -> Buffer:
     """All documents in one buffer; a lone surrogate, which UTF-8 cannot say, becomes a question mark: a separator."""
-    zones = [zone.encode("utf-8", "replace") for zone in chain.from_iterable(documents)]
-    offsets = np.zeros(len(zones) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, zones), dtype=np.int64, count=len(zones)), out=offsets[1:])
-    return Buffer(padded(zones), offsets)
+    zones = list(chain.from_iterable(documents))
+    try:
+        return buffer(list(map(str.encode, zones)))
+    except UnicodeEncodeError:
+        return buffer([zone.encode("utf-8", "replace") for zone in zones])
 
 
 def terms(title: str, text: str, analysis: Analysis) -> dict[int, Term]:
@@ -137,7 +131,7 @@ def features_of_lines(canonical: bytes) -> Features:
 
 
 def occurrences(title: str, text: str, analysis: Analysis) -> Iterator[tuple[Term, float]]:
-    """Every term of a document in reading order, with its weight: the plain twin of `tokens.tokenise`."""
+    """Every term of a document in reading order, with its weight: the plain twin of `tokens`."""
     stop_words = canonical_words(analysis.stop_words)
     stem = _stemmer(analysis.stemmer) if analysis.stemmer else None
     for zone, weight in ((title, analysis.title_weight), (text, 1.0)):

@@ -4,7 +4,7 @@ A feature is the hash of a term: of the UTF-8 of its folded code points, eight b
 with the first byte lowest, the last one filled up with zeros. It is the same on every machine and in every version:
 
     h₀ = 0x243F6A8885A308D3 (the digits of π);   hᵢ = m ⊕ (m » 32),  m = (hᵢ₋₁ ⊕ bᵢ)·0x9E3779B97F4A7C15 mod 2⁶⁴
-    feature = finish(hₙ), the finaliser of SplitMix64; zero, which marks an empty slot below, is taken to be one
+    feature = finish(hₙ), the finaliser of SplitMix64; zero, which marks an empty slot in `tally`, is taken to be one
 
 Every step is a bijection of h, so terms of up to eight bytes never collide, and the finaliser spreads them over all
 bits. It is not keyed: who wants two words to collide can find such words.
@@ -12,11 +12,8 @@ bits. It is not keyed: who wants two words to collide can find such words.
 Reading: ASCII separators end every term, so a text falls into runs of other bytes, and most runs are ASCII letters and
 digits, eight of which are folded by setting a bit. A processor is slowed down by branches that it cannot foresee, and
 where a word ends it cannot: so the ends of all runs are found first, without a branch, and a word of up to eight
-letters costs two loads, a mask and some multiplications. Any other run is read code point by code point.
-
-Counting: an open-addressing table of at least twice as many slots as the document has terms, where a feature's home is
-given by its leading bits. Read from end to end, the table is then the document's features nearly in ascending order,
-and a pass of insertion sort ends the work: sorting is free, and the table is emptied while it is read.
+letters costs one load, a mask and some multiplications. Any other run is read code point by code point. How terms are
+counted, `tally` says.
 """
 
 from collections.abc import Sequence
@@ -26,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.kernel import kernel
+from models.tally import EMPTY, Tally, count, harvest, slot_bits, tally_for
 from models.unicode_classes import MARK, PICTURE, SEPARATOR, SEVERAL, UNSPACED, WORD, Alphabet, Points
-from models.vectors import Features, Reals, Singles
+from models.vectors import Features, Singles
 
 LONGEST = 64  # code points of a term after folding; what follows, up to the next separator, is ignored
 UNIT = LONGEST // 2  # the same for one character and its marks in a script without spaces, of which a term has two
@@ -40,103 +38,122 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FINISH_1 = np.uint64(0xBF58476D1CE4E5B9)
 _FINISH_2 = np.uint64(0x94D049BB133111EB)
 _27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
-_1, _3, _7, _63 = np.uint64(1), np.uint64(3), np.uint64(7), np.uint64(63)
-_EMPTY = np.uint64(0)
+_1, _2 = np.uint64(1), np.uint64(2)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HIGH = np.uint64(0x8080808080808080)  # set where a byte is not ASCII
 _LOWER = np.uint64(0x2020202020202020)  # makes capitals small, and leaves digits as they are
 
 
-class Scratch(NamedTuple):
-    """Room for one document of a given length in bytes, used again for the next; one for each thread.
+class Buffer(NamedTuple):
+    """Zones (titles and texts, by turns) as kernels read them, a newline behind each, then zeros that may be touched.
 
-    After `tokenise` has answered n, features[:n] and counts[:n] hold the document. The rest is its own: `inside` and
-    `ends` tell runs apart; `term` has the entries (see `Alphabet`) of the term being read; `terms` all that were read;
-    `slots` and `weights` are the table, all zero between documents; `places` those of its slots that are taken.
+    Zone i is text[offsets[i] : offsets[i + 1] - 1], and eights[i] is text[i : i + 8] read as a number.
     """
 
-    features: Features
-    counts: Reals
+    text: Text
+    eights: Features
+    offsets: Offsets
+
+
+class Reading(NamedTuple):
+    """Room to read a document in, used again for the next.
+
+    `inside` and `ends` tell runs apart; `term` has the entries (see `Alphabet`) of the term being read; `terms` are the
+    features of all that were read.
+    """
+
     inside: Text
     ends: NDArray[np.int32]
     term: Points
     terms: Features
-    slots: Features
-    weights: Reals
-    places: NDArray[np.int32]
+
+
+def buffer(zones: Sequence[bytes]) -> Buffer:
+    """These zones one after the other."""
+    offsets = np.zeros(len(zones) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, zones), np.int64, len(zones)) + 1, out=offsets[1:])
+    # Sixteen, so that without any zone there are still several numbers: numba takes a single one to be contiguous, and
+    # would compile everything again for it.
+    text = b"\n".join([*zones, bytes(16 + -int(offsets[-1]) % 8)])
+    # Numbers that overlap, one beginning at each byte: a processor loads them as fast as those that stand side by side.
+    eights: Features = np.ndarray(len(text) - 7, np.uint64, text, strides=(1,))
+    return Buffer(np.frombuffer(text, dtype=np.uint8), eights, offsets)
 
 
 @kernel
-def scratch_for(longest: int) -> Scratch:
-    """Scratch for documents of up to `longest` bytes. No code point gives two terms a byte, so all of them fit."""
-    size = 1 << slot_bits(longest)
-    return Scratch(
-        np.empty(size, dtype=np.uint64),
-        np.empty(size, dtype=np.float64),
-        np.empty(longest + 2, dtype=np.uint8),
-        np.empty(longest + 2, dtype=np.int32),
-        np.empty(LONGEST, dtype=np.int32),
-        np.empty(2 * longest, dtype=np.uint64),
-        np.zeros(size, dtype=np.uint64),
-        np.zeros(size, dtype=np.float64),
-        np.empty(size, dtype=np.int32),
-    )
+def tokenise_all(buffer: Buffer, title_weight: float, alphabet: Alphabet) -> tuple[Offsets, Features, Singles]:
+    """The features of documents, ascending, and how often each occurs, as `Bags`.
 
-
-def padded(text: Sequence[bytes]) -> Text:
-    """These bytes one after the other, then zeros up to a multiple of eight and eight more, which may be touched."""
-    length = sum(map(len, text))
-    return np.frombuffer(b"".join([*text, bytes(8 + -length % 8)]), dtype=np.uint8)
-
-
-@kernel
-def tokenise(
-    text: Text, title: int, body: int, end: int, title_weight: float, alphabet: Alphabet, scratch: Scratch
-) -> int:
-    """The number n of distinct features of the document whose title is text[title:body] and whose text is
-    text[body:end]; features ascend in scratch.features[:n], with their counts in scratch.counts[:n], until the next
-    call. A term in the title counts `title_weight`, else 1. `scratch` must be made for end − title bytes or more, and
-    `text` be `padded`.
-
-    For any bytes: those that are no UTF-8 separate words. Callable from other kernels.
+    Document i has zones 2i, its title, and 2i + 1. A term in a title counts `title_weight`, else 1. Any bytes will do:
+    those that are no UTF-8 separate words.
     """
-    terms, slots, weights = scratch.terms, scratch.slots, scratch.weights
-    of_title = read_zone(text, title, body, alphabet, scratch, 0)
-    read = read_zone(text, body, end, alphabet, scratch, of_title)
-    bits = min(slot_bits(read), slot_bits(end - title))
-    for i in range(of_title):
-        add(terms[i], title_weight, slots, weights, bits)
-    for i in range(of_title, read):
-        add(terms[i], 1.0, slots, weights, bits)
-    return harvest(scratch, bits)
-
-
-@kernel
-def tokenise_all(
-    text: Text, offsets: Offsets, title_weight: float, alphabet: Alphabet
-) -> tuple[Offsets, Features, Singles]:
-    """`tokenise` for documents that stand one after the other: title i is text[offsets[2i]:offsets[2i + 1]], and its
-    text follows. Answers as `Bags`.
-    """
+    offsets = buffer.offsets
     documents = len(offsets) // 2
     longest = 0
     for i in range(documents):
         longest = max(longest, offsets[2 * i + 2] - offsets[2 * i])
-    scratch = scratch_for(longest)
+    reading, tally = reading_for(longest), tally_for(11)
     indptr = np.zeros(documents + 1, dtype=np.int64)
     features = np.empty(128 * documents, dtype=np.uint64)
     counts = np.empty(128 * documents, dtype=np.float32)
-    for i in range(documents):
-        n = tokenise(text, offsets[2 * i], offsets[2 * i + 1], offsets[2 * i + 2], title_weight, alphabet, scratch)
-        old, new = indptr[i], indptr[i] + n
-        if new > len(features):
-            features = np.concatenate((features[:old], np.empty(new, dtype=np.uint64)))
-            counts = np.concatenate((counts[:old], np.empty(new, dtype=np.float32)))
-        features[old:new] = scratch.features[:n]
-        for k in range(n):
-            counts[old + k] = np.float32(scratch.counts[k])
-        indptr[i + 1] = new
-    return indptr, features[: indptr[documents]].copy(), counts[: indptr[documents]].copy()
+    done = 0
+    while True:
+        done, read = tokenise_some(buffer, title_weight, alphabet, reading, tally, done, indptr, features, counts)
+        if done == documents:
+            return indptr, features[: indptr[documents]], counts[: indptr[documents]]
+        if 1 << slot_bits(read) > len(tally.slots):
+            tally = tally_for(slot_bits(read))
+        old = indptr[done]
+        if old + read > len(features):
+            features = np.concatenate((features[:old], np.empty(old + read, dtype=np.uint64)))
+            counts = np.concatenate((counts[:old], np.empty(old + read, dtype=np.float32)))
+
+
+@kernel
+def reading_for(longest: int) -> Reading:
+    """Room for documents of up to `longest` bytes. No code point gives two terms a byte, so all of them fit."""
+    return Reading(
+        np.empty(longest, dtype=np.uint8),
+        np.empty(longest + 1, dtype=np.int32),
+        np.empty(LONGEST, dtype=np.int32),
+        np.empty(2 * longest, dtype=np.uint64),
+    )
+
+
+@kernel
+def tokenise_some(
+    buffer: Buffer,
+    title_weight: float,
+    alphabet: Alphabet,
+    reading: Reading,
+    tally: Tally,
+    done: int,
+    indptr: Offsets,
+    features: Features,
+    counts: Singles,
+) -> tuple[int, int]:
+    """From document `done` on, as many as there is room for: how many are done then, and the terms of the next one."""
+    # Arrays are taken out of their tuples once: numba counts a reference for every look into a tuple, and for every
+    # array that a loop replaces or cuts.
+    text, eights, offsets = buffer.text, buffer.eights, buffer.offsets
+    inside, ends, terms = reading.inside, reading.ends, reading.terms
+    slots, weights, taken, places = tally.slots, tally.weights, tally.taken, tally.places
+    entries, expansions, term = alphabet.entries, alphabet.expansions, reading.term
+    for i in range(done, len(offsets) // 2):
+        start, middle = offsets[2 * i], offsets[2 * i + 1]
+        found = find_runs(text, start, offsets[2 * i + 2], inside, ends)
+        of_title = 0
+        while of_title < found and start + ends[of_title] < middle:
+            of_title += 2
+        titled = read_runs(text, eights, start, ends, 0, of_title, entries, expansions, term, terms, 0)
+        read = read_runs(text, eights, start, ends, of_title, found, entries, expansions, term, terms, titled)
+        bits = slot_bits(read)
+        if 1 << bits > len(slots) or indptr[i] + read > len(features):
+            return i, read
+        count(terms, 0, titled, title_weight, slots, weights, taken, bits)
+        count(terms, titled, read, 1.0, slots, weights, taken, bits)
+        indptr[i + 1] = harvest(slots, weights, taken, places, bits, features, counts, indptr[i])
+    return len(offsets) // 2, 0
 
 
 @kernel
@@ -145,73 +162,88 @@ def hash_lines(text: Text, lines: int) -> Features:
     features = np.empty(lines, dtype=np.uint64)
     at = 0
     for i in range(lines):
-        h, block, filled = _START, _EMPTY, 0
+        h, block, filled = _START, EMPTY, 0
         while at < len(text) and text[at] != 10:
             block |= np.uint64(text[at]) << np.uint64(filled)
             filled += 8
             at += 1
             if filled == 64:
-                h, block, filled = stir(h, block), _EMPTY, 0
+                h, block, filled = stir(h, block), EMPTY, 0
         at += 1
         features[i] = finish(h if filled == 0 else stir(h, block))
     return features
 
 
 @kernel
-def read_zone(text: Text, start: int, end: int, alphabet: Alphabet, scratch: Scratch, n: int) -> int:
-    """Put the terms of text[start:end] into scratch.terms, behind the n that are there; how many there are then."""
-    # Arrays are taken out of their tuples once: numba counts a reference for every look into a tuple.
-    entries, expansions = alphabet.entries, alphabet.expansions
-    words, term, terms, ends = text.view(np.uint64), scratch.term, scratch.terms, scratch.ends
-    for e in range(0, find_runs(text[start:end], scratch.inside, ends), 2):
-        at, stop = start + ends[e], start + ends[e + 1]
-        h, every = _START, _EMPTY
-        if stop - at <= LONGEST:
-            begin = at
-            while at + 8 < stop:
-                block = load(words, at)
-                every |= block
-                h = stir(h, block | _LOWER)
-                at += 8
-            mask = _ONES >> np.uint64(64 - 8 * (stop - at))
-            block = load(words, at) & mask
-            if (every | block) & _HIGH == 0:
-                terms[n] = finish(stir(h, block | (_LOWER & mask)))
-                n += 1
-                continue
-            at = begin
-        n = read_run(text, at, stop, entries, expansions, term, terms, n)
-    return n
-
-
-@kernel
-def find_runs(zone: Text, inside: Text, ends: NDArray[np.int32]) -> int:
-    """Where runs of bytes other than ASCII separators begin and end, by turns; how many such places there are."""
-    size = len(zone)
-    inside[0], inside[size + 1] = 0, 0
+def find_runs(text: Text, start: int, stop: int, inside: Text, ends: NDArray[np.int32]) -> int:
+    """Where in text[start:stop], of which the last byte is a separator, runs of bytes other than ASCII separators begin
+    and end, by turns; how many such places there are."""
+    begin, size = np.uint64(start), np.uint64(stop - start)  # for a signed index numba asks whether it is negative
     for i in range(size):
-        byte = zone[i]
+        byte = text[begin + i]
         letter = np.uint8((byte | 0x20) - 97) < 26
-        inside[i + 1] = letter | (np.uint8(byte - 48) < 10) | (byte >= 0x80)
-    n = 0
-    for i in range(size + 1):  # written anyway and kept if it is one: no branch to guess wrong
+        inside[i] = letter | (np.uint8(byte - 48) < 10) | (byte >= 0x80)
+    n, was = EMPTY, np.uint8(0)
+    for i in range(size):  # written anyway and kept if it is one: no branch to guess wrong
         ends[n] = i
-        n += inside[i] != inside[i + 1]
-    return n
+        n += np.uint64(inside[i] ^ was)
+        was = inside[i]
+    return int(np.int64(n))
 
 
 @kernel
-def load(words: Features, at: int) -> np.uint64:
-    """Bytes at .. at + 8, as a number."""
-    shift = (np.uint64(at) & _7) << _3
-    return np.uint64((words[at >> 3] >> shift) | (words[(at >> 3) + 1] << _1 << (_63 - shift)))
+def read_runs(
+    text: Text,
+    eights: Features,
+    start: int,
+    ends: NDArray[np.int32],
+    first: int,
+    last: int,
+    entries: Points,
+    expansions: Points,
+    term: Points,
+    terms: Features,
+    found: int,
+) -> int:
+    """Put the terms of the runs ends[first:last] into `terms`, behind those found so far; how many there are then."""
+    begin, n = np.uint64(start), np.uint64(found)
+    for e in range(np.uint64(first), np.uint64(last), _2):
+        size = ends[e + _1] - ends[e]
+        mask = _ONES >> np.uint64(64 - (min(size, 8) << 3))
+        block = eights[begin + np.uint64(ends[e])] & mask
+        terms[n] = finish(stir(_START, block | (_LOWER & mask)))
+        if (size <= 8) & (block & _HIGH == EMPTY):  # nine times in ten
+            n += _1
+            continue
+        at = start + ends[e]
+        feature = hash_ascii(eights, at, at + size) if size <= LONGEST else EMPTY
+        if feature != EMPTY:
+            terms[n] = feature
+            n += _1
+        else:
+            n = np.uint64(read_run(text, at, at + size, entries, expansions, term, terms, int(np.int64(n))))
+    return int(np.int64(n))
+
+
+@kernel
+def hash_ascii(eights: Features, at: int, stop: int) -> np.uint64:
+    """The feature of a run of ASCII letters and digits; zero, which is no feature, for any other run."""
+    h, every = _START, EMPTY
+    while at + 8 < stop:
+        block = eights[at]
+        every |= block
+        h = stir(h, block | _LOWER)
+        at += 8
+    mask = _ONES >> np.uint64(64 - 8 * (stop - at))
+    block = eights[at] & mask
+    return finish(stir(h, block | (_LOWER & mask))) if (every | block) & _HIGH == EMPTY else EMPTY
 
 
 @kernel
 def read_run(
     text: Text, start: int, end: int, entries: Points, expansions: Points, term: Points, terms: Features, found: int
 ) -> int:
-    """As `read_zone`, code point by code point."""
+    """Put the terms of text[start:end] into `terms`, behind those found so far; how many there are then."""
     n = 0  # entries in `term`
     first = 0  # of these, how many belong to the character before the last one, in a run without spaces
     reading = SEPARATOR  # WORD or UNSPACED: what `term` holds
@@ -300,7 +332,7 @@ def attach(term: Points, n: int, mark: int) -> None:
 @kernel
 def hash_points(term: Points, n: int) -> np.uint64:
     """The feature of the code points of term[:n]."""
-    h, block, filled = _START, _EMPTY, 0  # bits of the block that are filled
+    h, block, filled = _START, EMPTY, 0  # bits of the block that are filled
     for i in range(n):
         octets, bits = encode(int(term[i]) >> 11)
         block |= np.uint64(octets) << np.uint64(filled)
@@ -338,43 +370,3 @@ def finish(h: np.uint64) -> np.uint64:
     h = (h ^ (h >> _27)) * _FINISH_2
     h = h ^ (h >> _31)
     return max(h, np.uint64(1))
-
-
-@kernel
-def slot_bits(terms: int) -> int:
-    """log₂ of the slots for a document of so many terms (or, when that is not known, bytes)."""
-    bits = 6
-    while 1 << bits < 2 * terms:
-        bits += 1
-    return bits
-
-
-@kernel
-def add(feature: np.uint64, weight: float, slots: Features, weights: Reals, bits: int) -> None:
-    mask = (1 << bits) - 1
-    place = np.int64(feature >> np.uint64(64 - bits))
-    while slots[place] != _EMPTY and slots[place] != feature:
-        place = (place + 1) & mask
-    slots[place] = feature
-    weights[place] += weight
-
-
-@kernel
-def harvest(scratch: Scratch, bits: int) -> int:
-    """Empty the table into features and counts, in ascending order."""
-    features, counts, places = scratch.features, scratch.counts, scratch.places
-    slots, weights = scratch.slots, scratch.weights
-    n = 0
-    for place in range(1 << bits):  # without a branch, which could not be foreseen
-        places[n] = place
-        n += slots[place] != _EMPTY
-    for i in range(n):
-        place = places[i]
-        feature, count = slots[place], weights[place]
-        slots[place], weights[place] = _EMPTY, 0.0
-        k = i
-        while k > 0 and features[k - 1] > feature:
-            features[k], counts[k] = features[k - 1], counts[k - 1]
-            k -= 1
-        features[k], counts[k] = feature, count
-    return n

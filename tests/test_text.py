@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.text import Analysis, Bags, bags, features_of, features_of_lines, joined, occurrences, terms
-from models.tokens import LONGEST, add, harvest, padded, scratch_for, tokenise, tokenise_all
+from models.tally import count, find_taken, harvest, ones, tally_for
+from models.text import Analysis, Bags, bags, features_of, features_of_lines, occurrences, terms
+from models.tokens import LONGEST, buffer, tokenise_all
 from models.unicode_classes import PICTURE, SEVERAL, UNSPACED, WORD, alphabet, fold, kind
 
 STEADY = settings(deadline=None, derandomize=True)  # the first call may compile a kernel
@@ -161,8 +162,9 @@ def test_the_surface_is_the_first_occurrence() -> None:
 @STEADY
 def test_bytes_that_are_no_utf8_do_no_harm(data: bytes, cuts: list[int]) -> None:
     cuts = sorted(min(cut, len(data)) for cut in cuts)
-    offsets = np.array(cuts if len(cuts) % 2 else cuts[:-1], dtype=np.int64)
-    indptr, features, counts = tokenise_all(padded([data]), offsets, 2.0, alphabet())
+    cuts = cuts if len(cuts) % 2 else cuts[:-1]
+    zones = buffer([data[start:stop] for start, stop in pairwise(cuts)])
+    indptr, features, counts = tokenise_all(zones, 2.0, alphabet())
     assert int(indptr[-1]) == len(features) == len(counts)
     assert bool(np.all(counts > 0))
 
@@ -172,26 +174,32 @@ def test_a_document_larger_than_the_others_finds_room() -> None:
     assert as_counts(bags(pairs, PLAIN)) == plainly(pairs, PLAIN)
 
 
-def test_scratch_is_clean_after_each_document() -> None:
-    text, offsets = joined([("one two", "two three"), ("", "three")])
-    scratch = scratch_for(len(text))
-    for i, expected in enumerate(({"one": 2.0, "two": 3.0, "three": 1.0}, {"three": 1.0})):
-        title, body, end = offsets[2 * i : 2 * i + 3].tolist()
-        n = tokenise(text, title, body, end, 2.0, alphabet(), scratch)
-        found = dict(zip(scratch.features[:n].tolist(), scratch.counts[:n].tolist(), strict=True))
-        assert found == {plain_hash(term): count for term, count in expected.items()}
-
-
 def test_features_whose_slots_run_past_the_end_of_the_table_still_ascend() -> None:
-    scratch = scratch_for(0)
     found = [2**64 - 1, 7, 2**64 - 3, 2**63, 2**64 - 2, 2**64 - 3]
-    for feature in found:
-        add(np.uint64(feature), 1.0, scratch.slots, scratch.weights, 6)
-    n = harvest(scratch, 6)
-    assert scratch.features[:n].tolist() == sorted(set(found))
-    assert scratch.counts[:n].tolist() == [1, 1, 2, 1, 1]
-    assert not scratch.slots.any()
-    assert not scratch.weights.any()
+    tally, features, counts = tally_for(6), np.zeros(7, np.uint64), np.zeros(7, np.float32)
+    count(np.array(found, np.uint64), 0, 6, 1.0, *tally[:3], 6)
+    end = harvest(*tally, 6, features, counts, 1)
+    assert features[1:end].tolist() == sorted(set(found))
+    assert counts[1:end].tolist() == [1, 1, 2, 1, 1]
+    for array in tally[:3]:
+        assert not array.any()
+
+
+@given(st.integers(0, 2**64 - 1))
+@STEADY
+def test_bits_are_counted(word: int) -> None:
+    assert int(ones(np.uint64(word))) == word.bit_count()
+
+
+@given(st.sets(st.integers(0, 255)))
+@STEADY
+def test_taken_slots_are_found_in_order_and_set_free(chosen: set[int]) -> None:
+    tally = tally_for(8)
+    for place in chosen:
+        tally.taken[place >> 6] |= np.uint64(1 << (place & 63))
+    n = int(find_taken(tally.taken, 8, tally.places))
+    assert tally.places[:n].tolist() == sorted(chosen)
+    assert not tally.taken.any()
 
 
 def test_a_megabyte_without_a_space_is_one_short_term() -> None:

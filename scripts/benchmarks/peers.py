@@ -1,6 +1,15 @@
 """Peers that decide: Vowpal Wabbit and scikit-learn. What they are given, `deciding` says.
 
 They are imported where they are used: the extra `bench` installs them, and Sluice can be measured without.
+
+Vowpal Wabbit does the same work as Sluice: a score and a cut for each topic, and the topics that pass are written down.
+It is run as one would run it to decide. On Reuters, 90 topics, given words, it did 29,000 documents a CPU second on a
+busy machine; with learning left on 22,000, with 2^24 weights 21,000, with `--probabilities` and the logistic loss that
+they need 24,000; 2^22 weights and `--sgd` make no difference. Only input that it has parsed before, from its cache, is
+faster, given counts by a tenth; but documents of a stream come for the first time.
+
+scikit-learn spends five sixths of its time in HashingVectorizer at 90 topics. Usually `coef_` of a trained classifier
+would be the other factor, dense, with 2^20 weights a topic; one with as many weights as ours is kinder to it.
 """
 
 import re

@@ -41,6 +41,14 @@ def _docs(n: int) -> Callable[[Report], float]:
     return lambda report: float(_topics(report, n)["docs"]["sluice"]["per_cpu_s"])
 
 
+def _after(judgements: int) -> Callable[[Report], float]:
+    def one_more(report: Report) -> float:
+        rows = report["judging"]["by_length"]
+        return next(float(row["one_cpu_ms"]) for row in rows if row["judgements"] == judgements)
+
+    return one_more
+
+
 # By the processes' own time, which on a quiet machine is that of the clock, and on a busy one is still theirs.
 GOALS = (
     Goal("90 topics: times Vowpal Wabbit, given words", _faster(90, "vw words"), at_least=6),
@@ -57,10 +65,13 @@ GOALS = (
         at_most=1,
         unit=" ms",
     ),
+    Goal("90 topics: bytes a weight", lambda r: _topics(r, 90)["bytes_per_weight"], at_most=10),
+    Goal("1,000 topics: bytes a weight", lambda r: _topics(r, 1000)["bytes_per_weight"], at_most=10),
     Goal("10,000 topics: bytes a weight", lambda r: _topics(r, 10_000)["bytes_per_weight"], at_most=10),
     Goal("100,000 topics: bytes a weight", lambda r: _topics(r, 100_000)["bytes_per_weight"], at_most=10),
     Goal("100,000 topics: memory of the process", lambda r: _topics(r, 100_000)["peak_mb"], at_most=1500, unit=" MB"),
     Goal("a judgement, mean", lambda r: r["judging"]["one"]["sluice"]["mean_cpu_ms"], at_most=1, unit=" ms"),
+    Goal("a judgement after 1,000 others", _after(1000), at_most=1, unit=" ms"),
     Goal("a judgement: times River", lambda r: r["judging"]["times_faster"]["river"]["cpu"], at_least=10),
     Goal("10,000 topics from the store", lambda r: r["starting"]["load_s"], at_most=5, unit=" s"),
 )
