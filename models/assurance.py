@@ -1,0 +1,240 @@
+"""Whether a goal is met, said honestly: estimates, bounds, how much evidence is behind them, and what is missing.
+
+What is known when a topic is asked comes from two places. The fold says what judged documents tell about the present
+thresholds (`Evidence`, a function of the log); the stream has been counted as it passed (`Passed`).
+
+    precision   hits / accepted, of judged documents that would be accepted now
+    recall      kept / (kept + missed). `kept` are relevant documents that are known and not rejected. What was missed
+                is never known, but bounded: of the rejected documents at most high(finds, audits) are relevant, so
+                low = kept / (kept + max(noticed, rejected · high(finds, audits)))
+    error       accepted and irrelevant, or rejected and relevant; each at its bound, weighed by how many there are
+    abstain     what lay between the thresholds, of what has passed lately
+
+Recall can rarely be certified for a rare topic: without a find, some 20 audits for each relevant document in a hundred
+thousand would be needed. So the state stays `learning`, with the bound that does hold and the audits that are missing.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from models import intervals
+from models.goals import CONFIDENCE, SURE, Evidence, Goal
+from models.intervals import Interval
+from models.thresholds import ENOUGH
+
+State = Literal["learning", "met", "at_risk", "unreachable"]
+WORST: tuple[State, ...] = ("unreachable", "at_risk", "learning", "met")
+MANY = 1_000_000  # judgements beyond which a number is no help
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """How documents were decided as they passed."""
+
+    documents: int = 0
+    accepted: int = 0
+    abstained: int = 0
+
+    @property
+    def rejected(self) -> int:
+        return self.documents - self.accepted - self.abstained
+
+    def __add__(self, other: "Passed") -> "Passed":
+        return Passed(
+            self.documents + other.documents, self.accepted + other.accepted, self.abstained + other.abstained
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How one of the goals stands."""
+
+    state: State
+    share: Interval | None  # None while nothing is known
+    judged: int  # judgements (of abstention: documents) behind the estimate
+    detail: str
+    confidence: float = SURE  # with which each bound holds
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    state: State
+    detail: str
+    precision: Part | None = None
+    recall: Part | None = None
+    error: Part | None = None
+    abstain: Part | None = None
+
+
+def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Report | None:
+    """How a goal stands; None without one. `ever`: since the topic was made; `lately`: while it decided much as now."""
+    precision = None if goal.min_precision is None else _precision(goal.min_precision, evidence)
+    recall_ = None if goal.min_recall is None else _recall(goal.min_recall, evidence, ever)
+    error = None if goal.max_error is None else _error(goal.max_error, evidence, lately)
+    abstain = None if goal.max_abstain is None else _abstain(goal.max_abstain, lately)
+    parts = [part for part in (precision, error, recall_, abstain) if part]
+    if not parts:
+        return None
+    worst = min(parts, key=lambda part: WORST.index(part.state))
+    detail = " ".join(part.detail for part in parts if part.state == worst.state)
+    return Report(worst.state, detail, precision, recall_, error, abstain)
+
+
+def recall(evidence: Evidence, passed: Passed) -> Interval | None:
+    """The share of the relevant documents that is not rejected; None while nothing relevant is known."""
+    kept, rejected, noticed = evidence.kept, passed.rejected, evidence.lost + evidence.finds
+    if not kept + noticed:
+        return None
+    rate = evidence.finds / evidence.audits if evidence.audits else 0.0
+    most = intervals.high(evidence.finds, evidence.audits, SURE) if rejected else 0.0
+    least = intervals.low(evidence.finds, evidence.audits, SURE)
+    # Not everything that is shown is judged: there may be more relevant documents among it than are known.
+    shown = max(evidence.shown, 1)
+    unjudged = max(0, passed.accepted + passed.abstained - evidence.shown)
+    more = unjudged * kept / shown
+    most_more = unjudged * intervals.high(min(kept, shown), shown, SURE)
+    return Interval(
+        _share(kept + more, max(noticed, rejected * rate)),
+        _share(kept, max(noticed, rejected * most)),
+        _share(kept + most_more, max(noticed, rejected * least)),
+    )
+
+
+def pooled(topics: Iterable[tuple[Evidence, Passed]]) -> Interval | None:
+    """Recall over the pairs of a document and a topic, all topics together: certain long before that of any one."""
+    evidence, passed = Evidence(), Passed()
+    for one, counted in topics:
+        evidence, passed = evidence + one, passed + counted
+    return recall(evidence, passed)
+
+
+def _share(part: float, other: float) -> float:
+    return part / (part + other) if part + other else 1.0
+
+
+def _precision(goal: float, evidence: Evidence) -> Part:
+    n, k = evidence.accepted, evidence.hits
+    found = intervals.interval(k, n, CONFIDENCE)
+    if evidence.worse_for:
+        said = (
+            f"The topic has become worse, {evidence.worse_for} judgements ago. What was judged before is no evidence "
+            "any more; a precision is promised again when enough of what is shown has been judged since."
+        )
+        return Part("at_risk", found, n, said, CONFIDENCE)
+    if n and evidence.certified:
+        said = f"Of {n} judged documents that would be accepted, {k} are relevant."
+        return Part("met", found, n, said, CONFIDENCE)
+    if found is not None:  # a committee that votes accepts before anything can be promised
+        kept = found.high >= goal
+        said = f"too few to promise a precision of {goal:g}" if kept else f"a precision of {goal:g} is not kept"
+        said = f"Of {n} judged documents that would be accepted, {k} are relevant: {said}."
+        return Part("learning" if kept else "at_risk", found, n, said, CONFIDENCE)
+    if evidence.reach < goal:
+        said = (
+            f"No cut can promise a precision of {goal:g}: even of the documents that score highest at most "
+            f"{_percent(evidence.reach)} are relevant."
+        )
+        return Part("unreachable", found, n, said, CONFIDENCE)
+    more = "more judgements" if not evidence.missing else f"about {_round(evidence.missing)} more judgements"
+    said = f"Nothing can be accepted yet with a promised precision of {goal:g}: that needs {more} of what is shown."
+    return Part("learning", found, n, said, CONFIDENCE)
+
+
+def _recall(goal: float, evidence: Evidence, passed: Passed) -> Part:
+    n = evidence.shown + evidence.audits
+    found = recall(evidence, passed)
+    if found is None:
+        return Part("learning", None, n, "No relevant document is known yet, so nothing is known of recall.")
+    if not (passed.rejected or evidence.lost or evidence.finds):
+        said = "Nothing has been rejected yet, so nothing was missed."
+        return Part("learning" if passed.documents < ENOUGH else "met", found, n, said)
+    if found.low >= goal:
+        said = f"At least {_percent(found.low)} of the relevant documents are not rejected."
+        return Part("met", found, n, said)
+    if found.high < goal:
+        said = (
+            f"At most {_percent(found.high)} of the relevant documents are not rejected; a recall of {goal:g} "
+            "needs more abstention."
+        )
+        return Part("at_risk", found, n, said)
+    missing = _audits_missing(goal, evidence, passed)
+    needs = (
+        f"about {_round(missing)} more audits without a find would show it"
+        if missing is not None
+        else "more is known to be missed than the goal allows"
+    )
+    said = f"A recall of {_percent(found.low)} is certain, {goal:g} is not: {needs}."
+    return Part("learning" if missing is not None else "at_risk", found, n, said)
+
+
+def _audits_missing(goal: float, evidence: Evidence, passed: Passed) -> int | None:
+    """Audits, all without a find, after which recall would be certified; None if no number of them would do."""
+    spare = evidence.kept * (1 - goal) / goal if goal else math.inf
+    if spare < max(1, evidence.lost + evidence.finds) or not passed.rejected:
+        return None
+    rate = spare / passed.rejected
+    low, high = evidence.audits, max(1, evidence.audits)
+    while intervals.high(evidence.finds, high, SURE) > rate:
+        low, high = high, 2 * high
+        if high > MANY:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if intervals.high(evidence.finds, middle, SURE) > rate:
+            low = middle
+        else:
+            high = middle
+    return high - evidence.audits
+
+
+def _error(goal: float, evidence: Evidence, passed: Passed) -> Part:
+    n = evidence.accepted + evidence.audits
+    decided = passed.accepted + passed.rejected
+    if not decided or not evidence.audits:
+        said = (
+            "Rejected documents must be judged, too, before anything is known of the error: see the audits in review."
+        )
+        return Part("learning", None, n, said)
+    a, r = passed.accepted / decided, passed.rejected / decided
+    wrong = evidence.accepted - evidence.hits
+    estimate = a * (wrong / evidence.accepted if evidence.accepted else 0.0) + r * evidence.finds / evidence.audits
+    # Both bounds must hold at once.
+    each = (1 + SURE) / 2
+    low = a * intervals.low(wrong, evidence.accepted, each) + r * intervals.low(evidence.finds, evidence.audits, each)
+    high = a * intervals.high(wrong, evidence.accepted, each) + r * intervals.high(
+        evidence.finds, evidence.audits, each
+    )
+    share = Interval(estimate, low, high)
+    if high <= goal:
+        return Part("met", share, n, f"At most {_percent(high)} of what is decided is wrong.")
+    if low > goal:
+        said = f"At least {_percent(low)} of what is decided is wrong."
+        return Part("unreachable" if evidence.accepted > ENOUGH else "at_risk", share, n, said)
+    said = f"An error of at most {_percent(high)} is certain, {goal:g} is not: judge more of what is shown and audited."
+    return Part("learning", share, n, said)
+
+
+def _abstain(goal: float, passed: Passed) -> Part:
+    n = passed.documents
+    found = intervals.interval(passed.abstained, n, SURE)
+    if found is None or n < ENOUGH:
+        return Part("learning", found, n, f"Fewer than {ENOUGH} documents have passed.")
+    if found.estimate <= goal:
+        return Part("met", found, n, f"Of the last {n} documents {_percent(found.estimate)} were abstained from.")
+    said = (
+        f"Of the last {n} documents {_percent(found.estimate)} were abstained from, more than the {_percent(goal)} "
+        "that the goal allows."
+    )
+    return Part("at_risk", found, n, said)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _round(number: int) -> int:
+    """A number that does not pretend to be exact."""
+    step: int = 10 ** max(0, len(str(number)) - 2)
+    return math.ceil(number / step) * step

@@ -1,0 +1,52 @@
+"""How far a share can be trusted that was seen in n independent tries: exact binomial bounds.
+
+    low(k, n)   the p with  P(Bin(n, p) ≥ k) = 1 − c        0 if there was no hit
+    high(k, n)  the p with  P(Bin(n, p) ≤ k) = 1 − c        1 if there was nothing but hits
+
+Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", 1934. Each bound
+alone holds at least with confidence c, whatever the share. They never promise too much, and a little less than they
+could: the count is discrete.
+
+To ask of thousands of cuts whether `low` reaches a goal, no bound need be computed: with n tries so many misses are
+`allowed`, a table that is made once for a goal.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+from scipy.stats import binom
+
+Counts = NDArray[np.int64]
+
+
+class Interval(NamedTuple):
+    """A share: the plain estimate, and two bounds, each of which holds with the confidence that was asked for."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def low(k: float, n: float, confidence: float) -> float:
+    return float(betaincinv(k, n - k + 1, 1 - confidence)) if k > 0 else 0.0
+
+
+def high(k: float, n: float, confidence: float) -> float:
+    return float(betaincinv(k + 1, n - k, confidence)) if k < n else 1.0
+
+
+def interval(k: float, n: float, confidence: float) -> Interval | None:
+    """None where nothing was tried."""
+    return Interval(k / n, low(k, n, confidence), high(k, n, confidence)) if n else None
+
+
+@lru_cache(maxsize=256)
+def allowed(goal: float, confidence: float, most: int) -> Counts:
+    """For n = 0 … most: so many misses in n tries still leave `low` at the goal or above; −1 where none may be."""
+    n = np.arange(most + 1)
+    # low(n − m, n) ≥ goal  ⇔  P(Bin(n, 1 − goal) ≤ m) ≤ 1 − c. The quantile is the first m for which ≥ holds.
+    m = np.nan_to_num(binom.ppf(1 - confidence, n, 1 - goal), nan=0).astype(np.int64)
+    return np.where(binom.cdf(m, n, 1 - goal) <= 1 - confidence, m, m - 1)

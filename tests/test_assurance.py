@@ -1,0 +1,153 @@
+"""What is said of a goal is true, and a person can act on it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.assurance import Passed, Report, pooled, recall, report
+from models.goals import Evidence, Goal
+
+STEADY = settings(derandomize=True, max_examples=200, deadline=None)
+LATELY = Passed(1000, 20, 100)
+
+
+def said(goal: Goal, evidence: Evidence, ever: Passed = LATELY, lately: Passed = LATELY) -> Report:
+    found = report(goal, evidence, ever, lately)
+    assert found is not None
+    return found
+
+
+def test_without_a_goal_nothing_is_said() -> None:
+    assert report(Goal(), Evidence(), LATELY, LATELY) is None
+
+
+def test_a_promised_precision_is_met_with_the_counts_behind_it() -> None:
+    part = said(Goal(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True)).precision
+    assert part is not None
+    assert part.share is not None
+    assert (part.state, part.judged) == ("met", 50)
+    assert part.share.low >= 0.9
+    assert "Of 50 judged documents that would be accepted, 49 are relevant." in part.detail
+
+
+def test_a_precision_that_is_not_promised_says_what_is_missing() -> None:
+    found = said(Goal(min_precision=0.9), Evidence(missing=37))
+    assert found.state == "learning"
+    assert "needs about 37 more judgements" in found.detail
+
+
+def test_what_is_accepted_without_a_promise_is_said_to_be_so() -> None:
+    few = said(Goal(min_precision=0.9), Evidence(accepted=6, hits=6))
+    assert (few.state, few.detail) == (
+        "learning",
+        "Of 6 judged documents that would be accepted, 6 are relevant: too few to promise a precision of 0.9.",
+    )
+    wrong = said(Goal(min_precision=0.9), Evidence(accepted=60, hits=30))
+    assert wrong.state == "at_risk"
+    assert wrong.detail.endswith("30 are relevant: a precision of 0.9 is not kept.")
+
+
+def test_where_nothing_was_rejected_no_share_is_claimed() -> None:
+    found = said(Goal(min_recall=0.9), Evidence(shown=5, kept=1), Passed(50, 0, 50))
+    assert found.detail == "Nothing has been rejected yet, so nothing was missed."
+
+
+def test_a_precision_out_of_reach_is_called_that() -> None:
+    found = said(Goal(min_precision=0.9), Evidence(accepted=0, reach=0.62))
+    assert found.state == "unreachable"
+    assert "at most 62 %" in found.detail
+
+
+def test_recall_says_how_many_audits_would_show_it() -> None:
+    evidence = Evidence(shown=120, kept=100, audits=80)
+    found = said(Goal(min_recall=0.9), evidence, Passed(9000, 100, 100))
+    assert found.state == "learning"
+    assert found.recall is not None
+    assert found.recall.share is not None
+    missing = int(found.detail.split("about ")[1].split(" ")[0])
+    enough = Evidence(shown=120, kept=100, audits=80 + missing)
+    assert said(Goal(min_recall=0.9), enough, Passed(9000, 100, 100)).state == "met"
+    fewer = Evidence(shown=120, kept=100, audits=int(0.9 * (80 + missing)))
+    assert said(Goal(min_recall=0.9), fewer, Passed(9000, 100, 100)).state == "learning"
+
+
+def test_misses_that_somebody_noticed_put_recall_at_risk() -> None:
+    found = said(Goal(min_recall=0.9), Evidence(shown=60, kept=50, audits=500, lost=20), Passed(9000, 100, 100))
+    assert found.state == "at_risk"
+
+
+def test_abstention_is_of_what_has_passed_lately() -> None:
+    assert said(Goal(max_abstain=0.15), Evidence()).state == "met"
+    assert said(Goal(max_abstain=0.05), Evidence()).state == "at_risk"
+    assert said(Goal(max_abstain=0.15), Evidence(), lately=Passed(10, 1, 1)).state == "learning"
+
+
+def test_error_needs_judgements_of_what_is_rejected() -> None:
+    assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=500)).state == "learning"
+    half = Passed(1000, 480, 40)
+    assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=497, audits=400), lately=half).state == "met"
+    assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=400, audits=400), lately=half).state == "unreachable"
+
+
+def test_the_worst_state_is_the_topics_and_its_sentences_are_shown() -> None:
+    found = said(Goal(min_precision=0.9, max_abstain=0.05), Evidence(accepted=50, hits=49, certified=True))
+    assert found.state == "at_risk"
+    assert found.precision is not None
+    assert found.precision.state == "met"
+    assert "abstained" in found.detail
+
+
+counts = st.integers(0, 50).flatmap(
+    lambda kept: st.builds(
+        Evidence,
+        kept=st.just(kept),
+        shown=st.integers(kept, kept + 50),
+        audits=st.integers(5, 60),
+        finds=st.integers(0, 5),
+        lost=st.integers(0, 10),
+    )
+)
+
+
+@STEADY
+@given(counts, st.integers(0, 5000), st.integers(0, 100), st.integers(0, 100))
+def test_recall_lies_between_its_bounds(evidence: Evidence, rejected: int, accepted: int, abstained: int) -> None:
+    found = recall(evidence, Passed(rejected + accepted + abstained, accepted, abstained))
+    if found is not None:
+        assert 0 <= found.low <= found.estimate <= found.high <= 1
+
+
+@pytest.mark.parametrize(("prevalence", "missed", "part"), [(0.02, 0.1, 1.0), (0.02, 0.5, 0.5), (0.2, 0.3, 1.0)])
+def test_recall_intervals_cover_as_often_as_they_say_where_the_naive_estimate_is_far_off(
+    prevalence: float, missed: float, part: float
+) -> None:
+    """Only what is shown, and one rejected document in fifty, is judged. Counted plainly, recall seems to be near 1."""
+    random = np.random.default_rng(7)
+    documents, runs = 4000, 400
+    covered, naive = 0, []
+    for _ in range(runs):
+        relevant = random.random(documents) < prevalence
+        shown = np.where(relevant, random.random(documents) >= missed, random.random(documents) < 0.05)
+        judged, drawn = shown & (random.random(documents) < part), ~shown & (random.random(documents) < 0.02)
+        evidence = Evidence(
+            shown=int(judged.sum()),
+            kept=int((judged & relevant).sum()),
+            audits=int(drawn.sum()),
+            finds=int((drawn & relevant).sum()),
+        )
+        truth = float(shown[relevant].mean())
+        found = recall(evidence, Passed(documents, int(shown.sum()), 0))
+        covered += found is None or found.low <= truth <= found.high
+        naive.append(evidence.kept / max(1, evidence.kept + evidence.finds))
+    assert covered >= 0.9 * runs
+    assert np.mean(naive) > 1 - missed + 0.04
+
+
+def test_recall_of_all_topics_together_is_certain_before_that_of_each() -> None:
+    one = (Evidence(shown=60, kept=50, audits=90), Passed(9000, 30, 30))
+    alone, together = recall(*one), pooled([one] * 30)
+    assert alone is not None
+    assert together is not None
+    assert alone.low < 0.2
+    assert together.low > 0.8

@@ -1,0 +1,80 @@
+"""A change for the worse is found soon, and where nothing changes there is seldom a false alarm."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import drift
+from models.measures import Bools
+from tests import reference
+
+STREAMS = 400
+
+
+def errors(rng: np.random.Generator, *regimes: tuple[int, float]) -> Bools:
+    return np.concatenate([rng.random(n) < share for n, share in regimes])
+
+
+def delay(series: Bools, change: int) -> int:
+    """How many judgements after the change it is first seen."""
+    for upto in range(change, len(series) + 1):
+        if drift.since(series[:upto]):
+            return upto - change
+    return len(series)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(st.lists(st.booleans(), max_size=60), st.sampled_from([0.05, 0.5, 1.9]))
+def test_every_cut_is_looked_at(series: list[bool], delta: float) -> None:
+    """With a δ above 1, which promises nothing, short series have changes too."""
+    assert drift.since(np.array(series, np.bool_), delta) == reference.since(series, delta)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5])
+def test_a_stream_that_stays_as_it_is_raises_no_alarm(share: float) -> None:
+    rng = np.random.default_rng(10)
+    alarms = sum(drift.since(errors(rng, (600, share))) > 0 for _ in range(STREAMS))
+    assert alarms <= drift.DELTA * STREAMS
+
+
+def test_a_topic_that_learns_raises_no_alarm() -> None:
+    rng = np.random.default_rng(11)
+    assert not any(drift.since(errors(rng, (50, 0.6), (100, 0.3), (300, 0.1))) for _ in range(STREAMS))
+
+
+@pytest.mark.parametrize(("after", "within"), [(0.9, 15), (0.6, 35), (0.4, 90)])
+def test_a_planted_change_is_found_within_so_many_judgements(after: float, within: int) -> None:
+    """From one error in ten, after 300 judgements; in nine streams of ten."""
+    rng = np.random.default_rng(12)
+    delays = [delay(errors(rng, (300, 0.1), (200, after)), 300) for _ in range(50)]
+    assert np.quantile(delays, 0.9) <= within
+
+
+def test_the_change_is_dated() -> None:
+    rng = np.random.default_rng(13)
+    found = [drift.since(errors(rng, (300, 0.1), (80, 0.6))) for _ in range(100)]
+    assert np.quantile(np.abs(np.array(found) - 300), 0.9) <= 10
+
+
+def test_the_signal_goes_out_when_the_change_has_been_learned() -> None:
+    rng = np.random.default_rng(14)
+    assert drift.since(errors(rng, (300, 0.1), (40, 0.7)))
+    assert not drift.since(errors(rng, (300, 0.1), (40, 0.7), (500, 0.05)))
+
+
+def test_of_two_changes_the_later_counts() -> None:
+    rng = np.random.default_rng(15)
+    assert drift.since(errors(rng, (300, 0.02), (300, 0.3), (100, 0.95))) == pytest.approx(600, abs=15)
+
+
+def test_what_is_long_ago_is_not_looked_at() -> None:
+    rng = np.random.default_rng(16)
+    assert not drift.since(errors(rng, (500, 0.0), (drift.NEWEST, 0.5)))
+    assert drift.since(errors(rng, (500, 0.5), (drift.NEWEST // 2, 0.1), (drift.NEWEST // 2, 0.5))) > 900
+
+
+def test_nothing_and_little_are_no_change() -> None:
+    assert drift.since(np.zeros(0, np.bool_)) == 0
+    assert drift.since(np.ones(1, np.bool_)) == 0
+    assert drift.since(np.array([False, True, True])) == 0

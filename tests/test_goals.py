@@ -1,0 +1,211 @@
+"""Thresholds for a goal: what each test of a cut is for, what counts as evidence, and that promises hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import goals, intervals
+from models.goals import ORIGINS, Evidence, Goal, Judged, Origin, certified, choose, evidence
+from models.measures import Bools
+from models.thresholds import ENOUGH, NEVER, Band
+from models.vectors import Reals
+
+STEADY = settings(derandomize=True, max_examples=100, deadline=None)
+USUAL = Band(0.2, 0.3, 0.8)
+NO_STREAM = np.empty(0)
+
+
+def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", first: Bools | None = None) -> Judged:
+    n = len(scores)
+    alone = np.ones(n, np.bool_) if first is None else first
+    return Judged(scores, relevant, np.full(n, ORIGINS.index(origin), np.int8), alone, np.full(n, 0.1))
+
+
+def ranking(relevant: list[bool]) -> tuple[Reals, Bools]:
+    """Documents by falling score, one apart."""
+    return np.arange(len(relevant), 0, -1.0), np.array(relevant, np.bool_)
+
+
+# -- precision ---------------------------------------------------------------------------------------------------------
+
+
+def test_nineteen_clean_documents_promise_nine_of_ten() -> None:
+    """.9¹⁸ = .1501: so often would a topic with a precision of .9 show no miss among eighteen, which is too often."""
+    assert certified(*ranking([True] * 18), 0.9) == NEVER
+    assert certified(*ranking([True] * 19), 0.9) < 1.0
+
+
+def test_the_sure_ones_do_not_pay_for_a_tail() -> None:
+    """Ninety hits and nine misses are still promised as a whole, but the misses all stand at the end."""
+    scores, relevant = ranking([True] * 200 + [False] * 9)
+    assert intervals.low(200, 209, goals.CONFIDENCE) > 0.9
+    cut = certified(scores, relevant, 0.9)
+    assert np.count_nonzero(scores > cut) <= 202
+
+
+def test_a_cut_whose_newest_documents_disappoint_is_not_taken() -> None:
+    scores, relevant = np.full(300, 2.0), np.ones(300, np.bool_)
+    relevant[:5] = False
+    assert certified(scores, relevant, 0.9) < 2
+    assert certified(scores, relevant[::-1], 0.9) == NEVER
+
+
+def test_equal_scores_are_never_separated() -> None:
+    scores = np.array([1.0] * 20 + [0.5] * 20)
+    relevant = np.array([True] * 20 + [True] * 10 + [False] * 10)
+    assert certified(scores, relevant, 0.9) == pytest.approx(0.75)
+
+
+@STEADY
+@given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=120), st.sampled_from([0.5, 0.8, 0.9]))
+def test_what_is_accepted_is_promised_and_clean_at_its_edge(rows: list[tuple[int, bool]], goal: float) -> None:
+    scores, relevant = np.array([float(s) for s, _ in rows]), np.array([y for _, y in rows], np.bool_)
+    cut = certified(scores, relevant, goal)
+    above = scores > cut
+    if cut < NEVER:
+        hits, n = int(np.count_nonzero(relevant & above)), int(np.count_nonzero(above))
+        assert intervals.low(hits, n, goals.CONFIDENCE) >= goal
+        assert hits >= (1 + goal) / 2 * min(goals.EDGE, n) - 1e-9 or hits > goals.EDGE
+
+
+def test_promises_hold_on_streams_that_do_not_change() -> None:
+    """P(relevant | score) is a steep curve; 300 judged documents, then the truth. Cuts that take what fits the sample
+    best break one promise in three."""
+    random = np.random.default_rng(3)
+    kept, plugged, made = 0, 0, 0
+    for _ in range(300):
+        scores = random.random(300)
+        relevant = random.random(300) < 1 / (1 + np.exp(-14 * (scores - 0.55)))
+        cut = certified(scores, relevant, 0.9)
+        order = np.argsort(-scores)
+        precise = np.cumsum(relevant[order]) / np.arange(1, 301) >= 0.9
+        plug = scores[order][np.flatnonzero(precise)[-1]]
+        made += cut < NEVER
+        kept += cut < NEVER and _precision_above(cut) >= 0.9
+        plugged += _precision_above(float(plug)) >= 0.9
+    assert made > 250
+    assert kept > 0.9 * made
+    assert plugged < 0.7 * 300
+
+
+def _precision_above(cut: float) -> float:
+    s = np.linspace(cut, 1, 2000)
+    return float(np.mean(1 / (1 + np.exp(-14 * (s - 0.55)))))
+
+
+# -- what counts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("origin", ["given", "found", "audit"])
+def test_only_what_was_shown_is_evidence_of_precision(origin: Origin) -> None:
+    sample = judged(*ranking([True] * 40), origin)
+    assert choose(Goal(min_precision=0.9), sample, NO_STREAM, USUAL).accept_above == NEVER
+    assert evidence(Goal(min_precision=0.9), sample, USUAL).accepted == 0
+
+
+def test_near_duplicates_are_counted_once() -> None:
+    scores, relevant = ranking([True] * 40)
+    first = np.arange(40) % 4 == 0
+    assert choose(Goal(min_precision=0.9), judged(scores, relevant), NO_STREAM, USUAL).accept_above < NEVER
+    assert (
+        choose(Goal(min_precision=0.9), judged(scores, relevant, first=first), NO_STREAM, USUAL).accept_above == NEVER
+    )
+
+
+def test_evidence_counts_each_judgement_for_what_it_is() -> None:
+    origin = np.array([ORIGINS.index(o) for o in ("given", "shown", "shown", "audit", "audit", "found")], np.int8)
+    relevant = np.array([True, True, False, True, False, True])
+    sample = Judged(np.array([9.0, 8.0, 7.0, 0.1, 0.1, 0.1]), relevant, origin, np.ones(6, np.bool_), np.full(6, 0.5))
+    counted = evidence(Goal(), sample, Band(1.0, 7.5))
+    assert counted == Evidence(accepted=1, hits=1, shown=2, kept=1, audits=2, finds=1, lost=1)
+
+
+# -- abstention --------------------------------------------------------------------------------------------------------
+
+
+@STEADY
+@given(
+    st.lists(st.floats(-1, 1), min_size=ENOUGH, max_size=400),
+    st.floats(0, 1),
+    st.sampled_from([None, 0.5]),
+    st.sampled_from([None, 0.5]),
+)
+def test_no_more_is_abstained_from_than_allowed(
+    stream: list[float], most: float, recall: float | None, precision: float | None
+) -> None:
+    goal = Goal(min_precision=precision, min_recall=recall, max_abstain=most)
+    sample = judged(*ranking([True] * 5))
+    band = choose(goal, sample, np.array(stream), USUAL)
+    between = (np.array(stream) >= band.reject_below) & (np.array(stream) < band.accept_above)
+    ties = np.unique(np.array(stream), return_counts=True)[1].max()
+    assert np.count_nonzero(between) <= most * len(stream) + ties
+    assert band.reject_below <= band.accept_above
+
+
+def test_recall_spends_the_allowance_and_nothing_else_does() -> None:
+    stream = np.linspace(0, 1, 1000)
+    frugal = choose(Goal(max_abstain=0.4), judged(*ranking([])), stream, USUAL)
+    assert (frugal.reject_below, frugal.accept_above) == (USUAL.reject_below, USUAL.accept_above)
+    generous = choose(Goal(min_recall=0.9, max_abstain=0.2), judged(*ranking([])), stream, USUAL)
+    share = np.mean((stream >= generous.reject_below) & (stream <= generous.accept_above))
+    assert share == pytest.approx(goals.SPARE * 0.2, abs=0.002)
+
+
+# -- error -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_error_goal_rejects_no_further_than_audits_can_answer_for() -> None:
+    """Relevant documents lie above .5; audits of everything below it find none, above it many."""
+    random = np.random.default_rng(1)
+    scores = random.random(2000)
+    sample = Judged(
+        scores,
+        scores > 0.5,
+        np.full(2000, ORIGINS.index("audit"), np.int8),
+        np.ones(2000, np.bool_),
+        np.full(2000, 0.5),
+    )
+    band = choose(Goal(max_error=0.05), sample, NO_STREAM, Band(0.9, 0.95))
+    assert 0.45 < band.reject_below < 0.56
+    nothing = judged(*ranking([]))
+    assert choose(Goal(max_error=0.05), nothing, NO_STREAM, Band(0.9, 0.95)).reject_below == 0.9
+
+
+def test_error_comes_before_abstention() -> None:
+    scores = np.random.default_rng(1).random(2000)
+    sample = Judged(
+        scores,
+        scores > 0.5,
+        np.full(2000, ORIGINS.index("audit"), np.int8),
+        np.ones(2000, np.bool_),
+        np.full(2000, 0.5),
+    )
+    band = choose(Goal(max_error=0.05, max_abstain=0.01), sample, np.linspace(0, 1, 1000), Band(0.9, 0.95))
+    assert band.reject_below < 0.56
+
+
+# -- how far it is -----------------------------------------------------------------------------------------------------
+
+
+def test_a_topic_says_how_many_judgements_are_missing() -> None:
+    goal, never = Goal(min_precision=0.9), Band(0.0, NEVER)
+    assert evidence(goal, judged(*ranking([True] * 10)), never).missing == 9
+    half = evidence(goal, judged(*ranking([True] * 10 + [False] * 10)), never)
+    assert half.missing == 18  # twice as many, since only half of what is shown scores as high
+
+
+def test_a_topic_that_cannot_get_there_says_so() -> None:
+    random = np.random.default_rng(2)
+    mixed = evidence(Goal(min_precision=0.9), judged(random.random(400), random.random(400) < 0.5), Band(0.0, NEVER))
+    assert mixed.reach < 0.9
+    assert not mixed.certified
+
+
+def test_a_cut_that_no_goal_moves_promises_only_what_its_judgements_bear_out() -> None:
+    """Committees that vote accept from the start; six relevant documents of six were once called a precision of .9."""
+    goal, fixed = Goal(min_precision=0.9), Band(0.0, 0.0)
+    assert not evidence(goal, judged(*ranking([])), fixed).certified
+    assert not evidence(goal, judged(*ranking([True] * 6)), fixed).certified
+    assert evidence(goal, judged(*ranking([True] * 30)), fixed).certified
+    assert not evidence(goal, judged(*ranking([True, False] * 30)), fixed).certified

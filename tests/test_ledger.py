@@ -1,0 +1,76 @@
+"""Which judgements are evidence of how a filter does now."""
+
+import numpy as np
+
+from models.assurance import Passed, report
+from models.collection import Background
+from models.fold import Example, Spec, Trainer
+from models.goals import Goal
+from models.ledger import Ledger
+from models.vectors import Bag
+
+RANDOM = np.random.default_rng(11)
+GOAL = Goal(min_precision=0.9)
+
+
+def words() -> Bag:
+    features = np.unique(RANDOM.integers(1, 1 << 63, 30, dtype=np.uint64))
+    return Bag(features, np.ones(len(features), np.float32), np.ones(len(features), np.float32))
+
+
+def test_a_filter_that_does_well_has_not_become_worse() -> None:
+    ledger = Ledger()
+    for i in range(400):
+        ledger.add(words().features, i % 20 != 0, "shown", 0.0, accepted=True)
+    assert ledger.changed() == 0
+    assert ledger.newest(np.zeros(400)).first.all()
+
+
+def test_what_was_judged_before_it_became_worse_is_no_evidence() -> None:
+    ledger = Ledger()
+    for i in range(400):
+        ledger.add(words().features, i < 300 or i % 2 == 0, "shown", 0.0, accepted=True)
+    assert 290 <= ledger.changed() <= 310
+    judged = ledger.newest(np.zeros(350), ledger.changed())
+    assert not judged.first[:200].any()
+    assert judged.first[-80:].all()
+
+
+def test_finds_among_the_rejected_are_errors_too() -> None:
+    ledger = Ledger()
+    for i in range(400):
+        ledger.add(words().features, i >= 300 and i % 2 == 0, "audit", 0.01, accepted=False)
+    assert 290 <= ledger.changed() <= 310
+
+
+def test_near_duplicates_of_one_mistake_are_one_mistake() -> None:
+    ledger, again = Ledger(), words().features
+    for i in range(400):
+        ledger.add(again if i >= 300 else words().features, i < 300, "shown", 0.0, accepted=True)
+    assert ledger.changed() == 0
+
+
+def test_a_topic_whose_reader_turned_away_promises_nothing_and_says_why() -> None:
+    """Documents of one kind are wanted, until they are not: what was promised is at risk, and nothing is accepted on
+    the strength of the past."""
+    wanted = words().features[:12]
+    trainer = Trainer(Spec("wh", {}, None, GOAL))
+
+    def document(about: bool) -> Bag:
+        rest = words().features[:18]
+        features = np.unique(np.concatenate((wanted, rest)) if about else rest)
+        return Bag(features, np.ones(len(features), np.float32), np.ones(len(features), np.float32))
+
+    for i in range(200):
+        trainer.learn(Example(str(i), i % 2 == 0, document(i % 2 == 0), "shown", 0.0, accepted=i % 2 == 0))
+    before = trainer.model(Background())
+    assert before.evidence.certified
+    for i in range(200, 240):
+        trainer.learn(Example(str(i), False, document(True), "shown", 0.0, accepted=True))
+    after = trainer.model(Background())
+    assert 30 <= after.evidence.worse_for <= 45
+    assert after.accept_above > before.accept_above
+    said = report(GOAL, after.evidence, Passed(), Passed())
+    assert said is not None
+    assert said.state == "at_risk"
+    assert "has become worse" in said.detail
