@@ -9,18 +9,26 @@ what folding all of them from the start would give. It is mutable and belongs to
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import numpy as np
+from numpy.typing import NDArray
 
-from models import pocket, thresholds
+from models import calibration, goals, near, pocket, thresholds
+from models.calibration import Calibration
 from models.collection import Background, Collection, Window
+from models.committee import Committee, mean_form, votes
+from models.council import Council
 from models.dense import Document, Vector
+from models.goals import Evidence, Goal, Origin
 from models.lane import Lane
+from models.learners import parse_committee
+from models.ledger import Ledger
 from models.measures import Bools
 from models.pocket import Candidate
-from models.vectors import Bag, Linear, View
+from models.vectors import Bag, Linear, Reals, View
 from models.views import view
-from models.vocabulary import Vocabulary, grown
+from models.vocabulary import Vocabulary
 
 # Σ x_f and ‖x‖ of a document of 60 different words, seen through each view
 USUAL: Mapping[View, tuple[float, float]] = {
@@ -39,6 +47,7 @@ class Spec:
     kind: str = "wh"
     params: Mapping[str, object] = field(default_factory=dict)
     query: Bag | None = None
+    goal: Goal = field(default_factory=Goal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,9 @@ class Example:
     document: str
     relevant: bool
     bag: Bag
+    origin: Origin = "given"  # how it came to be judged
+    chance: float = 0.0  # with which it was drawn for audit, if it was
+    accepted: bool = False  # before it was judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,9 @@ class Model:
     reject_below: float
     accept_above: float
     figures: Figures = Figures()
+    evidence: Evidence = field(default_factory=Evidence)
+    calibration: Calibration | None = None  # None before there is evidence
+    committee: Committee | None = None  # if its members vote, they decide, and `linear` is the mean of their scores
 
 
 class Trainer:
@@ -71,8 +86,10 @@ class Trainer:
         self._base = base
         self._weights = weights
         self._query = spec.query
+        self._goal = spec.goal
         self._vocabulary = Vocabulary()
-        self._lanes = Lane.all_of(spec.kind, spec.params)
+        self._council = Council(parse_committee(spec.params)) if spec.kind == "committee" else None
+        self._lanes = self._council.lanes if self._council else Lane.all_of(spec.kind, spec.params)
         self._served = (0, 0)  # the lane, and which of its vectors
         self._pocket: Candidate | None = None  # the winner of the last check, as it was then
         self._frozen = False  # whether the pocketed vector itself is served, or its learner as it goes on
@@ -81,21 +98,22 @@ class Trainer:
         else:
             self._resume(base.linear)
         self._collection = Collection(list(dict.fromkeys(lane.view for lane in self._lanes)))
-        self._relevant = np.zeros(16, np.bool_)
+        self._ledger = Ledger()
         self._check_at = pocket.EVERY
-        self._documents: set[str] = set()
+        self._documents: dict[str, int] = {}
         self._sap: float | None = None
+        self._voted = (0, np.empty(0))  # of how many judgements, and what the last model's members made of the newest
 
     def learn(self, example: Example) -> None:
         slots = self._vocabulary.intern(example.bag.features)
         seen = {name: Document(slots, view(name, example.bag).values) for name in self._collection.views}
-        for lane in self._lanes:
-            lane.learn(seen[lane.view], example.relevant)
+        turns = self._council.turns(example.relevant) if self._council else repeat(1, len(self._lanes))
+        for lane, times in zip(self._lanes, turns, strict=True):
+            lane.learn(seen[lane.view], example.relevant, times)
         n = self._collection.size
         self._collection.add(slots, [x.values for x in seen.values()])
-        self._relevant = grown(self._relevant, n + 1)
-        self._relevant[n] = example.relevant
-        self._documents.add(example.document)
+        self._ledger.add(example.bag.features, example.relevant, example.origin, example.chance, example.accepted)
+        self._documents[example.document] = n
         if n + 1 == self._check_at:
             self._check_at += pocket.rhythm(n + 1)
             self._check()
@@ -104,27 +122,120 @@ class Trainer:
         n = self._collection.size
         if self._base is not None and not n:
             return self._base
-        lane = self._lanes[self._served[0]]
-        v = self._pocket.vector if self._pocket and self._frozen else lane.vectors()[self._served[1]]
-        v = self._truncated(v)
+        if self._council and self._council.voting:
+            return self._convened(self._council, background)
+        lane, v = self._voice()
         linear = self._compiled(v, lane.view)
-        relevant = self._judged()
         window = self._window(lane.view)
-        band = thresholds.choose(
-            lane.held_out(v, window),
-            relevant,
-            background.scores(linear),
-            background.without(self._documents),
-            _scale(v, lane.view),
-            window.scores(v.w, v.bias, v.rest) if n <= thresholds.FEW else None,
-        )
-        positive = int(np.count_nonzero(self._relevant[:n]))
-        figures = Figures(positive, n - positive, self._sap, band.f1)
-        return Model(linear, band.reject_below, band.accept_above, figures)
+        held_out = self._without_own(lane, v, window)
+        unseen, unjudged = background.scores(linear), background.without(self._documents.keys())
+        since = self._ledger.changed()
+        band = self._usual_band(v, window, held_out, unseen, unjudged, wide=since > 0)
+        held_out = self._apart(held_out, v, window)
+        judged, first = self._ledger.newest(held_out, since), n - window.size
+        if self._goal != Goal():
+            places, numbers = background.among(self._documents)
+            learned = numbers >= first
+            unseen[places[learned]] = held_out[numbers[learned] - first]
+            band = goals.choose(self._goal, judged, unseen, band)
+        calibrated = calibration.of(judged, unseen[unjudged & (unseen < band.reject_below)])
+        evidence = goals.evidence(self._goal, judged, band, n - since if since else 0)
+        report = self._council.report() if self._council else None
+        figures = self._figures(band.f1)
+        return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, report)
+
+    def _convened(self, council: Council, background: Background) -> Model:
+        """The model of a committee that votes. A goal is measured by its decisions, but moves none of its cuts."""
+        name, unjudged = council.members[0].view, background.without(self._documents.keys())
+        window = self._window(name)
+        forms, cuts, held_out = [], [], []
+        for lane in council.members:
+            v = self._truncated(lane.vectors()[0])
+            forms.append(self._compiled(v, name))
+            mine = lane.held_out(v, window)
+            band = self._usual_band(v, window, mine, background.scores(forms[-1]), unjudged)
+            cuts.append(min(band.accept_above, _beyond(v, name)))
+            held_out.append(self._apart(mine, v, window))
+        over = np.stack(held_out, axis=1) - np.array(cuts)
+        committee, vote, asked = council.convene(forms, cuts, over, self._judged())
+        linear = mean_form(committee.members)
+        mean, said = over.mean(axis=1), votes(vote, asked.reject_below, asked.accept_above)
+        self._voted = self._collection.size, np.abs(mean) * said
+        unseen = background.scores(linear)
+        since = self._ledger.changed()
+        calibrated = calibration.of(self._ledger.newest(mean, since), unseen[unjudged & (unseen < 0)])
+        judged = self._ledger.newest(vote, since)
+        evidence = goals.evidence(self._goal, judged, asked, self._ledger.size - since if since else 0)
+        return Model(linear, 0.0, 0.0, self._figures(asked.f1), evidence, calibrated, committee)
+
+    def _told(self, council: Council) -> list[float]:
+        """What members that vote make of judged documents, on the side of 0 that the vote is on, and 0 where it is on
+        neither: as far from it as the mean of their scores from their cuts, which are those of the last model."""
+        if self._voted[0] != self._collection.size:
+            self._convened(council, Background())
+        return self._voted[1].tolist()
+
+    def held_out(self) -> dict[str, float]:
+        """The scores of the newest judged documents as the model would give them, each without its own influence."""
+        if self._council and self._council.voting:
+            scores = self._told(self._council)
+        else:
+            lane, v = self._voice()
+            window = self._window(lane.view)
+            scores = self._apart(self._without_own(lane, v, window), v, window).tolist()
+        first = self._collection.size - len(scores)
+        return {document: scores[n - first] for document, n in self._documents.items() if n >= first}
+
+    @property
+    def alone(self) -> Bools:
+        """Which of the documents learned from are not near an earlier one."""
+        return self._ledger.alone
+
+    @property
+    def signatures(self) -> NDArray[np.uint32]:
+        """Of the documents learned from, by which near-duplicates are known."""
+        return self._ledger.groups.signatures
 
     @property
     def nbytes(self) -> int:
-        return self._vocabulary.nbytes + self._collection.nbytes + sum(lane.nbytes for lane in self._lanes) + 4096
+        shared = self._vocabulary.nbytes + self._collection.nbytes + self._ledger.nbytes
+        return shared + sum(lane.nbytes for lane in self._lanes) + 4096
+
+    def _voice(self) -> tuple[Lane, Vector]:
+        """The lane that is served (of a committee, one of them), and the vector."""
+        lane = self._lanes[self._served[0]]
+        if self._council:
+            return lane, self._truncated(self._council.mean())
+        v = self._pocket.vector if self._pocket and self._frozen else lane.vectors()[self._served[1]]
+        return lane, self._truncated(v)
+
+    def _without_own(self, lane: Lane, v: Vector, window: Window) -> Reals:
+        return self._council.mean_held_out(v, window) if self._council else lane.held_out(v, window)
+
+    def _apart(self, held_out: Reals, v: Vector, window: Window) -> Reals:
+        """The same scores without what near-duplicates taught, too."""
+        if self._ledger.alone.all():
+            return held_out
+        group = self._ledger.groups.group[self._collection.size - window.size :]
+        return near.apart(held_out, window.scores(v.w, v.bias, v.rest), group)
+
+    def _usual_band(
+        self, v: Vector, window: Window, held_out: Reals, unseen: Reals, unjudged: Bools, wide: bool = False
+    ) -> thresholds.Band:
+        return thresholds.choose(
+            held_out,
+            self._judged(),
+            unseen,
+            unjudged,
+            _scale(v, self._lanes[self._served[0]].view),
+            window.scores(v.w, v.bias, v.rest) if self._collection.size <= thresholds.FEW else None,
+            wide=wide,
+        )
+
+    def _figures(self, f1: float | None) -> Figures:
+        n = self._collection.size
+        positive = int(np.count_nonzero(self._ledger.relevant))
+        return Figures(positive, n - positive, self._sap, f1)
 
     def _start(self) -> None:
         for lane in self._lanes:
@@ -143,13 +254,16 @@ class Trainer:
                 lane.resume(v)
         if self._lanes[0].view == base.view:
             self._pocket = Candidate(0, 0, v)
-        else:
+        elif not self._council:
             self._lanes.append(Lane.fixed(base.view))
             self._lanes[-1].resume(v)
             self._served = (len(self._lanes) - 1, 0)
 
     def _check(self) -> None:
         relevant = self._judged()
+        if self._council:
+            self._council.check(self._window(self._lanes[0].view), relevant)
+            return
         if not relevant.any():
             return
         candidates = [Candidate(i, k, v) for i, lane in enumerate(self._lanes) for k, v in enumerate(lane.vectors())]
@@ -165,7 +279,7 @@ class Trainer:
         self._frozen = winner >= live
 
     def _judged(self) -> Bools:
-        return self._relevant[max(0, self._collection.size - pocket.WINDOW) : self._collection.size]
+        return self._ledger.relevant[-pocket.WINDOW :]
 
     def _window(self, name: View) -> Window:
         return self._collection.newest(pocket.WINDOW, name)
@@ -200,6 +314,12 @@ def _scale(v: Vector, name: View) -> thresholds.Scale:
     total, length = USUAL[name]
     zero = v.bias + v.rest * total
     return thresholds.Scale(zero, zero + length * float(np.sqrt(np.square(v.w).sum())))
+
+
+def _beyond(v: Vector, name: View) -> float:
+    """A cut for a member that had better accept nothing: NEVER is too large to be subtracted from a score."""
+    scale = _scale(v, name)
+    return scale.zero + max(scale.one - scale.zero, 1.0)
 
 
 def fold(

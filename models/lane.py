@@ -1,4 +1,8 @@
-"""One learner at work on one topic, with what it must remember of each judgement."""
+"""One learner at work on one topic, with what it must remember of each judgement.
+
+A member of a committee does not learn every judgement, and may be shown one several times in a row: then its steps are
+added up, as if all were taken at the last of these times.
+"""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,6 +14,7 @@ from models import fixed
 from models.collection import Window
 from models.dense import Document, Vector
 from models.learners import AUTO, LEARNERS, Learner, parse_params
+from models.measures import Bools
 from models.vectors import Reals, View
 from models.vocabulary import grown
 
@@ -21,7 +26,9 @@ class Lane:
         self._params = params
         self._state = learner.start(params, None)
         self._steps = np.zeros(16)
+        self._at = np.zeros(16, np.int64)  # after how many updates each judgement was learned; 0 if it was not
         self._judged = 0
+        self._updates = 0
         self._before = 0  # updates that no judgement caused, but the query
 
     @classmethod
@@ -44,10 +51,19 @@ class Lane:
         self._state = self._learner.resume(self._params, v)
         self._before = 0
 
-    def learn(self, x: Document, y: bool) -> None:
-        self._steps = grown(self._steps, self._judged + 1)
-        self._steps[self._judged] = self._learner.update(self._params, self._state, x, y)
+    def learn(self, x: Document, y: bool, times: int = 1) -> None:
+        step = 0.0
+        for _ in range(times):
+            step += self._learner.update(self._params, self._state, x, y)
+        self._updates += times
+        self._steps, self._at = grown(self._steps, self._judged + 1), grown(self._at, self._judged + 1)
+        self._steps[self._judged] = step
+        self._at[self._judged] = self._before + self._updates if times else 0
         self._judged += 1
+
+    def learned(self, n: int) -> Bools:
+        """Which of the newest n judgements this learner was shown."""
+        return self._at[self._judged - n : self._judged] > 0
 
     def vectors(self) -> tuple[Vector, ...]:
         return self._learner.vectors(self._params, self._state)
@@ -55,10 +71,10 @@ class Lane:
     def held_out(self, v: Vector, window: Window) -> Reals:
         """The scores that v gives the newest judged documents, each without its own step."""
         first = self._judged - window.size
-        t = self._before + 1 + np.arange(first, self._judged)
-        return self._learner.held_out(self._params, v, window, self._steps[first : self._judged], t)
+        judged = slice(first, self._judged)
+        return self._learner.held_out(self._params, v, window, self._steps[judged], self._at[judged])
 
     @property
     def nbytes(self) -> int:
         parts = (getattr(self._state, f.name) for f in dataclasses.fields(self._state))
-        return self._steps.nbytes + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        return self._steps.nbytes + self._at.nbytes + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))

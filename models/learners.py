@@ -3,13 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, Literal, Protocol, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models import eg, passive, perceptron, rocchio, wh, winnow
+from models import committee, eg, passive, perceptron, rocchio, wh, winnow
 from models.collection import Window
 from models.dense import Document, Vector, check
 from models.vectors import Reals
@@ -41,32 +41,49 @@ LEARNERS: Mapping[str, Learner] = {
 
 # Under `auto` these all learn, with their defaults, and the pocket chooses among them; until it has, the first serves.
 AUTO = ("wh", "eg", "winnow", "perceptron")
-KINDS = (*LEARNERS, "auto")
+KINDS = (*LEARNERS, "auto", "committee")
 
 
 def parse_params(kind: str, params: Mapping[str, object]) -> Params:
-    """The parameters of a learner (of `auto`: of its first), or a ValueError whose sentence says what is wrong."""
+    """The parameters of a learner (of `auto`: of its first, of a committee: of its members), or a ValueError whose
+    sentence says what is wrong."""
     check(kind in KINDS, f"learner must be one of {', '.join(KINDS)}")
     if kind == "auto":
         check(not params, "auto has no parameters: its learners have their defaults")
         kind = AUTO[0]
-    Kind = LEARNERS[kind].Params
+    if kind == "committee":
+        together = parse_committee(params)
+        return parse_params(together.of, together.params)
+    return cast(Params, read_params(kind, LEARNERS[kind].Params, params, _variant(kind, params)))
+
+
+def parse_committee(params: Mapping[str, object]) -> committee.Params:
+    """The parameters of a committee as a whole; those of its members are not looked at."""
+    return cast(committee.Params, read_params("committee", committee.Params, params))
+
+
+def read_params(
+    kind: str, Kind: type[Any], params: Mapping[str, object], defaults: Mapping[str, object] = MappingProxyType({})
+) -> Any:
+    """A dataclass of parameters from JSON, each checked against its type and then by the dataclass itself."""
     known = get_type_hints(Kind)
     names = [f.name for f in dataclasses.fields(Kind)]
     for name, value in params.items():
         check(name in names, f"{kind} has no parameter {name[:40]!r}; it has {', '.join(names)}")
         check(_fits(value, known[name]), f"{name} must be {_says(known[name])}")
-    return cast(Params, Kind(**{**_variant(kind, params), **params}))
+    return Kind(**{**defaults, **params})
 
 
 def _variant(kind: str, params: Mapping[str, object]) -> Mapping[str, object]:
     """A variant is a name for a set of parameters; each of them can still be given another value."""
-    return winnow.VARIANTS[str(params["variant"])] if kind == "winnow" and "variant" in params else {}
+    return winnow.VARIANTS.get(str(params.get("variant")), {}) if kind == "winnow" else {}
 
 
 def _fits(value: object, hint: Any) -> bool:
     if get_origin(hint) is Literal:
         return isinstance(value, str) and value in get_args(hint)
+    if get_origin(hint) is Mapping:
+        return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
     if isinstance(hint, UnionType):
         return any(_fits(value, one) for one in get_args(hint))
     if hint is float:  # JSON writes 1.0 as 1, at any length, and Python counts True as 1
@@ -79,6 +96,8 @@ def _fits(value: object, hint: Any) -> bool:
 def _says(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return f"one of {', '.join(get_args(hint))}"
+    if get_origin(hint) is Mapping:
+        return "an object"
     if isinstance(hint, UnionType):
         return " or ".join(_says(one) for one in get_args(hint))
     return {float: "a finite number", int: "a whole number", bool: "true or false"}.get(hint, "null")

@@ -64,7 +64,8 @@ def learn(p: Params, s: State, x: Document, y: bool) -> State:
 
 
 def update(p: Params, s: State, x: Document, y: bool) -> float:
-    """Learn in place; the step is 1 or −1, since how much one document counts depends on all the others."""
+    """Learn in place; the step is 1 or −1, since how much one document counts depends on all the others. Of a document
+    that was shown several times the steps add up, and one that was not shown has 0."""
     _grow(s, x.span)
     axpy(s.relevant if y else s.irrelevant, 1.0, x.slots, x.values)
     s.n_relevant += y
@@ -79,9 +80,10 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
 
 def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
     known = t <= v.at
-    relevant, irrelevant = int((known & (steps > 0)).sum()), int((known & (steps < 0)).sum())
-    c = np.where(steps > 0, p.beta / max(relevant, 1), -p.gamma / max(irrelevant, 1))
-    return additive_held_out(v, window, c * known)
+    steps = steps * known
+    relevant, irrelevant = steps[steps > 0].sum(), -steps[steps < 0].sum()
+    c = np.where(steps > 0, p.beta / max(relevant, 1), p.gamma / max(irrelevant, 1)) * steps
+    return additive_held_out(v, window, c)
 
 
 def _grow(s: State, span: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import pocket
+from models import committee, pocket
 from models.collection import Background
 from models.fold import Example, Model, Spec, Trainer, fold
 from models.frequencies import Frequencies
@@ -30,7 +30,12 @@ def read(text: str) -> Bag:
 
 
 def decide(model: Model, text: str) -> str:
-    score = model.linear.score(view(model.linear.view, read(text)))
+    x = view(model.linear.view, read(text))
+    if model.committee and model.committee.rule:
+        scores = [member.score(x) for member in model.committee.members]
+        meta = committee.decide(scores, model.reject_below, model.accept_above, model.committee.rule)
+        return {1: "accept", 0: "abstain", -1: "reject"}[meta]
+    score = model.linear.score(x)
     return "reject" if score < model.reject_below else "accept" if score > model.accept_above else "abstain"
 
 
@@ -103,6 +108,18 @@ def same(one: Model, other: Model) -> None:
     )
     assert (one.reject_below, one.accept_above) == (other.reject_below, other.accept_above)
     assert one.figures == other.figures
+    assert one.evidence == other.evidence
+    assert (one.committee is None) == (other.committee is None)
+    if one.committee and other.committee:
+        together, apart = one.committee, other.committee
+        assert (together.k, together.rule, together.estimates) == (apart.k, apart.rule, apart.estimates)
+        for a, b in zip(together.members, apart.members, strict=True):
+            assert (a.features.tobytes(), a.weights.tobytes(), a.bias, a.rest) == (
+                b.features.tobytes(),
+                b.weights.tobytes(),
+                b.bias,
+                b.rest,
+            )
 
 
 @each
@@ -126,7 +143,8 @@ def test_one_by_one_with_looks_between_equals_folding_all_at_once(
 def test_a_model_is_finite_ordered_and_bounded(kind: str, stream: list[Example], background: Background) -> None:
     for query in (None, bag([]), bag([5])):
         model = fold(Spec(kind, {}, query), stream, background, weights=7)
-        assert len(model.linear.features) <= 7
+        for linear in (model.committee.members if model.committee else ()) or (model.linear,):
+            assert len(linear.features) <= 7
         assert all(a < b for a, b in pairwise(model.linear.features.tolist()))
         assert np.isfinite(model.linear.weights).all()
         assert np.isfinite([model.linear.bias, model.linear.rest, model.reject_below, model.accept_above]).all()
