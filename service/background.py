@@ -28,12 +28,13 @@ from models.vectors import Bag, Features, Singles
 from service import codec
 from service.store import Store
 
-SAMPLE = 1000  # documents; FINDINGS: about as many background negatives as a threshold needs
+SAMPLE = 1000  # documents; with fewer, thresholds of rare topics are left to chance
 FIRST, GROWTH = 16, 0.25  # new documents before the next epoch: this many, or this share of those counted
 PAUSE_S = 5.0  # at least so long between two epochs of one process
 AGE = 200_000
 HELD = 8  # epochs kept in memory
 STALE = 6  # epochs behind, which is about four times the documents: a topic is put under the newest
+SOON = 2  # the same for a topic that promises how much it abstains from: half as many again
 KEPT = 16  # newest epochs that are never forgotten: versions that can be restored name them
 
 

@@ -53,6 +53,19 @@ class Settings(BaseSettings):
 
     judgements_kept: int = Field(5000, ge=1, description="Judgements kept a topic; the oldest are forgotten.")
     versions_kept: int = Field(100, ge=1, description="Versions listed and restorable a topic.")
+    review_kept: int = Field(
+        500, ge=1, description="Accepted documents, and as many abstained from, that wait for a judgement a topic."
+    )
+    skipped_kept: int = Field(5000, ge=1, description="Skipped documents a topic that are not offered again.")
+    known_kept: int = Field(1000, ge=1, description="Most known items a topic.")
+    audit_rate: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Share of rejected documents drawn for audit where the goal has `min_recall` or `max_error`; "
+        "a topic's own `audit` overrules it.",
+    )
     documents_kept: int = Field(50_000, ge=1, description="Documents remembered for feedback by id.")
 
     store_timeout_s: float = Field(

@@ -8,11 +8,15 @@ Never an inverse of learning. No Redis here and no event loop: `learning.py` cal
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import compress
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.fold import Example, Spec, Trainer
+from models.goals import Goal
+from models.near import Groups
 from models.text import features_of_lines
 from models.vectors import Bag
 from service import codec
@@ -86,15 +90,31 @@ class Fold:
         lines = b"\n".join(filter(None, (codec.unpack_bag(blob)[0] for blob in blobs)))
         return dict(zip(features_of_lines(lines).tolist(), lines.decode().split("\n"), strict=True)) if lines else {}
 
+    def once(self) -> list[Standing]:
+        """The judgements that stand, those of near-duplicates once."""
+        every = list(self.lineage.judged.values())
+        if self.lineage.base is None:
+            return list(compress(every, self._trainer.alone.tolist()))
+        groups = Groups()  # of all of them: the trainer has learned only what came after the base
+        for standing in every:
+            groups.add(to_bag(standing.first.bag).features)
+        return [standing for n, standing in enumerate(every) if groups.group[n] == n]
+
+    def aside(self) -> tuple[Lineage, dict[str, float]]:
+        """A copy of what stands, to be folded otherwise; and the scores of judged documents, held out."""
+        return replace(self.lineage, judged=dict(self.lineage.judged)), self._trainer.held_out()
+
+    @property
+    def signatures(self) -> NDArray[np.uint32]:
+        """Of the judged documents, by which near-duplicates are known."""
+        return self._trainer.signatures
+
     @property
     def nbytes(self) -> int:
         return self._trainer.nbytes + self._bytes
 
     def _start(self) -> Trainer:
-        trainer = trainer_of(self.lineage, self._weights)
-        for standing in self.lineage.to_fold():
-            trainer.learn(_example(standing))
-        return trainer
+        return trained(self.lineage, self._weights)
 
 
 def record(event: Event, learner: str, metrics: Mapping[str, float | None] | None, digest: str | None) -> str:
@@ -107,9 +127,18 @@ def record(event: Event, learner: str, metrics: Mapping[str, float | None] | Non
 def trainer_of(lineage: Lineage, weights: int) -> Trainer:
     settings = Settings.model_validate(json.loads(lineage.settings.settings))
     query = to_bag(lineage.settings.bag)
-    spec = Spec(settings.learner.kind, settings.learner.params, query if len(query.features) else None)
+    goal = Goal(**settings.goal.model_dump())
+    spec = Spec(settings.learner.kind, settings.learner.params, query if len(query.features) else None, goal)
     base = model_from_bytes(lineage.base.model) if lineage.base else None
     return Trainer(spec, base=base, weights=weights)
+
+
+def trained(lineage: Lineage, weights: int) -> Trainer:
+    """The fold over all that stands."""
+    trainer = trainer_of(lineage, weights)
+    for standing in lineage.to_fold():
+        trainer.learn(_example(standing))
+    return trainer
 
 
 def to_bag(blob: bytes) -> Bag:
@@ -121,7 +150,9 @@ def to_bag(blob: bytes) -> Bag:
 
 
 def _example(standing: Standing) -> Example:
-    return Example(standing.first.document, standing.relevant, to_bag(standing.first.bag))
+    first = standing.first
+    how = standing.origin, first.chance, first.decision == "accept"
+    return Example(first.document, standing.relevant, to_bag(first.bag), *how)
 
 
 def _size(event: Event) -> int:

@@ -25,6 +25,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
+from models.goals import Origin
+
 Kind = Literal["created", "edited", "refreshed", "judged", "withdrawn", "restored", "published", "compacted"]
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 
@@ -44,6 +46,9 @@ class Event:
     by: str = ""
     decision: str = ""  # before the judgement
     score: float = 0.0
+    probability: float | None = None
+    passed: bool = False  # the document had come with the stream, not with the judgement
+    chance: float = 0.0  # with which a rejected document was drawn for audit, if this one was
     settings: str = ""  # the topic as its user wants it, JSON
     model: bytes = b""
     cause: str = ""
@@ -75,6 +80,9 @@ class Event:
             by=text(b"by"),
             decision=text(b"decision"),
             score=float(stored.get(b"score", 0)),
+            probability=float(stored[b"probability"]) if b"probability" in stored else None,
+            passed=b"passed" in stored,
+            chance=float(stored.get(b"chance", 0)),
             settings=text(b"settings"),
             model=stored.get(b"model", b""),
             cause=text(b"cause"),
@@ -96,6 +104,15 @@ class Standing:
     @property
     def relevant(self) -> bool:
         return self.latest.relevant
+
+    @property
+    def origin(self) -> Origin:
+        """How the document came to be judged, which says what the judgement is evidence of (see models/goals.py)."""
+        if not self.first.passed:
+            return "given"
+        if self.first.decision != "reject":
+            return "shown"
+        return "audit" if self.first.chance else "found"
 
 
 @dataclass(slots=True)

@@ -102,7 +102,7 @@ class Learning:
         await self._amend(topic, amended)
 
     async def restore(self, topic: str, version: int) -> None:
-        """Makes the topic what it was at that version; name and rules stay, they are not the model's."""
+        """Makes the topic what it was at that version; name, rules and audit stay, they are not the model's."""
 
         epochs = await self._store.epochs()
 
@@ -114,7 +114,7 @@ class Learning:
             # Under the background of then, so that it decides as it did; under the present one if that is forgotten.
             epoch = then.epoch if then.epoch in (0, *epochs) else self._epochs.current.number
             was, now = Settings.model_validate_json(then.settings.settings), fold.settings
-            settings = was.model_copy(update={"name": now.name, "rules": now.rules})
+            settings = was.model_copy(update={"name": now.name, "rules": now.rules, "audit": now.audit})
             event = Event(
                 "restored",
                 now_ms(),

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
-from service import schemas
+from service import schemas, schemas_measures, schemas_review
 from service.bodies import JSON, NDJSON
 from service.problems import MEDIA_TYPE
 from service.schemas import Problem
@@ -57,6 +57,12 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
         "with its text": {"topic": "crude", "document": _GRAIN, "relevant": False, "by": "ann"},
     },
     schemas.Judgements: {"several": {"judgements": [_JUDGEMENT, _JUDGEMENT | {"document": _OIL}]}},
+    schemas_measures.PreviewRequest: {
+        "a goal": {"goal": {"min_precision": 0.9, "max_abstain": 0.2}},
+        "a rule, with few examples": {"rules": {"accept_if": None, "reject_if": "sport"}, "limit": 5},
+    },
+    schemas_review.Skip: {"by id": {"document": "d2"}},
+    schemas_review.NewKnown: {"by id, and with its text": {"documents": ["d1", _OIL | {"id": "k1"}]}},
     schemas.ModelFile: {
         "two words": {
             "format": "sluice-model/1",

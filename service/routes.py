@@ -6,53 +6,37 @@ from hashlib import blake2b
 from itertools import repeat
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
-from fastapi.routing import APIRoute
-from pydantic import BaseModel, TypeAdapter
+from fastapi import Header, Query, Request
+from pydantic import TypeAdapter
 from pydantic_core import to_json
 from starlette.responses import Response
-from starlette.routing import Match
-from starlette.types import Receive, Scope, Send
 
 from service import ndjson, schemas, topics
-from service.bodies import JSON, NDJSON, body, media_type, parse
-from service.errors import BadInput, FieldError, PreconditionFailed, ServiceError, StoreUnavailable, TooLarge
+from service.bodies import JSON, NDJSON, media_type, parse
+from service.errors import PreconditionFailed, ServiceError, StoreUnavailable
+from service.fields import TopicId
 from service.folding import Fold
+from service.handling import (
+    App,
+    Cursor,
+    DocumentPath,
+    Limit,
+    NumberCursor,
+    TopicPath,
+    VersionPath,
+    at_most,
+    new_router,
+    paged,
+    read,
+    reply,
+)
 from service.openapi import answers, takes
-from service.problems import SHOWN, problem
+from service.problems import problem
 from service.served import Served
 from service.serving import most
 from service.sluice import Sluice
 
-
-async def _known_parameters(request: Request) -> None:
-    """A misspelt parameter is an error, as a misspelt field is."""
-    known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
-    unknown = [name for name in request.query_params if name not in known]
-    if unknown:
-        where = [FieldError(pointer=f"?{name[:60]}", detail="There is no such parameter.") for name in unknown[:SHOWN]]
-        raise BadInput("Some parameters are not as they should be.", where)
-
-
-class _Route(APIRoute):
-    """What answers GET answers HEAD too; the server leaves the body out."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        return super().matches(_as_get(scope))
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await super().handle(_as_get(scope), receive, send)
-
-
-def _as_get(scope: Scope) -> Scope:
-    return {**scope, "method": "GET"} if scope.get("method") == "HEAD" else scope
-
-
-router = APIRouter(
-    dependencies=[Depends(_known_parameters)],
-    route_class=_Route,
-    generate_unique_id_function=lambda route: route.name,  # what a generated client calls the operation
-)
+router = new_router()
 
 NEW_TOPIC = TypeAdapter(schemas.NewTopic)
 TOPIC_CHANGE = TypeAdapter(schemas.TopicChange)
@@ -62,37 +46,7 @@ JUDGEMENT = TypeAdapter(schemas.Judgement)
 FEEDBACK: TypeAdapter[schemas.Judgement | schemas.Judgements] = TypeAdapter(schemas.Feedback)
 MODEL_FILE = TypeAdapter(schemas.ModelFile)
 
-LONG = 100_000  # bytes of a body that is better parsed in a thread
-
 T = TypeVar("T")
-
-
-# Dependencies are coroutines even where they await nothing: FastAPI sends plain functions through a thread, twice the
-# time of a small request, and behind whatever large one has the interpreter.
-
-
-def _any_state(request: Request) -> Sluice:
-    sluice: Sluice = request.app.state.sluice
-    return sluice
-
-
-async def _sluice(request: Request) -> Sluice:
-    sluice = _any_state(request)
-    if not sluice.following.ready.is_set():
-        # Deciding with some of the topics would be a wrong answer that looks like a right one.
-        raise StoreUnavailable("The topics are still being loaded; try again.")
-    return sluice
-
-
-App = Annotated[Sluice, Depends(_sluice)]
-TopicPath = Annotated[str, Path(pattern=schemas.TOPIC_ID, description="The topic's id.", examples=["crude"])]
-DocumentPath = Annotated[str, Path(description="The document's id; slashes may stand as they are.", examples=["d1"])]
-VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
-Limit = Annotated[int, Query(ge=1, le=1000, description="Most items in the answer.")]
-Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
-NumberCursor = Annotated[
-    str | None, Query(pattern="^[1-9][0-9]{0,14}$", description="`next` of the answer before.", examples=["17"])
-]
 
 
 # -- topics ------------------------------------------------------------------------------------------------------------
@@ -101,15 +55,16 @@ NumberCursor = Annotated[
 @router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409))
 async def create_topic(request: Request, app: App) -> Response:
     """Make a topic. It works from its query text at once, before any judgement."""
-    served = await app.create(await _json(request, NEW_TOPIC))
-    return _topic_answer(served, 201, {"Location": f"/topics/{served.topic}"})
+    served = await app.create(await read(request, NEW_TOPIC))
+    return await _topic_answer(app, served, 201, {"Location": f"/topics/{served.topic}"})
 
 
 @router.get("/topics", tags=["topics"], **answers(schemas.Page[schemas.Topic], tagged=True))
 async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All topics, by id."""
     found, following = await app.page(cursor or "", limit)
-    page = _page([topics.topic(served) for served in found], following)
+    tallies = await app.tallies.read([served.topic for served in found])
+    page = paged([topics.topic(*pair) for pair in zip(found, tallies, strict=True)], following)
     page.headers["ETag"] = f'"{blake2b(page.body, digest_size=8).hexdigest()}"'
     return page
 
@@ -117,7 +72,7 @@ async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Re
 @router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404, tagged=True))
 async def read_topic(app: App, topic: TopicPath) -> Response:
     """A topic, its settings and how it stands."""
-    return _topic_answer(await app.find(topic))
+    return await _topic_answer(app, await app.find(topic))
 
 
 @router.patch(
@@ -131,7 +86,7 @@ async def change_topic(
 ) -> Response:
     """Change some of a topic's settings. Another learner or query refolds all its judgements."""
     expected = _matched(await app.find(topic), if_match)
-    return _topic_answer(await app.change(topic, await _json(request, TOPIC_CHANGE), expected))
+    return await _topic_answer(app, await app.change(topic, await read(request, TOPIC_CHANGE), expected))
 
 
 @router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404))
@@ -153,7 +108,7 @@ async def delete_topic(app: App, topic: TopicPath) -> Response:
 async def classify(
     request: Request,
     app: App,
-    topics: Annotated[list[schemas.TopicId] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
+    topics: Annotated[list[TopicId] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
     explain: Annotated[bool, Query(description="NDJSON: say why.")] = False,
     store: Annotated[bool, Query(description="NDJSON: remember the documents.")] = True,
     include: Annotated[str | None, Query(pattern="^all$", description="NDJSON: rejections too.")] = None,
@@ -161,10 +116,10 @@ async def classify(
 ) -> Response:
     """Decide accept, reject or abstain for each document and topic."""
     if media_type(request, JSON, NDJSON) == JSON:
-        asked = await _json(request, CLASSIFY)
-        _at_most(app, asked.documents, "documents")
+        asked = await read(request, CLASSIFY)
+        at_most(app, asked.documents, "documents")
         for one in asked.documents:
-            app.check(one)
+            app.judging.check(one)
         return _results(await app.classify(asked.documents, asked))
     options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
     for topic in topics or ():
@@ -172,7 +127,7 @@ async def classify(
 
     def document(line: bytes) -> schemas.Document:
         parsed = parse(DOCUMENT, line, app.config)
-        app.check(parsed)
+        app.judging.check(parsed)
         return parsed
 
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
@@ -198,7 +153,7 @@ async def feedback(
     """Say whether documents are relevant. The answer comes when the judgement is durable and has been learned."""
 
     async def learned(judgements: Sequence[schemas.Judgement]) -> list[bytes]:
-        answers = await app.judge(judgements)
+        answers = await app.judging.judge(judgements)
         lost = [one for one in answers if isinstance(one, StoreUnavailable)]
         if lost and len(lost) == len(answers):
             raise lost[0]  # nothing was taken, and nothing will be while we go on asking
@@ -210,14 +165,14 @@ async def feedback(
             return parse(JUDGEMENT, line, app.config)
 
         return await ndjson.answer(request, app.config, partial(_each, app, judgement, learned), duplex)
-    given = await _json(request, FEEDBACK)
+    given = await read(request, FEEDBACK)
     if isinstance(given, schemas.Judgements):
-        _at_most(app, given.judgements, "judgements")
+        at_most(app, given.judgements, "judgements")
         return _results(await learned(given.judgements))
-    (answer,) = await app.judge([given])
+    (answer,) = await app.judging.judge([given])
     if isinstance(answer, ServiceError):
         raise answer
-    return _answer(answer)
+    return reply(answer)
 
 
 @router.get("/topics/{topic}/judgements", tags=["documents"], **answers(schemas.Page[schemas.PastJudgement], 404))
@@ -239,13 +194,14 @@ async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor
         )
         for one in rest[:limit]
     ]
-    return _page(items, str(items[-1].version) if rest[limit:] else None)
+    return paged(items, str(items[-1].version) if rest[limit:] else None)
 
 
 @router.delete("/topics/{topic}/judgements/{document:path}", tags=["documents"], **answers(schemas.Withdrawn, 404))
 async def withdraw_judgement(app: App, topic: TopicPath, document: DocumentPath) -> Response:
     """Take a judgement back. The model becomes what it would have been without it."""
-    return _answer(schemas.Withdrawn(topic=topic, document=document, version=await app.withdraw(topic, document)))
+    version = await app.judging.withdraw(topic, document)
+    return reply(schemas.Withdrawn(topic=topic, document=document, version=version))
 
 
 # -- versions and models -----------------------------------------------------------------------------------------------
@@ -257,7 +213,7 @@ async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: 
     await app.find(topic)
     records = await app.learning.versions(topic, int(cursor or 0), limit + 1)
     items = [schemas.Version(created=topics.time_of(record.pop("created_ms")), **record) for record in records[:limit]]
-    return _page(items, str(items[-1].version) if records[limit:] else None)
+    return paged(items, str(items[-1].version) if records[limit:] else None)
 
 
 @router.post(
@@ -265,7 +221,7 @@ async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: 
 )
 async def restore_version(app: App, topic: TopicPath, version: VersionPath) -> Response:
     """Serve an old version again, as a new one. Judgements since then no longer count, until they are made again."""
-    return _topic_answer(await app.restore(topic, version))
+    return await _topic_answer(app, await app.restore(topic, version))
 
 
 @router.get("/topics/{topic}/model", tags=["versions"], **answers(schemas.ModelInfo | schemas.ModelFile, 404))
@@ -276,7 +232,7 @@ async def read_model(
 ) -> Response:
     """What decides: thresholds, and the terms that count most for and against."""
     served, words = await app.find(topic), await app.learning.read(topic, Fold.terms)
-    return _answer(topics.model_file(served, words) if format else topics.model_info(served, words))
+    return reply(topics.model_file(served, words) if format else topics.model_info(served, words))
 
 
 @router.put(
@@ -287,8 +243,8 @@ async def read_model(
 )
 async def replace_model(request: Request, app: App, topic: TopicPath) -> Response:
     """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
-    model = topics.model(await _json(request, MODEL_FILE), app.config.served_weights)
-    return _topic_answer(await app.publish(topic, model, "import"))
+    model = topics.model(await read(request, MODEL_FILE), app.config.served_weights)
+    return await _topic_answer(app, await app.publish(topic, model, "import"))
 
 
 # -- health ------------------------------------------------------------------------------------------------------------
@@ -297,28 +253,17 @@ async def replace_model(request: Request, app: App, topic: TopicPath) -> Respons
 @router.get("/healthz", tags=["health"], **answers(schemas.Health))
 async def healthz() -> Response:
     """The process is up."""
-    return _answer(schemas.Health(status="ok"))
+    return reply(schemas.Health(status="ok"))
 
 
 @router.get("/readyz", tags=["health"], **answers(schemas.Health))
 async def readyz(app: App) -> Response:
     """The store answers and all models are loaded."""
     await app.store.ping()
-    return _answer(schemas.Health(status="ok", topics=len(app.serving.topics)))
+    return reply(schemas.Health(status="ok", topics=len(app.serving.topics)))
 
 
 # -- how ---------------------------------------------------------------------------------------------------------------
-
-
-async def _json(request: Request, adapter: TypeAdapter[T]) -> T:
-    media_type(request, JSON)
-    if request.query_params:
-        raise BadInput("With a JSON body the options stand in the body, not in the address.")
-    app = _any_state(request)
-    raw = await body(request, app.config.max_body_bytes)
-    if len(raw) > LONG:
-        return await app.in_thread(parse, adapter, raw, app.config)
-    return parse(adapter, raw, app.config)
 
 
 async def _each(
@@ -350,26 +295,19 @@ def _or_error(read: Callable[[bytes], T], line: bytes) -> T | ServiceError:
         return error
 
 
-def _at_most(app: Sluice, items: Sequence[object], what: str) -> None:
-    if len(items) > app.config.max_documents:
-        raise TooLarge(f"A request may have {app.config.max_documents:,} {what}; send the rest in another.")
-
-
-def _answer(value: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(value.model_dump_json(by_alias=True), status, headers, JSON)
-
-
 def _results(results: Sequence[bytes]) -> Response:
     pieces = ndjson.pieces(b'{"results":[', b",", results, b"]}")
     return ndjson.Pieces(pieces, JSON, sum(map(len, results)) + len(results) - 1 + len(b'{"results":[]}'))
 
 
-def _page(items: Sequence[BaseModel], following: str | None) -> Response:
-    return _answer(schemas.Page(items=list(items), next=following))
-
-
-def _topic_answer(served: Served, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return _answer(topics.topic(served), status, {"ETag": topics.etag(served)} | (headers or {}))
+async def _topic_answer(
+    app: Sluice, served: Served, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    try:
+        (tally,) = await app.tallies.read([served.topic])
+    except StoreUnavailable:
+        tally = None  # what is known of the topic without the store is still worth an answer
+    return reply(topics.topic(served, tally), status, {"ETag": topics.etag(served)} | (headers or {}))
 
 
 def _matched(served: Served, if_match: str | None) -> int | None:

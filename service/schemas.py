@@ -1,105 +1,46 @@
 """The public contract as types: what a request may hold and what an answer does.
 
-Requests are validated from the raw bytes in strict mode: no coercion, no unknown field, no NaN or infinity, no lone
-surrogate (the parser refuses it), no NUL. Answers are built from the same module, so `/docs` cannot drift from them.
+Answers are built from the same module as requests, so `/docs` cannot drift from them. What a single field may be is in
+`fields.py`; review and known items have `schemas_review.py`.
 """
 
-import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Discriminator,
     Field,
     JsonValue,
     SerializerFunctionWrapHandler,
     Tag,
-    WithJsonSchema,
     model_serializer,
     model_validator,
 )
 
-TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
-DOCUMENT_ID_CHARS = 256
-METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
-BEYOND = 3.4028234663852886e38  # the largest float32: a threshold that no score passes, as of a topic without a query
-LARGEST = 1e15  # number in a model that is brought along: no learner goes so far, and sums of these still fit
+from service.fields import (
+    Answer,
+    DocumentId,
+    Line,
+    Number,
+    Request,
+    Rule,
+    Scalar,
+    Share,
+    Text,
+    Threshold,
+    TopicId,
+    modest,
+    no_nul,
+)
 
 # What pydantic puts into the place of an error to say which of several types it means; not a part of the request.
-TAGS = ONE, MANY, BY_ID, WHOLE = "<one>", "<many>", "<id>", "<document>"
+TAGS = ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED = "<one>", "<many>", "<id>", "<document>", "<plain>", "<nested>"
 
 Decision = Literal["accept", "reject", "abstain"]
+State = Literal["learning", "met", "at_risk", "unreachable"]
 T = TypeVar("T")
-
-
-def _no_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("holds a NUL character")
-    return text
-
-
-def _addressable(text: str) -> str:
-    """An id goes into logs, headers and paths; on their way there, paths lose segments of dots."""
-    if not text.isprintable():
-        raise ValueError("holds control characters")
-    if any(segment in (".", "..") for segment in text.split("/")):
-        raise ValueError("holds a path segment of dots")
-    return text
-
-
-def _scalar(value: JsonValue) -> JsonValue:
-    if isinstance(value, list | dict):
-        raise ValueError("must be a number, a string, true, false or null")
-    return _plain(value)
-
-
-def _plain(value: JsonValue) -> JsonValue:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("holds a number that is not finite")
-    return _no_nul(value) if isinstance(value, str) else value
-
-
-def _modest(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    values, chars = 0, 0
-    waiting: list[JsonValue] = [metadata]
-    while waiting:
-        value = _plain(waiting.pop())
-        values += 1
-        if isinstance(value, dict):
-            waiting += [*value, *value.values()]
-            values -= len(value)
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, str):
-            chars += len(value)
-        if values > METADATA_VALUES or chars > METADATA_CHARS:
-            raise ValueError(f"holds more than {METADATA_VALUES:,} values or {METADATA_CHARS:,} characters")
-    return metadata
-
-
-TopicId = Annotated[str, Field(pattern=TOPIC_ID, examples=["crude"])]
-DocumentId = Annotated[str, Field(min_length=1, max_length=DOCUMENT_ID_CHARS), AfterValidator(_addressable)]
-Text = Annotated[str, AfterValidator(_no_nul)]
-Line = Annotated[str, Field(max_length=1000), AfterValidator(_no_nul)]
-Rule = Annotated[str, Field(max_length=10_000), AfterValidator(_no_nul)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
-Threshold = Annotated[float, Field(ge=-BEYOND, le=BEYOND, allow_inf_nan=False)]
-Scalar = Annotated[
-    JsonValue, AfterValidator(_scalar), WithJsonSchema({"type": ["boolean", "number", "string", "null"]})
-]
-
-
-class Request(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Answer(BaseModel):
-    model_config = ConfigDict(frozen=True)
 
 
 class Problem(Answer):
@@ -113,9 +54,21 @@ class Problem(Answer):
 # -- topics ------------------------------------------------------------------------------------------------------------
 
 
+def _plain_or_nested(given: object) -> str:
+    return NESTED if isinstance(given, dict) else PLAIN
+
+
+Param = Annotated[
+    Annotated[Scalar, Tag(PLAIN)] | Annotated[dict[str, Scalar], Field(max_length=50), Tag(NESTED)],
+    Discriminator(_plain_or_nested),
+]
+
+
 class Learner(Request):
     kind: str = Field(max_length=40, examples=["wh"])
-    params: dict[str, Scalar] = Field(default_factory=dict, max_length=50)
+    params: dict[str, Param] = Field(
+        default_factory=dict, max_length=50, description="Of a committee's members: an object, in `params` too."
+    )
 
 
 class Goal(Request):
@@ -138,12 +91,17 @@ class Rules(Request):
 
 class TopicFields(Request):
     name: Line = Field(default="", examples=["Crude oil"])
-    query: Annotated[str, Field(max_length=100_000), AfterValidator(_no_nul)] = Field(
+    query: Annotated[str, Field(max_length=100_000), AfterValidator(no_nul)] = Field(
         default="", examples=["crude oil OPEC barrels output price"]
     )
     learner: Learner = Learner(kind="wh")
     goal: Goal = Goal()
     rules: Rules = Rules()
+    audit: Share | None = Field(
+        default=None,
+        description="Share of rejected documents that is drawn for audit and offered for review; "
+        "null: SLUICE_AUDIT_RATE where the goal has `min_recall` or `max_error`, else none.",
+    )
 
 
 class NewTopic(TopicFields):
@@ -160,10 +118,11 @@ class TopicChange(Request):
     """Fields that are left out stay as they are; null puts one back to what it is by default."""
 
     name: Line | None = None
-    query: Annotated[str, Field(max_length=100_000), AfterValidator(_no_nul)] | None = None
+    query: Annotated[str, Field(max_length=100_000), AfterValidator(no_nul)] | None = None
     learner: Learner | None = None
     goal: Goal | None = None
     rules: Rules | None = None
+    audit: Share | None = None
 
 
 class Judged(Answer):
@@ -171,12 +130,41 @@ class Judged(Answer):
     irrelevant: int
 
 
+class Estimate(Answer):
+    """How one part of a goal stands."""
+
+    state: State
+    estimate: float | None = Field(description="null while nothing is known.")
+    low: float | None
+    high: float | None
+    confidence: float = Field(description="With which each of the bounds holds.")
+    judged: int = Field(description="Judgements (of `abstain`: documents) behind the estimate.")
+    detail: str
+
+
 class GoalStatus(Answer):
-    state: Literal["learning"] = "learning"
-    detail: str = (
-        "The goal is kept, but this version of Sluice does not steer by it yet: the thresholds maximise F1, "
-        "and no estimate is made of how far the goal is met."
-    )
+    """`learning`: too little evidence; `met`; `at_risk`: broken lately; `unreachable`, and `detail` says why. What the
+    goal does not ask for is null."""
+
+    state: State
+    detail: str
+    precision: Estimate | None = None
+    recall: Estimate | None = None
+    error: Estimate | None = None
+    abstain: Estimate | None = None
+
+
+class Counts(Answer):
+    documents: int
+    accepted: int
+    abstained: int
+    rejected: int
+
+
+class PassedCounts(Counts):
+    """Documents that were put to the topic and remembered, since it was made; `lately`, about the last 10,000."""
+
+    lately: Counts
 
 
 class Status(Answer):
@@ -184,7 +172,20 @@ class Status(Answer):
     judged: Judged
     reject_below: float
     accept_above: float
+    passed: PassedCounts | None = Field(description="null while the store does not answer.")
     goal: GoalStatus | None
+
+
+class PooledRecall(Answer):
+    """Recall over all topics that audit, together: sure long before that of any one of them."""
+
+    topics: int
+    estimate: float | None = Field(description="null while nothing is known.")
+    low: float | None
+    high: float | None
+    confidence: float
+    audits: int
+    detail: str
 
 
 class Topic(Answer):
@@ -194,6 +195,7 @@ class Topic(Answer):
     learner: Learner
     goal: Goal
     rules: Rules
+    audit: float | None
     created: datetime
     status: Status
 
@@ -207,7 +209,7 @@ class Document(Request):
     text: Text = Field(examples=["Crude prices rose after OPEC agreed to cut output."])
     source: Line | None = None
     published: Line | None = None
-    metadata: Annotated[dict[str, JsonValue], AfterValidator(_modest)] | None = None
+    metadata: Annotated[dict[str, JsonValue], AfterValidator(modest)] | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -258,11 +260,14 @@ def _by_id_or_whole(document: object) -> str:
     return WHOLE if isinstance(document, dict | Document) else BY_ID
 
 
+IdOrDocument = Annotated[
+    Annotated[DocumentId, Tag(BY_ID)] | Annotated[Document, Tag(WHOLE)], Discriminator(_by_id_or_whole)
+]
+
+
 class Judgement(Request):
     topic: TopicId
-    document: Annotated[
-        Annotated[DocumentId, Tag(BY_ID)] | Annotated[Document, Tag(WHOLE)], Discriminator(_by_id_or_whole)
-    ]
+    document: IdOrDocument
     relevant: bool
     by: Line | None = Field(default=None, description="Who judged; shown in the list of judgements.")
 
@@ -338,6 +343,18 @@ class Terms(Answer):
     against: list[Term]
 
 
+class LossAndError(Answer):
+    loss: float = Field(description="The share of documents from which the committee would abstain.")
+    error: float = Field(description="The share of wrong decisions among the others.")
+
+
+class CommitteeInfo(Answer):
+    k: int = Field(description="How many members there are.")
+    weights: list[float] | None = Field(description="Of the members' votes; null where the mean of scores decides.")
+    more_than: float | None = Field(description="The share of the vote above which a document is accepted.")
+    estimates: dict[str, LossAndError] = Field(description="By estimator: what unanimous members would do.")
+
+
 class ModelInfo(Answer):
     topic: str
     kind: str
@@ -346,21 +363,44 @@ class ModelInfo(Answer):
     accept_above: float
     weights: int
     terms: Terms
+    committee: CommitteeInfo | None = None
 
 
-class ModelFile(Request):
+class Form(Request):
+    """bias + rest·Σ x + Σ w x."""
+
+    bias: Number
+    rest: Number
+    terms: dict[Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")], Number]
+    features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Number] = Field(
+        default_factory=dict, description="Weights whose word is not known, by hash."
+    )
+
+
+class Voters(Request):
+    """Members of a committee that votes: a document whose share of the vote is above `more_than` is accepted."""
+
+    weights: list[Annotated[float, Field(ge=0, le=1)]] = Field(max_length=16, description="Their sum is 1.")
+    more_than: float = Field(ge=0, lt=1)
+    members: list[Form] = Field(min_length=1, max_length=16)
+
+    @model_validator(mode="after")
+    def _every_member_has_a_weight(self) -> Self:
+        if len(self.weights) != len(self.members) or not abs(sum(self.weights) - 1) < 1e-6:
+            raise ValueError("there must be as many weights as members, and their sum must be 1")
+        return self
+
+
+class ModelFile(Form):
     """A portable model: everything that decides, nothing that was judged."""
 
     format: Literal["sluice-model/1"] = "sluice-model/1"
     kind: str = Field(max_length=40)
     view: Literal["presence", "tf", "sqrt", "strength", "tfidf"]
-    bias: Number
-    rest: Number
     reject_below: Threshold
     accept_above: Threshold
-    terms: dict[Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")], Number]
-    features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Number] = Field(
-        default_factory=dict, description="Weights whose word is not known, by hash."
+    committee: Voters | None = Field(
+        default=None, description="If given, its members decide, and what stands beside it is their mean."
     )
 
     @model_validator(mode="after")

@@ -36,12 +36,14 @@ end
 return answers
 """
 
-# Makes a topic with its first event, unless it is there. Arguments: born, the event's fields.
+# Makes a topic with its first event, unless it is there. Arguments: born, how many documents have passed so far, the
+# event's fields.
 CREATE = """
-local topic, log = KEYS[1], KEYS[2]
+local topic, log, tally = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('EXISTS', topic, log) > 0 then return 0 end
 redis.call('HSET', topic, 'born', ARGV[1], 'seq', 1, 'floor', 0)
-redis.call('XADD', log, '1-0', unpack(ARGV, 2))
+redis.call('HSET', tally, 'since', ARGV[2])
+redis.call('XADD', log, '1-0', unpack(ARGV, 3))
 return 1
 """
 
@@ -98,13 +100,17 @@ redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1
 """
 
-# Remembers documents in one partition and forgets the oldest beyond the limit. Answers 1 for each that is new.
+# Remembers documents in one partition and forgets the oldest beyond the limit. Answers 1 for each that is new; one that
+# comes again keeps its first eight bytes, which say when it came (see memory.py).
 # Arguments: limit, then document, blob, …
 REMEMBER = """
 local documents, order = KEYS[1], KEYS[2]
 local fresh = {}
 for at = 2, #ARGV, 2 do
-  local new = redis.call('HSET', documents, ARGV[at], ARGV[at + 1])
+  local standing = redis.call('HGET', documents, ARGV[at])
+  local stamped = standing and string.byte(standing) == 0
+  local blob = stamped and string.sub(standing, 1, 8) .. string.sub(ARGV[at + 1], 9) or ARGV[at + 1]
+  local new = redis.call('HSET', documents, ARGV[at], blob)
   if new == 1 then redis.call('RPUSH', order, ARGV[at]) end
   fresh[#fresh + 1] = new
 end
@@ -147,4 +153,70 @@ if redis.call('EXISTS', versions) == 0 then
   for at = last + 2, #ARGV, 2 do redis.call('XADD', versions, ARGV[at] .. '-0', 'record', ARGV[at + 1]) end
 end
 return 1
+"""
+
+# Counts documents that were new, and queues for review those that were not rejected. A slot of the tally is taken over
+# when its bucket is an older one. Arguments: born, how many had passed before, bucket, slot, most kept in a queue;
+# counts of documents put to this topic by name, of accepted, of abstained; how many of the documents that follow are
+# likely, and these; all others are uncertain.
+TALLY = """
+local topic, tally, likely, uncertain = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
+local since, bucket, slot, kept = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+redis.call('HSETNX', tally, 'since', since)
+local order = 0  -- of arrival in the queues: a number that only grows
+for i, name in ipairs({'named', 'accepted', 'abstained'}) do
+  order = order + redis.call('HINCRBY', tally, name, ARGV[5 + i])
+end
+local b, n, a, u = string.match(redis.call('HGET', tally, slot) or '', '^(%d+) (%d+) (%d+) (%d+)$')
+if not b or tonumber(b) < bucket then b, n, a, u = bucket, 0, 0, 0 end
+if tonumber(b) == bucket then
+  redis.call('HSET', tally, slot, string.format('%d %d %d %d', bucket, n + ARGV[6], a + ARGV[7], u + ARGV[8]))
+end
+local function queue(key, first, last)
+  local pairs = {}
+  for at = first, last do
+    pairs[#pairs + 1] = order + at - #ARGV
+    pairs[#pairs + 1] = ARGV[at]
+  end
+  for from = 1, #pairs, 1000 do
+    redis.call('ZADD', key, 'NX', unpack(pairs, from, math.min(from + 999, #pairs)))
+  end
+  if last >= first then redis.call('ZREMRANGEBYRANK', key, 0, -kept - 1) end
+end
+local middle = 9 + tonumber(ARGV[9])
+queue(likely, 10, middle)
+queue(uncertain, middle + 1, #ARGV)
+return 1
+"""
+
+# What waits for a judgement, newest first, and what shall not be offered. Arguments: born.
+QUEUED = """
+if redis.call('HGET', KEYS[1], 'born') ~= ARGV[1] then return false end
+local found = {}
+for i = 2, #KEYS do found[i - 1] = redis.call('ZREVRANGE', KEYS[i], 0, -1) end
+return found
+"""
+
+# A document is not to be offered again. Arguments: born, document, time, most that are kept.
+SKIP = """
+local topic, skipped, likely, uncertain = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+redis.call('ZADD', skipped, 'NX', ARGV[3], ARGV[2])
+redis.call('ZREMRANGEBYRANK', skipped, 0, -tonumber(ARGV[4]) - 1)
+redis.call('ZREM', likely, ARGV[2])
+redis.call('ZREM', uncertain, ARGV[2])
+return 1
+"""
+
+# Known items, all or none. Answers how many there are now and how many of them are new, or nothing of either if these
+# are too many. Arguments: born, most, then document, blob, …
+KNOW = """
+local topic, known = KEYS[1], KEYS[2]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+local before, new = redis.call('HLEN', known), 0
+for at = 3, #ARGV, 2 do new = new + 1 - redis.call('HEXISTS', known, ARGV[at]) end
+if before + new > tonumber(ARGV[2]) then return {} end
+for at = 3, #ARGV, 2 do redis.call('HSET', known, ARGV[at], ARGV[at + 1]) end
+return {before + new, new}
 """

@@ -4,14 +4,25 @@
 compared with the digest of the stored one.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
+from numpy.typing import NDArray
 from pydantic import Field
 
+from models import committee
+from models.calibration import Calibration
+from models.committee import Committee, Rule
+from models.estimators import Estimate
 from models.fold import Figures, Model
-from models.vectors import Linear
+from models.goals import Evidence
+from models.vectors import Bag, Linear
+from models.views import view
 from service import codec
 from service.schemas import Decision, TopicFields
+
+MEANS: Mapping[int, Decision] = {1: "accept", 0: "abstain", -1: "reject"}
 
 
 class Settings(TopicFields):
@@ -32,7 +43,18 @@ class Served:
     irrelevant: int
 
     def decide(self, score: float) -> Decision:
+        """What follows from a score; of a committee that votes, from one that is on the vote's side of 0."""
         return decide(score, self.model.reject_below, self.model.accept_above)
+
+    def judge(self, bag: Bag) -> tuple[Decision, float]:
+        """What is decided about a document, and its score."""
+        model = self.model
+        x = view(model.linear.view, bag)
+        score, together = model.linear.score(x), model.committee
+        if together and together.rule:
+            members = [member.score(x) for member in together.members]
+            return decide_together(members, model.reject_below, model.accept_above, together.rule), score
+        return decide(score, model.reject_below, model.accept_above), score
 
     def to_bytes(self) -> bytes:
         meta = {
@@ -59,6 +81,10 @@ def decide(score: float, reject_below: float, accept_above: float) -> Decision:
     return "accept" if score > accept_above else "abstain"
 
 
+def decide_together(scores: Sequence[float], reject_below: float, accept_above: float, voting: Rule) -> Decision:
+    return MEANS[committee.decide(scores, reject_below, accept_above, voting)]
+
+
 def model_to_bytes(model: Model) -> bytes:
     return _pack(model, {})
 
@@ -66,11 +92,25 @@ def model_to_bytes(model: Model) -> bytes:
 def model_from_bytes(blob: bytes) -> Model:
     meta, arrays = codec.unpack(codec.MODEL, blob)
     linear = Linear(meta["view"], arrays["features"], arrays["weights"], meta["bias"], meta["rest"])
-    return Model(linear, meta["reject_below"], meta["accept_above"], Figures(**meta["figures"]))
+    figures, evidence = Figures(**meta["figures"]), Evidence(**meta["evidence"])
+    calibration = Calibration(*meta["calibration"]) if meta.get("calibration") else None
+    together = _committee(meta, arrays) if meta.get("committee") else None
+    return Model(linear, meta["reject_below"], meta["accept_above"], figures, evidence, calibration, together)
+
+
+def _committee(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Committee:
+    said = meta["committee"]
+    members = tuple(
+        Linear(meta["view"], arrays[f"features {i}"], arrays[f"weights {i}"], bias, rest)
+        for i, (bias, rest) in enumerate(said["members"])
+    )
+    rule = Rule(tuple(said["rule"][0]), said["rule"][1]) if said["rule"] else None
+    return Committee(said["k"], members, rule, {name: Estimate(*one) for name, one in said["estimates"].items()})
 
 
 def _pack(model: Model, meta: dict[str, object]) -> bytes:
-    linear = model.linear
+    linear, together = model.linear, model.committee
+    arrays: dict[str, NDArray[Any]] = {"features": linear.features, "weights": linear.weights}
     meta |= {
         "view": linear.view,
         "bias": linear.bias,
@@ -78,5 +118,16 @@ def _pack(model: Model, meta: dict[str, object]) -> bytes:
         "reject_below": model.reject_below,
         "accept_above": model.accept_above,
         "figures": asdict(model.figures),
+        "evidence": asdict(model.evidence),
+        "calibration": model.calibration,
     }
-    return codec.pack(codec.MODEL, meta, {"features": linear.features, "weights": linear.weights})
+    if together:
+        meta["committee"] = {
+            "k": together.k,
+            "members": [[member.bias, member.rest] for member in together.members],
+            "rule": together.rule,
+            "estimates": together.estimates,
+        }
+        for i, member in enumerate(together.members):
+            arrays |= {f"features {i}": member.features, f"weights {i}": member.weights}
+    return codec.pack(codec.MODEL, meta, arrays)

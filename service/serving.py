@@ -8,6 +8,7 @@ verdict come from the same snapshot as its score.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import accumulate
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from service.background import Epoch
 from service.errors import NotFound, TooLarge
 from service.overlay import Overlay, RuleName
 from service.schemas import ClassifyOptions, Decision, Document, Rules
-from service.served import Served, decide
+from service.served import Served, decide, decide_together
 
 DIGITS = 6  # of a score in an answer
 MERGE_AFTER = 512  # topics put since the bank was last merged
@@ -39,31 +40,51 @@ class Verdict(NamedTuple):
     topic: Column
     score: float
     rule: RuleName | None = None  # that overrules the model
+    members: tuple[float, ...] = ()  # the scores whose mean it is, where a committee votes
 
     @property
     def decision(self) -> Decision:
         if self.rule:
             return "accept" if self.rule == "accept_if" else "reject"
+        if self.topic.voting:
+            return decide_together(self.members, self.topic.reject_below, self.topic.accept_above, self.topic.voting)
         return decide(self.score, self.topic.reject_below, self.topic.accept_above)
 
-    def to_answer(self) -> dict[str, Any]:
+    @property
+    def probability(self) -> float | None:
+        """That the document is relevant; None where a rule decides, or too little has been judged to say."""
+        calibration = self.topic.calibration
+        if self.rule or calibration is None:
+            return None
+        return round(calibration.probability(self.score), DIGITS)
+
+    def to_answer(self, decision: Decision) -> dict[str, Any]:
         return {
             "topic": self.topic.name,
-            "decision": self.decision,
+            "decision": decision,
             "score": round(self.score, DIGITS),
-            "probability": None,
+            "probability": self.probability,
             "version": self.topic.version,
             "decided_by": self.rule or "model",
         }
 
 
+class Kept(NamedTuple):
+    """A document that a topic did not reject."""
+
+    place: int  # of the document in its batch
+    decision: Decision
+    by_rule: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """Documents that were classified: their ids, their features, and the answer for each."""
+    """Documents that were classified: their ids, their features, the answer for each, and what each topic keeps."""
 
     ids: list[str]
     bags: Bags
     results: list[bytes]  # JSON
+    kept: dict[str, list[Kept]]
 
 
 class Serving:
@@ -130,14 +151,29 @@ class Serving:
         else:
             found = _scored(snapshot, counted, idf, list(dict.fromkeys(asked)), most(options))
         results: list[bytes] = []
+        kept: dict[str, list[Kept]] = {}
         for i, verdicts in enumerate(found):
-            ruling = [verdict._replace(rule=ruled[i].get(verdict.topic.name)) for verdict in verdicts]
-            shown = [v for v in ruling if asked is not None or v.decision != "reject"]
-            decisions = [verdict.to_answer() for verdict in shown]
+            decisions = []
+            for plain in verdicts:
+                verdict = plain._replace(rule=ruled[i].get(plain.topic.name)) if ruled[i] else plain
+                decision = verdict.decision
+                if decision != "reject":
+                    kept.setdefault(verdict.topic.name, []).append(Kept(i, decision, verdict.rule is not None))
+                elif asked is None:
+                    continue
+                decisions.append(verdict.to_answer(decision))
             if options.explain and decisions:
                 self._explain(decisions, documents[i], bag_of(counted, idf, i))
             results.append(to_json({"document": ids[i], "decisions": decisions}))
-        return Classified(ids, counted, results)
+        return Classified(ids, counted, results, kept)
+
+    def look(self, topic: str, documents: Sequence[Document], epoch: Epoch) -> tuple[Bags, list[Verdict]]:
+        """What a topic makes of these documents now."""
+        counted = bags([(document.title, document.text) for document in documents], self.analysis)
+        idf = epoch.frequencies.idf(counted.features)
+        rows = _scored(self._bank.snapshot(), counted, idf, [topic], len(documents))
+        ruled = (self._overlay.decides(document, [topic]).get(topic) for document in documents)
+        return counted, [verdict._replace(rule=rule) for (verdict,), rule in zip(rows, ruled, strict=True)]
 
     def _explain(self, decisions: Sequence[dict[str, Any]], document: Document, seen: Bag) -> None:
         words = terms(document.title, document.text, self.analysis)
@@ -185,7 +221,19 @@ def content_id(document: Document) -> str:
 
 def _column(served: Served) -> Topic:
     model = served.model
-    return Topic(served.topic, (model.linear,), model.reject_below, model.accept_above, served.version)
+    band = model.reject_below, model.accept_above
+    together = model.committee
+    if together and together.rule:
+        return Topic(served.topic, together.members, *band, served.version, model.calibration, together.rule)
+    return Topic(served.topic, (model.linear,), *band, served.version, model.calibration)
+
+
+def _verdict(topic: Column, scores: Sequence[float], start: int) -> Verdict:
+    """Of the topic whose scores begin there."""
+    if topic.voting is None:
+        return Verdict(topic, scores[start])
+    members = tuple(scores[start : start + topic.columns])
+    return Verdict(topic, sum(members) / len(members), members=members)
 
 
 def _affordable(verdicts: int, most: int) -> None:
@@ -200,8 +248,10 @@ def _scored(snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str], 
         if column is None:
             raise NotFound(f"There is no topic {topic!r}.")
     scores = snapshot.score(counted, idf, topics)
+    starts = accumulate((column.columns for column in columns if column), initial=0)
+    begins = [(column, start) for column, start in zip(columns, starts, strict=False) if column]
     for row in scores.tolist():
-        yield [Verdict(column, score) for column, score in zip(columns, row, strict=True) if column]
+        yield [_verdict(column, row, start) for column, start in begins]
 
 
 def _not_rejected(
@@ -211,7 +261,7 @@ def _not_rejected(
     hits = snapshot.hits(counted, idf)
     _affordable(len(hits.topics), most)
     bounds = np.searchsorted(hits.documents, np.arange(len(counted) + 1))
-    numbers, scores = hits.topics.tolist(), hits.scores[hits.starts[:-1]].tolist()
+    numbers, starts, scores = hits.topics.tolist(), hits.starts.tolist(), hits.scores.tolist()
     wanted = sorted({topic for one in ruled for topic, rule in one.items() if rule == "accept_if"})
     wanted = [topic for topic in wanted if snapshot.get(topic)]
     rows = list(_scored(snapshot, counted, idf, wanted, most)) if wanted else []
@@ -219,7 +269,7 @@ def _not_rejected(
         verdicts = {}
         for h in range(bounds[i], bounds[i + 1]):
             column = snapshot.topic(numbers[h])
-            verdicts[column.name] = Verdict(column, scores[h])
+            verdicts[column.name] = _verdict(column, scores, starts[h])
         for verdict in rows[i] if rows else ():
             if verdict.topic.name in ruled[i]:
                 verdicts.setdefault(verdict.topic.name, verdict)

@@ -6,6 +6,12 @@
     sluice:{ID}:judged             hash     document -> label that stands; what makes appending idempotent
     sluice:{ID}:model              hash     version, blob, digest, born: what is served
     sluice:{ID}:versions           stream   a record for each published version, bounded
+    sluice:{ID}:tally              hash     how the stream was decided, in total and lately (see tallies.py)
+    sluice:{ID}:likely             zset     accepted documents worth a judgement, by when they passed; bounded
+    sluice:{ID}:uncertain          zset     the same of those abstained from
+    sluice:{ID}:skipped            zset     documents not to be offered again, by when; bounded
+    sluice:{ID}:known              hash     document -> blob: relevant, found elsewhere, never learned from; bounded
+    sluice:{stream}:passed         string   how many documents have been put to all topics
     sluice:documents:{P}           hash     document -> blob, in PARTITIONS parts
     sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
     sluice:{background}:current    string   number of the newest background epoch
@@ -13,44 +19,41 @@
     sluice:changes                 channel  "ID BORN VERSION" for each published model; version 0 is a deleted topic
 
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
-and nothing here needs two slots at once. The log, the documents and the background that logs name are the truth; all
-else is derived from the logs, and `replay.py` makes it anew.
+and nothing here needs two slots at once. The log, the documents, the background that logs name, and what stands beside
+the log without touching the model (tallies, what waits for a judgement, known items) are the truth; all else is derived
+from the logs, and `replay.py` makes it anew.
 
-Scripts are sent whole (EVAL): Redis keeps them compiled by digest anyway, and a restarted store needs no reloading.
-A command that gets no answer in time raises StoreUnavailable; it may have been applied all the same, which the scripts
-are written for.
+Scripts are sent whole (EVAL), but in bulk: Redis keeps them compiled by digest anyway, and a restarted store needs no
+reloading.
 """
 
-import asyncio
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, cast
-
-import redis.asyncio as aredis
-from redis import exceptions
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from typing import Any, NamedTuple, cast
 
 from service import scripts
-from service.errors import NotFound, StoreUnavailable
+from service.connection import Arg, Connection, problems
+from service.errors import NotFound
 from service.journal import Event
 
 TOPICS = "sluice:topics"
 CHANGES = "sluice:changes"
 CURRENT = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"
+PASSED = "sluice:{stream}:passed"
+PARTS = ("topic", "log", "judged", "model", "versions", "tally", "likely", "uncertain", "skipped", "known")
 PARTITIONS = 16
-CONNECTIONS = 32  # a process; whoever finds none free waits
-LOOK_S = 0.25
-SILENCE_S = 0.5  # after a command that got no answer: so long others are refused at once
 CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
 
-SILENT = "The store did not answer in time; try again."
 
-Arg = bytes | str | int | float
+class Call(NamedTuple):
+    """A script on some parts of a topic."""
+
+    script: str
+    topic: str
+    parts: Sequence[str]
+    args: Sequence[Arg]
 
 
 def key(topic: str, part: str) -> str:
@@ -90,23 +93,12 @@ class Head:
 
 class Store:
     def __init__(self, url: str, timeout_s: float = 1.0) -> None:
-        pool: aredis.ConnectionPool = aredis.ConnectionPool.from_url(
-            url,
-            max_connections=CONNECTIONS + 8,  # one listens, and others may just be closing
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            # Never a second try: it could apply a write twice, and a frozen store must give 503 within two timeouts. A
-            # connection that broke while it lay idle, say because the store was restarted, is noticed when it is taken.
-            retry=Retry(NoBackoff(), 0),
-        )
-        # Any: redis-py types each answer as the union of all clients and encodings, which says nothing.
-        self._redis: Any = aredis.Redis.from_pool(pool)
-        self._timeout_s = timeout_s
-        self._free = asyncio.Semaphore(CONNECTIONS)
-        self._silent_until_s = 0.0
+        self._connection = Connection(url, timeout_s)
+        self._redis = self._connection.redis
+        self._asking = self._connection.asking
 
     async def close(self) -> None:
-        await self._redis.aclose()
+        await self._connection.close()
 
     async def ping(self) -> None:
         async with self._asking():
@@ -131,13 +123,13 @@ class Store:
         # Listed first: a crash in between leaves an id without a topic, which reading skips, never the reverse. And
         # once more, for somebody may just be deleting a topic of this name, whose last step is to strike it off.
         await self.enlist(topic)
-        made = await self._eval(scripts.CREATE, topic, ("topic", "log"), born, *_flat(first))
+        since = await self.passed()
+        made = await self._eval(scripts.CREATE, topic, ("topic", "log", "tally"), born, since, *_flat(first))
         await self.enlist(topic)
         return bool(made)
 
     async def delete(self, topic: str, born: str) -> bool:
-        parts = ("topic", "log", "judged", "model", "versions")
-        if not await self._eval(scripts.DELETE, topic, parts, born, CHANGES, f"{topic} {born} 0"):
+        if not await self._eval(scripts.DELETE, topic, PARTS, born, CHANGES, f"{topic} {born} 0"):
             return False
         await self.unlist(topic)
         if (await self.heads([topic]))[0]:
@@ -308,11 +300,65 @@ class Store:
         }
 
     async def recall(self, documents: Sequence[str]) -> list[bytes | None]:
+        parts: dict[int, list[str]] = {}
+        for document in dict.fromkeys(documents):
+            parts.setdefault(_partition(document), []).append(document)
         async with self._asking():
             pipe = self._redis.pipeline(transaction=False)
-            for document in documents:
-                pipe.hget(_document_keys(_partition(document))[0], document)
-            return cast(list[bytes | None], await pipe.execute())
+            for part, ids in parts.items():
+                pipe.hmget(_document_keys(part)[0], ids)
+            answers = await pipe.execute()
+        pairs = zip(parts.values(), answers, strict=True)
+        found = {document: blob for ids, blobs in pairs for document, blob in zip(ids, blobs, strict=True)}
+        return [found[document] for document in documents]
+
+    async def newest(self, start: int, stop: int) -> list[str]:
+        """Ids of remembered documents, newest first, from the start-th on; of each partition as many."""
+        first, last = start // PARTITIONS, -(-stop // PARTITIONS)
+        async with self._asking():
+            pipe = self._redis.pipeline(transaction=False)
+            for part in range(PARTITIONS):
+                pipe.lrange(_document_keys(part)[1], -last, -first - 1)
+            return [document.decode() for ids in await pipe.execute() for document in reversed(ids)]
+
+    # -- what stands beside the log ------------------------------------------------------------------------------------
+
+    async def passed(self) -> int:
+        """How many documents have been put to all topics."""
+        async with self._asking():
+            return int(await self._redis.get(PASSED) or 0)
+
+    async def count(self, documents: int, calls: Sequence[Call]) -> int:
+        """Counts documents that were put to all topics, and runs the scripts that count for each topic; how many have
+        been by now."""
+        passed, *_ = await self._connection.run([("INCRBY", PASSED, documents)], [_keyed(call) for call in calls])
+        return int(passed)
+
+    async def run(self, calls: Sequence[Call]) -> list[Any]:
+        """Scripts on any number of topics, in as few round trips as it takes."""
+        return await self._connection.run([], [_keyed(call) for call in calls])
+
+    async def tallies(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
+        """How many documents have passed, and what each topic has counted of them."""
+        answers: list[Any] = []
+        async with self._asking():
+            for start in range(0, max(1, len(topics)), CHUNK):
+                pipe = self._redis.pipeline(transaction=False)
+                for topic in topics[start : start + CHUNK]:
+                    pipe.hgetall(key(topic, "tally"))
+                pipe.get(PASSED)
+                *rows, passed = await pipe.execute()
+                answers += rows
+        return int(passed or 0), answers
+
+    async def known(self, topic: str) -> dict[str, bytes]:
+        async with self._asking():
+            found = await self._redis.hgetall(key(topic, "known"))
+        return {document.decode(): blob for document, blob in found.items()}
+
+    async def forget_known(self, topic: str, document: str) -> bool:
+        async with self._asking():
+            return bool(await self._redis.hdel(key(topic, "known"), document))
 
     # -- background ----------------------------------------------------------------------------------------------------
 
@@ -343,7 +389,7 @@ class Store:
 
     async def changes(self) -> AsyncGenerator[Change | None, None]:
         """Each model published and each topic deleted anywhere; None once, when listening has begun."""
-        with _problems():
+        with problems():
             async with self._redis.pubsub() as listener:
                 await listener.subscribe(CHANGES)
                 while True:
@@ -359,56 +405,9 @@ class Store:
             keys = [key(topic, part) for part in parts]
             return await self._redis.eval(script, len(keys), *keys, *args)
 
-    @asynccontextmanager
-    async def _asking(self) -> AsyncGenerator[None, None]:
-        """A turn with the store, when one of the connections is free."""
-        try:
-            async with asyncio.timeout(self._timeout_s / 2):
-                await self._free.acquire()
-        except TimeoutError:
-            raise StoreUnavailable("Too many requests wait for the store; try again.") from None
-        try:
-            if time.monotonic() < self._silent_until_s:
-                raise StoreUnavailable(SILENT)
-            with _problems():
-                yield
-        except _Silent:
-            await self._silence()
-            raise
-        finally:
-            self._free.release()
 
-    async def _silence(self) -> None:
-        """For a moment nobody asks any more: those who stand in a line, for a connection or for a topic's turn, would
-        else wait one after the other, each for as long as the first. Unless it was this process that had no time to
-        listen, for want of a core: then the store answers now."""
-        try:
-            async with asyncio.timeout(LOOK_S):
-                await self._redis.ping()
-        except (exceptions.RedisError, OSError):
-            self._silent_until_s = time.monotonic() + SILENCE_S
-
-
-class _Silent(StoreUnavailable):
-    """The store kept somebody waiting in vain."""
-
-
-@contextmanager
-def _problems() -> Iterator[None]:
-    """Redis in trouble becomes one of our errors, with a sentence; anything else is a bug and stays loud."""
-    try:
-        yield
-    except exceptions.OutOfMemoryError as error:
-        raise StoreUnavailable("The store is full: raise its memory limit or delete topics.") from error
-    except (exceptions.TimeoutError, exceptions.ConnectionError, exceptions.ReadOnlyError, OSError) as error:
-        # A timeout while connecting comes as a ConnectionError.
-        if isinstance(error, exceptions.TimeoutError) or isinstance(error.__cause__, exceptions.TimeoutError):
-            raise _Silent(SILENT) from error
-        raise StoreUnavailable("The store cannot be reached; try again.") from error
-    except exceptions.ResponseError as error:
-        if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
-            raise StoreUnavailable("The store cannot write now; try again.") from error
-        raise
+def _keyed(call: Call) -> tuple[str, list[str], Sequence[Arg]]:
+    return call.script, [key(call.topic, part) for part in call.parts], call.args
 
 
 def _flat(event: Event) -> list[Arg]:

@@ -1,21 +1,27 @@
 """What is said of a topic: its settings and how it stands; its model as it is shown, as a file, and read back."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
+from models.assurance import Part, Passed
+from models.committee import Committee, Rule, mean_form
 from models.fold import Model
 from models.text import features_of
-from models.vectors import Linear
-from service import schemas
+from models.vectors import Linear, View
+from service import promises, schemas
 from service.errors import BadInput, FieldError
 from service.served import Served
+from service.tallies import Tally
 
 STRONGEST = 20  # terms shown for and against
 
 
-def topic(served: Served) -> schemas.Topic:
+def topic(served: Served, tally: Tally | None) -> schemas.Topic:
+    """The tally is None while the store does not answer."""
     settings, model = served.settings, served.model
     return schemas.Topic(
         id=served.topic,
@@ -26,9 +32,36 @@ def topic(served: Served) -> schemas.Topic:
             judged=schemas.Judged(relevant=served.relevant, irrelevant=served.irrelevant),
             reject_below=model.reject_below,
             accept_above=model.accept_above,
-            goal=schemas.GoalStatus() if settings.goal != schemas.Goal() else None,
+            passed=passed(tally) if tally else None,
+            goal=goal(served, tally),
         ),
     )
+
+
+def passed(tally: Tally) -> schemas.PassedCounts:
+    return schemas.PassedCounts(**_counts(tally.ever), lately=schemas.Counts(**_counts(tally.lately)))
+
+
+def goal(served: Served, tally: Tally | None) -> schemas.GoalStatus | None:
+    if tally is None and served.settings.goal != schemas.Goal():
+        return schemas.GoalStatus(state="learning", detail="The store does not answer: what has passed is not known.")
+    found = promises.report(served, tally) if tally else None
+    if found is None:
+        return None
+    parts = {name: _estimate(getattr(found, name)) for name in ("precision", "recall", "error", "abstain")}
+    return schemas.GoalStatus(state=found.state, detail=found.detail, **parts)
+
+
+def _estimate(part: Part | None) -> schemas.Estimate | None:
+    if part is None:
+        return None
+    share = part.share._asdict() if part.share else {"estimate": None, "low": None, "high": None}
+    said = {"state": part.state, "confidence": part.confidence, "judged": part.judged, "detail": part.detail}
+    return schemas.Estimate.model_validate(said | share)
+
+
+def _counts(counted: Passed) -> dict[str, int]:
+    return {**asdict(counted), "rejected": counted.rejected}
 
 
 def etag(served: Served) -> str:
@@ -56,33 +89,69 @@ def model_info(served: Served, words: dict[int, str]) -> schemas.ModelInfo:
         accept_above=served.model.accept_above,
         weights=len(linear.features),
         terms=schemas.Terms(toward=shown(toward), against=shown(against)),
+        committee=_committee(served),
     )
 
 
 def model_file(served: Served, words: dict[int, str]) -> schemas.ModelFile:
-    linear = served.model.linear
-    weights = dict(zip(linear.features.tolist(), linear.weights.tolist(), strict=True))
-    return (
-        schemas.ModelFile.model_construct(  # unchecked: the limits are for what comes in, and one can learn past them
-            kind=served.settings.learner.kind,
-            view=linear.view,
-            bias=linear.bias,
-            rest=linear.rest,
-            reject_below=served.model.reject_below,
-            accept_above=served.model.accept_above,
-            terms={words[feature]: weight for feature, weight in weights.items() if feature in words},
-            features={f"{feature:016x}": weight for feature, weight in weights.items() if feature not in words},
+    together = served.model.committee
+    voters = None
+    if together and together.rule:
+        voters = schemas.Voters.model_construct(
+            weights=list(together.rule.weights),
+            more_than=together.rule.t,
+            members=[schemas.Form.model_construct(**_form(member, words)) for member in together.members],
         )
+    return schemas.ModelFile.model_construct(  # unchecked: limits are for what comes in, and one can learn past them
+        kind=served.settings.learner.kind,
+        view=served.model.linear.view,
+        reject_below=served.model.reject_below,
+        accept_above=served.model.accept_above,
+        committee=voters,
+        **_form(served.model.linear, words),
     )
 
 
 def model(file: schemas.ModelFile, most: int) -> Model:
     """The model that a file holds, if it has no more weights than we serve."""
-    if len(file.terms) + len(file.features) > most:
-        where = [FieldError(pointer="/terms", detail=f"has more than {most:,} weights, with those of `features`")]
+    if not file.committee:
+        return Model(_linear(file, file.view, "", most), file.reject_below, file.accept_above)
+    members = tuple(
+        _linear(form, file.view, f"/committee/members/{i}", most) for i, form in enumerate(file.committee.members)
+    )
+    rule = Rule(tuple(file.committee.weights), file.committee.more_than)
+    together = Committee(len(members), members, rule)
+    return Model(mean_form(members), file.reject_below, file.accept_above, committee=together)
+
+
+def _committee(served: Served) -> schemas.CommitteeInfo | None:
+    together = served.model.committee
+    if not together:
+        return None
+    return schemas.CommitteeInfo(
+        k=together.k,
+        weights=list(together.rule.weights) if together.rule else None,
+        more_than=together.rule.t if together.rule else None,
+        estimates={name: schemas.LossAndError(**one._asdict()) for name, one in together.estimates.items()},
+    )
+
+
+def _form(linear: Linear, words: dict[int, str]) -> dict[str, Any]:
+    weights = dict(zip(linear.features.tolist(), linear.weights.tolist(), strict=True))
+    return {
+        "bias": linear.bias,
+        "rest": linear.rest,
+        "terms": {words[feature]: weight for feature, weight in weights.items() if feature in words},
+        "features": {f"{feature:016x}": weight for feature, weight in weights.items() if feature not in words},
+    }
+
+
+def _linear(form: schemas.Form, view: View, pointer: str, most: int) -> Linear:
+    if len(form.terms) + len(form.features) > most:
+        detail = f"has more than {most:,} weights, with those of `features`"
+        where = [FieldError(pointer=f"{pointer}/terms", detail=detail)]
         raise BadInput("The model is larger than this Sluice serves (SLUICE_SERVED_WEIGHTS).", where)
-    features = np.concatenate([features_of(list(file.terms)), np.array([int(f, 16) for f in file.features], np.uint64)])
-    weights = np.array([*file.terms.values(), *file.features.values()], np.float32)
+    features = np.concatenate([features_of(list(form.terms)), np.array([int(f, 16) for f in form.features], np.uint64)])
+    weights = np.array([*form.terms.values(), *form.features.values()], np.float32)
     features, first = np.unique(features, return_index=True)
-    linear = Linear(file.view, features, weights[first], file.bias, file.rest)
-    return Model(linear, file.reject_below, file.accept_above)
+    return Linear(view, features, weights[first], form.bias, form.rest)

@@ -3,7 +3,8 @@
     python -m service.worker
 
 * A topic that has been under an old background for long is refreshed: its query weighed by the words' present
-  frequencies, its thresholds chosen against the present stream. That is an event of its log like any other.
+  frequencies, its thresholds chosen against the present stream. That is an event of its log like any other. A topic
+  that promises how much it abstains from is refreshed sooner, for the stream moves on though nobody judges.
 * Epochs that no topic names any more are forgotten, but for the newest.
 * A log that is ahead of its model, because a process died in between, is folded (by `following`, as in every process).
 
@@ -15,7 +16,7 @@ import signal
 
 import structlog
 
-from service.background import KEPT, STALE
+from service.background import KEPT, SOON, STALE
 from service.config import Settings
 from service.errors import Conflict, NotFound, StoreUnavailable
 from service.sluice import Sluice
@@ -51,7 +52,7 @@ async def keep_house(sluice: Sluice) -> None:
     named: set[int] = {newest}
     for served in list(sluice.serving.topics.values()):
         named.add(served.epoch)
-        if newest - served.epoch >= STALE:
+        if newest - served.epoch >= (STALE if served.settings.goal.max_abstain is None else SOON):
             try:
                 await sluice.refresh(served.topic)
             except (NotFound, Conflict):

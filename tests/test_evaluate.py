@@ -3,16 +3,19 @@ of the test documents reaches a model."""
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from models.fold import Example, Spec, Trainer
 from models.measures import f_beta
 from scripts.evaluation.__main__ import app, learners
 from scripts.evaluation.batch import Library, Setting, measure
 from scripts.evaluation.corpus import Corpus, matches, read
+from scripts.evaluation.jointly import Joint, Runs
 from scripts.evaluation.online import POINTS, Protocol, Run, means, run
 from scripts.evaluation.stream import Stream
 
@@ -94,6 +97,24 @@ def test_without_a_pocket_the_newest_vector_is_served(corpus: Corpus) -> None:
     assert without.model.figures.sap is None
 
 
+def test_a_topic_that_is_shown_nothing_is_put_under_newer_epochs_as_a_worker_would() -> None:
+    """What comes is too far from the one document it knows, until it learns from the stream what is near for it."""
+    rng = np.random.default_rng(1)
+    own, common = [f"own{k}" for k in range(8)], [f"word{k}" for k in range(300)]
+    texts = [" ".join([*rng.choice(common, 150), own[i % 8] if rng.random() < 0.1 else "last"]) for i in range(1200)]
+    stream = Stream(
+        Corpus("far", [("", " ".join(own))] + [("", text) for text in texts], [frozenset("t")] * 1201, 1000)
+    )
+    starts = [stream.begins(e) for e in range(stream.epoch(1000) + 1)]
+    assert [stream.epoch(start) for start in starts] == list(range(len(starts)))
+    assert stream.begins(len(starts)) == 1000
+    trainer = Trainer(Spec("wh", {}, stream.query("nothing")))
+    trainer.learn(Example("0", True, stream.bags[0]))
+    first = trainer.model(stream.background(0))
+    assert (stream.scores(first.linear, 1, 1000) < first.reject_below).all()
+    assert run(stream, "t", "nothing", Protocol(seeds=1)).judged > 1
+
+
 def test_topics_are_chosen_by_pattern_and_size(corpus: Corpus) -> None:
     assert set(corpus.largest()) == set(TOPICS)
     assert corpus.largest(patterns=["*", "!w*", "!ships"]) == ["copper"]
@@ -131,6 +152,36 @@ def test_batch_separates_what_can_be_separated(tmp_path: Path) -> None:
     for row in rows:
         micro_f1, macro_f1, break_even, sap = (float(cell.split("±")[0]) for cell in row[1:5])
         assert min(micro_f1, macro_f1, break_even, sap) > 0.9, row
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        (["--only", "boosting KR*,centroid,naive*tf*,svm"], 6),
+        (["--boosting", "--only", "R *0.90*,KR *0.90*S=50 C=1 N=1[23]"], 6),
+    ],
+)
+def test_methods_that_see_everything_at_once_separate_it_too(tmp_path: Path, options: list[str], rows: int) -> None:
+    path = write(tmp_path / "generated.jsonl")
+    answer = CliRunner().invoke(app, ["batch", str(path), "--orders", "1", *options])
+    assert answer.exit_code == 0, answer.output
+    lines = [line.split("|")[1:-1] for line in answer.output.splitlines() if re.match(r"\|.*\.\d{3} \|", line)]
+    assert len(lines) == rows
+    for line in lines:
+        assert min(float(cell) for cell in line[1:5]) > 0.9, line
+
+
+def test_cuts_of_methods_know_nothing_of_test_documents(corpus: Corpus) -> None:
+    other = dataclasses.replace(corpus, topics=[*corpus.topics[:TRAIN], *[frozenset(TOPICS)] * TEST])
+    one, two = (Runs(Library(c), TOPICS).measure(Joint("centroid"), 1) for c in (corpus, other))
+    assert [r.table.tp + r.table.fp for r in one] == [r.table.tp + r.table.fp for r in two]
+
+
+def test_a_shorter_run_of_boosting_is_the_beginning_of_a_longer_one(corpus: Corpus) -> None:
+    runs, fresh = Runs(Library(corpus), TOPICS), Runs(Library(corpus), TOPICS)
+    short = Joint("boosting", {"S": 5, "N": 2}, cut="zero")
+    runs.measure(Joint("boosting", {"S": 20, "N": 2}, cut="zero"), 0)
+    assert runs.measure(short, 0) == fresh.measure(short, 0)
 
 
 def test_batch_thresholds_know_nothing_of_test_documents(corpus: Corpus) -> None:

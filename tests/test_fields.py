@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from models.learners import LEARNERS
-from service.schemas import BEYOND, LARGEST
+from service.fields import BEYOND, LARGEST
 from tests.refusals import MARK, pointers, refused, send
 from tests.serving import OIL, QUERY, Api
 
@@ -230,6 +230,22 @@ async def test_every_parameter_of_every_learner_is_checked(shared: Api, kind: st
             assert pointers(problem)[0].startswith("/learner")
             refused(await send(shared, "PATCH", "/topics/crude", f"{{{learner}}}"), 422)
     refused(await send(shared, *topic(learner={"kind": kind, "params": {"no_such": 1}})), 422)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ('{"eta": NaN}', "/learner/params/eta"),
+        ('{"eta": [1]}', "/learner/params/eta"),
+        ('{"params": {"eta": NaN}}', "/learner/params/params/eta"),
+        ('{"params": {"eta": {}}}', "/learner/params/params/eta"),
+    ],
+)
+async def test_a_parameter_that_is_wrong_is_pointed_at_once_and_by_its_name(
+    shared: Api, params: str, expected: str
+) -> None:
+    body = f'{{"id": "x", "learner": {{"kind": "committee", "params": {params}}}}}'
+    assert pointers(refused(await send(shared, "POST", "/topics", body), 422)) == [expected]
 
 
 async def test_a_parameter_may_be_null_where_its_learner_says_so(shared: Api) -> None:

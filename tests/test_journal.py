@@ -1,5 +1,7 @@
 """A log read in any way says the same thing."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +17,9 @@ def logs(draw: st.DrawFn) -> list[Event]:
     for seq in range(2, draw(st.integers(2, 25))):
         kind = draw(st.sampled_from(["judged"] * 6 + ["withdrawn", "edited", "restored", "published", "compacted"]))
         if kind == "judged":
+            known = draw(st.none() | st.floats(0, 1))
             event = Event("judged", seq, seq // 5, seq, draw(DOCUMENTS), draw(st.booleans()), bag=b"x%d" % seq)
+            event = replace(event, probability=known)
         elif kind == "withdrawn":
             event = Event("withdrawn", seq, seq // 5, seq, draw(DOCUMENTS))
         elif kind == "edited":

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from redis import Redis
 
+from service import scripts
 from service.errors import NotFound, StoreUnavailable
 from service.journal import Event
-from service.store import PARTITIONS, Change, Head, Saved, Store
+from service.store import PARTITIONS, Call, Change, Head, Saved, Store
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
 
@@ -143,6 +145,20 @@ async def test_documents_are_remembered_once_and_the_oldest_are_forgotten(store:
     kept = [blob for blob in await store.recall([f"e{i}" for i in range(3000)]) if blob]
     assert len(kept) == 320
     assert 320 % PARTITIONS == 0
+
+
+async def test_scripts_in_bulk_run_once_each_whether_the_store_knows_them_or_not(store: Store, redis_url: str) -> None:
+    for topic in ("a", "b", "c"):
+        await store.create(topic, "one", FIRST)
+    calls = [
+        Call(scripts.KNOW, topic, ("topic", "known"), ["one", 9, "d", b"blob"]) for topic in ("a", "b", "none", "c")
+    ]
+    with Redis.from_url(redis_url) as client:
+        for _ in range(2):
+            client.script_flush()  # as a restarted store has
+            counted = await store.count(5, calls)
+            assert await store.run(calls) == [[1, 0], [1, 0], None, [1, 0]]
+    assert counted == await store.passed() == 10
 
 
 async def test_an_epoch_follows_exactly_one(store: Store) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from service.background import KEPT, STALE
+from service.background import KEPT, SOON, STALE
 from service.replay import replay
 from service.worker import keep_house
 from tests.serving import GRAIN, OIL, Api, serving
@@ -52,6 +52,14 @@ async def test_a_topic_is_refreshed_when_its_background_is_old(api: Api) -> None
     assert newest["cause"] == "refresh"
     assert (await api.ok("GET", "/topics/crude"))["status"]["judged"] == {"relevant": 1, "irrelevant": 1}
     assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
+
+
+async def test_a_topic_that_promises_how_much_it_abstains_from_is_refreshed_sooner(api: Api) -> None:
+    await api.topic("promising", goal={"max_abstain": 0.1})
+    await advance(api, SOON)
+    await keep_house(api.sluice)
+    assert await kinds(api, "promising") == ["created", "refreshed"]
+    assert "refreshed" not in await kinds(api)
 
 
 async def test_two_workers_at_once_refresh_once(api: Api, redis_url: str) -> None:

@@ -1,0 +1,140 @@
+"""One process's connections to Redis: a bounded number, and a refusal in time rather than a long wait.
+
+A command that gets no answer in time raises StoreUnavailable; it may have been applied all the same, which the scripts
+are written for.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from hashlib import sha1
+from typing import Any
+
+import redis.asyncio as aredis
+from redis import exceptions
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from service.errors import StoreUnavailable
+
+CONNECTIONS = 32  # a process; whoever finds none free waits
+LOOK_S = 0.25
+SILENCE_S = 0.5  # after a command that got no answer: so long others are refused at once
+
+AT_ONCE = 500  # commands, so that the first answers come in time
+
+Arg = bytes | str | int | float
+
+SILENT = "The store did not answer in time; try again."
+
+
+class Connection:
+    def __init__(self, url: str, timeout_s: float) -> None:
+        pool: aredis.ConnectionPool = aredis.ConnectionPool.from_url(
+            url,
+            max_connections=CONNECTIONS + 8,  # one listens, and others may just be closing
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            # Never a second try: it could apply a write twice, and a frozen store must give 503 within two timeouts. A
+            # connection that broke while it lay idle, say because the store was restarted, is noticed when it is taken.
+            retry=Retry(NoBackoff(), 0),
+        )
+        # Any: redis-py types each answer as the union of all clients and encodings, which says nothing.
+        self.redis: Any = aredis.Redis.from_pool(pool)
+        self._timeout_s = timeout_s
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        self._silent_until_s = 0.0
+
+    async def close(self) -> None:
+        await self.redis.aclose()
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncGenerator[None, None]:
+        """A turn with the store, when one of the connections is free."""
+        try:
+            async with asyncio.timeout(self._timeout_s / 2):
+                await self._free.acquire()
+        except TimeoutError:
+            raise StoreUnavailable("Too many requests wait for the store; try again.") from None
+        try:
+            if time.monotonic() < self._silent_until_s:
+                raise StoreUnavailable(SILENT)
+            with problems():
+                yield
+        except _Silent:
+            await self._silence()
+            raise
+        finally:
+            self._free.release()
+
+    async def run(
+        self, commands: Sequence[tuple[Arg, ...]], scripts: Sequence[tuple[str, Sequence[str], Sequence[Arg]]]
+    ) -> list[Any]:
+        """Commands and scripts (with keys and arguments) in as few round trips as it takes; their answers in order.
+
+        Redis reads 16 KB at a time and writes what they did to disk before it reads on. So scripts are called by their
+        digest, which is a fifth of the bytes; whole only where the store does not know them.
+        """
+        async with self.asking():
+            wanted = [*commands, *(_call(*script, by_digest=True) for script in scripts)]
+            answers = await self._pipelined(wanted)
+            unknown = [i for i, answer in enumerate(answers) if isinstance(answer, exceptions.NoScriptError)]
+            again = [_call(*scripts[i - len(commands)], by_digest=False) for i in unknown]
+            for i, answer in zip(unknown, await self._pipelined(again), strict=True):
+                answers[i] = answer
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
+        return answers
+
+    async def _pipelined(self, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:
+        answers: list[Any] = []
+        for start in range(0, len(commands), AT_ONCE):
+            pipe = self.redis.pipeline(transaction=False)
+            for command in commands[start : start + AT_ONCE]:
+                pipe.execute_command(*command)
+            answers += await pipe.execute(raise_on_error=False)
+        return answers
+
+    async def _silence(self) -> None:
+        """For a moment nobody asks any more: those who stand in a line, for a connection or for a topic's turn, would
+        else wait one after the other, each for as long as the first. Unless it was this process that had no time to
+        listen, for want of a core: then the store answers now."""
+        try:
+            async with asyncio.timeout(LOOK_S):
+                await self.redis.ping()
+        except (exceptions.RedisError, OSError):
+            self._silent_until_s = time.monotonic() + SILENCE_S
+
+
+def _call(script: str, keys: Sequence[str], args: Sequence[Arg], *, by_digest: bool) -> tuple[Arg, ...]:
+    return ("EVALSHA" if by_digest else "EVAL", _digest(script) if by_digest else script, len(keys), *keys, *args)
+
+
+@cache
+def _digest(script: str) -> str:
+    return sha1(script.encode(), usedforsecurity=False).hexdigest()
+
+
+class _Silent(StoreUnavailable):
+    """The store kept somebody waiting in vain."""
+
+
+@contextmanager
+def problems() -> Iterator[None]:
+    """Redis in trouble becomes one of our errors, with a sentence; anything else is a bug and stays loud."""
+    try:
+        yield
+    except exceptions.OutOfMemoryError as error:
+        raise StoreUnavailable("The store is full: raise its memory limit or delete topics.") from error
+    except (exceptions.TimeoutError, exceptions.ConnectionError, exceptions.ReadOnlyError, OSError) as error:
+        # A timeout while connecting comes as a ConnectionError.
+        if isinstance(error, exceptions.TimeoutError) or isinstance(error.__cause__, exceptions.TimeoutError):
+            raise _Silent(SILENT) from error
+        raise StoreUnavailable("The store cannot be reached; try again.") from error
+    except exceptions.ResponseError as error:
+        if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
+            raise StoreUnavailable("The store cannot write now; try again.") from error
+        raise

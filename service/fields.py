@@ -1,0 +1,82 @@
+"""The fields of which requests and answers are made: what a text, an id or a number may be.
+
+Requests are validated from the raw bytes in strict mode: no coercion, no unknown field, no NaN or infinity, no lone
+surrogate (the parser refuses it), no NUL.
+"""
+
+import math
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+
+TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
+DOCUMENT_ID_CHARS = 256
+METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
+BEYOND = 3.4028234663852886e38  # the largest float32: a threshold that no score passes, as of a topic without a query
+LARGEST = 1e15  # number in a model that is brought along: no learner goes so far, and sums of these still fit
+
+
+def no_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL character")
+    return text
+
+
+def _addressable(text: str) -> str:
+    """An id goes into logs, headers and paths; on their way there, paths lose segments of dots."""
+    if not text.isprintable():
+        raise ValueError("holds control characters")
+    if any(segment in (".", "..") for segment in text.split("/")):
+        raise ValueError("holds a path segment of dots")
+    return text
+
+
+def _scalar(value: JsonValue) -> JsonValue:
+    if isinstance(value, list | dict):
+        raise ValueError("must be a number, a string, true, false or null")
+    return _plain(value)
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("holds a number that is not finite")
+    return no_nul(value) if isinstance(value, str) else value
+
+
+def modest(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    values, chars = 0, 0
+    waiting: list[JsonValue] = [metadata]
+    while waiting:
+        value = _plain(waiting.pop())
+        values += 1
+        if isinstance(value, dict):
+            waiting += [*value, *value.values()]
+            values -= len(value)
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str):
+            chars += len(value)
+        if values > METADATA_VALUES or chars > METADATA_CHARS:
+            raise ValueError(f"holds more than {METADATA_VALUES:,} values or {METADATA_CHARS:,} characters")
+    return metadata
+
+
+TopicId = Annotated[str, Field(pattern=TOPIC_ID, examples=["crude"])]
+DocumentId = Annotated[str, Field(min_length=1, max_length=DOCUMENT_ID_CHARS), AfterValidator(_addressable)]
+Text = Annotated[str, AfterValidator(no_nul)]
+Line = Annotated[str, Field(max_length=1000), AfterValidator(no_nul)]
+Rule = Annotated[str, Field(max_length=10_000), AfterValidator(no_nul)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Threshold = Annotated[float, Field(ge=-BEYOND, le=BEYOND, allow_inf_nan=False)]
+Scalar = Annotated[
+    JsonValue, AfterValidator(_scalar), WithJsonSchema({"type": ["boolean", "number", "string", "null"]})
+]
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)

@@ -1,0 +1,177 @@
+"""The journey of a judgement.
+
+    find the document  →  its features, what is decided now, how it came about  →  append, fold, publish (learning)
+
+How it came about says what the judgement is evidence of: a document that had passed with the stream, or that its user
+brought along; and with what chance it was drawn, if it was.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+import numpy as np
+
+from models.text import bags, terms
+from service import codec
+from service.background import Epoch, Epochs
+from service.config import Settings as Config
+from service.errors import NotFound, ServiceError, TooLarge
+from service.folding import to_bag
+from service.journal import Event
+from service.learning import Learning, now_ms
+from service.memory import unpacked
+from service.promises import Promises
+from service.schemas import Before, Document, Judgement, Learned
+from service.served import Served
+from service.serving import DIGITS, Serving, content_id
+from service.store import Store
+
+LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
+TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
+UNKNOWN = "This document is not known (any more); send it with its text in place of its id."
+
+
+class Source(NamedTuple):
+    """The document that a judgement is about, or the event that judged it before."""
+
+    document: Document | Event
+    passed: bool  # it came with the stream
+
+
+class Judging:
+    def __init__(
+        self,
+        store: Store,
+        serving: Serving,
+        learning: Learning,
+        epochs: Epochs,
+        promises: Promises,
+        config: Config,
+        pool: Executor,
+    ) -> None:
+        self._store = store
+        self._serving = serving
+        self._learning = learning
+        self._epochs = epochs
+        self._promises = promises
+        self._most_chars = config.max_text_chars
+        self._pool = pool
+
+    async def find(self, topic: str) -> Served:
+        """The topic as it is served; one that another process has just made is fetched."""
+        return self._serving.topics.get(topic) or await self._learning.catch_up(topic)
+
+    async def judge(self, judgements: Sequence[Judgement]) -> list[Learned | ServiceError]:
+        """Each judgement durable and learned, or why not; one that fails leaves the others alone."""
+        found = await self._sources(judgements)
+        epoch = self._epochs.current
+        loop = asyncio.get_running_loop()
+        answers: dict[int, Learned | ServiceError] = {}
+        of_topic: dict[str, list[tuple[int, Event, Before]]] = {}
+        for i, judgement in enumerate(judgements):
+            source = found[i]
+            if isinstance(source, ServiceError):
+                answers[i] = source
+                continue
+            event, before = await loop.run_in_executor(self._pool, self._event, judgement, source, epoch)
+            of_topic.setdefault(judgement.topic, []).append((i, event, before))
+        await asyncio.gather(*(self._learn(topic, items, answers) for topic, items in of_topic.items()))
+        return [answers[i] for i in range(len(judgements))]
+
+    async def withdraw(self, topic: str, document: str) -> int:
+        """Takes a judgement back; the version without it."""
+        event = Event("withdrawn", now_ms(), self._epochs.current.number, document=document)
+        ((status, version),) = await self._learning.take(topic, [event])
+        if status == "absent":
+            raise NotFound("This document has no judgement that stands in this topic.")
+        return version
+
+    def logged(self, title: str, text: str, epoch: Epoch) -> bytes:
+        """The features of a text as the log keeps them: words, counts, and the idf in force; of a very long text the
+        weightiest, so that a log of such texts stays bounded too."""
+        analysis = self._serving.analysis
+        features, counts = bags([(title, text)], analysis)[0]
+        idf = epoch.frequencies.idf(features)
+        kept = np.sort(np.argsort(-counts * idf, kind="stable")[:LOGGED_TERMS])
+        words = terms(title, text, analysis)
+        canonical = [words[feature].canonical for feature in features[kept].tolist()]
+        return codec.pack_bag(canonical, counts[kept], idf[kept])
+
+    def check(self, document: Document) -> None:
+        """Refuses a document that is longer than the settings allow."""
+        if max(len(document.text), len(document.title)) > self._most_chars:
+            raise TooLarge(f"A document may have {self._most_chars:,} characters of text.")
+
+    async def _learn(
+        self, topic: str, items: list[tuple[int, Event, Before]], answers: dict[int, Learned | ServiceError]
+    ) -> None:
+        try:
+            taken = await self._learning.take(topic, [event for _, event, _ in items])
+        except ServiceError as error:
+            answers.update({i: error for i, _, _ in items})
+            return
+        for (i, event, before), (status, version) in zip(items, taken, strict=True):
+            said = {"topic": topic, "document": event.document, "relevant": event.relevant, "before": before}
+            answers[i] = Learned.model_validate(said | {"status": status, "version": version})
+
+    async def _sources(self, judgements: Sequence[Judgement]) -> list[Source | ServiceError]:
+        """For each judgement the document it is about, or what is wrong."""
+        ids = [id_of(judgement.document) for judgement in judgements]
+        remembered = await self._store.recall(ids)
+        found: list[Source | ServiceError] = []
+        for judgement, document, blob in zip(judgements, ids, remembered, strict=True):
+            try:
+                created_ms = (await self.find(judgement.topic)).settings.created_ms
+                known = unpacked(blob) if blob else None
+                if isinstance(judgement.document, Document):
+                    self.check(judgement.document)
+                    found.append(Source(judgement.document, known is not None and known.passed(created_ms)))
+                elif known:
+                    found.append(Source(known.document, known.passed(created_ms)))
+                else:
+                    before = await self._judged_before(judgement.topic, document)
+                    found.append(Source(before, before.passed))
+            except ServiceError as error:
+                found.append(error)
+        return found
+
+    async def _judged_before(self, topic: str, document: str) -> Event:
+        standing = await self._learning.read(topic, lambda fold: fold.lineage.judged.get(document))
+        if standing is None:
+            raise NotFound(UNKNOWN)
+        return standing.first
+
+    def _event(self, judgement: Judgement, source: Source, epoch: Epoch) -> tuple[Event, Before]:
+        """The judgement as it goes into the log, with what is decided at this moment."""
+        about = source.document
+        if isinstance(about, Event):
+            document, title, blob = about.document, about.title, about.bag
+        else:
+            document, title = id_of(about), about.title
+            blob = self.logged(about.title, about.text, epoch)
+        served = self._serving.get(judgement.topic)
+        calibration = served.model.calibration
+        decision, score = served.judge(to_bag(blob))
+        before = Before(decision=decision, score=round(score, DIGITS))
+        event = Event(
+            "judged",
+            now_ms(),
+            epoch.number,
+            document=document,
+            relevant=judgement.relevant,
+            bag=blob,
+            title=title[:TITLE_CHARS],
+            by=judgement.by or "",
+            decision=before.decision,
+            score=score,
+            probability=calibration.probability(score) if calibration else None,
+            passed=source.passed,
+            chance=self._promises.chance(served, document) if source.passed else 0.0,
+        )
+        return event, before
+
+
+def id_of(document: str | Document) -> str:
+    return document if isinstance(document, str) else document.id or content_id(document)

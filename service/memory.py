@@ -1,0 +1,31 @@
+"""Documents as the store remembers them: when each first came, in milliseconds (eight bytes), then the whole of it as
+compressed JSON. The time tells which topics it has passed: those that were there already."""
+
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from service.schemas import Document
+
+STAMP = 8  # bytes
+
+
+class Remembered(NamedTuple):
+    document: Document
+    came_ms: int
+
+    def passed(self, created_ms: int) -> bool:
+        """Whether a topic that was made then has seen it come."""
+        return self.came_ms >= created_ms
+
+
+def packed(ids: Sequence[str], documents: Sequence[Document], now_ms: int) -> dict[str, bytes]:
+    stamp, pairs = now_ms.to_bytes(STAMP), zip(ids, documents, strict=True)
+    whole = {name: d.model_copy(update={"id": name}).model_dump_json().encode() for name, d in pairs}
+    return {name: stamp + zlib.compress(text, 1) for name, text in whole.items()}
+
+
+def unpacked(blob: bytes) -> Remembered:
+    # A stamp begins with a zero byte for many years to come; compressed text, which earlier versions kept bare, never.
+    stamp, text = (blob[:STAMP], blob[STAMP:]) if blob[0] == 0 else (b"", blob)
+    return Remembered(Document.model_validate_json(zlib.decompress(text)), int.from_bytes(stamp))

@@ -1,0 +1,201 @@
+"""What is worth a judgement: documents offered to people, best first, none twice.
+
+    likely      accepted; `uncertain`: abstained from. Queued as they pass (tallies.py), the newest of each kept
+    audit       rejected and drawn by chance (models/draws.py). Nothing is queued: who is drawn can be computed, so the
+                newest documents in the memory are asked, and those taken that the topic rejects
+
+All are decided with the model as it is now, so a document may have become another kind since it passed, or none. What
+is offered depends on what a judgement is worth:
+
+1. While fewer than LEAST relevant documents are known, likely ones by descending score, then uncertain ones likewise:
+   nothing can be promised, nor much be learned, without relevant documents.
+2. Later those nearest to one of the thresholds, of both kinds: there a judgement moves most.
+3. Where the topic audits, every AUDITED-th is an audit. They seldom teach, but only they say what is missed.
+
+Never offered: what was judged or skipped, what resembles a document that was judged, skipped lately or is already on
+the list, what a rule decides, and what is forgotten.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.assurance import Report
+from models.draws import drawn, lots
+from models.goals import LEAST
+from models.near import Told
+from models.vectors import Features
+from service import scripts
+from service.background import Epochs
+from service.config import Settings as Config
+from service.errors import NotFound
+from service.folding import Fold
+from service.learning import Learning, now_ms
+from service.memory import unpacked
+from service.schemas_review import Offer, Reason, ReviewPage
+from service.served import Served
+from service.serving import DIGITS, Serving, Verdict
+from service.store import Call, Store
+
+AUDITED = 4
+CONSIDERED = 200  # of each queue, the newest
+REMINDED = 100  # skipped documents, the newest, whose near-duplicates are not offered either
+ASKED, ASKINGS = 10_000, 10  # documents of the memory that are asked at a time for audits, and how many times
+TRIED = 50  # drawn documents that are scored at a time
+ENOUGH = 30  # judgements in agreement after which more would hardly help
+SNIPPET = 300
+
+
+class Candidate(NamedTuple):
+    document: str
+    title: str
+    text: str
+    features: Features
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What was judged before."""
+
+    documents: frozenset[str]
+    relevant: int
+    agreed: tuple[bool, ...]  # the newest judgements of decided documents: whether they agreed
+    signatures: NDArray[np.uint32]
+
+
+class Review:
+    def __init__(self, store: Store, serving: Serving, learning: Learning, epochs: Epochs, config: Config) -> None:
+        self._store = store
+        self._serving = serving
+        self._learning = learning
+        self._epochs = epochs
+        self._skipped_kept = config.skipped_kept
+
+    async def offers(self, served: Served, rate: float, report: Report | None, limit: int) -> ReviewPage:
+        topic = served.topic
+        keys = ("topic", "likely", "uncertain", "skipped")
+        (queued,) = await self._store.run([Call(scripts.QUEUED, topic, keys, [served.born])])
+        if not queued:
+            raise NotFound(f"There is no topic {topic!r} any more.")
+        likely, uncertain, skipped = ([document.decode() for document in ids] for ids in queued)
+        past = await self._learning.read(topic, _past)
+        gone = past.documents.union(skipped)
+        waiting = [[document for document in ids if document not in gone] for ids in (likely, uncertain)]
+        found = await self._look(served, [document for ids in waiting for document in ids[:CONSIDERED]])
+        audits = await self._audits(served, rate, gone, -(-limit // AUDITED)) if rate else []
+        reminded = await self._look(served, skipped[:REMINDED])
+
+        def chosen() -> list[Offer]:
+            told = Told(past.signatures)
+            for candidate in reminded:
+                told.tell(candidate.features)
+            return list(_mixed(_ranked(served, found, past.relevant), audits, told, limit))
+
+        items = await asyncio.to_thread(chosen)
+        enough, detail = _worth(past, report, items)
+        return ReviewPage(items=items, next=None, enough=enough, detail=detail)
+
+    async def skip(self, served: Served, document: str) -> None:
+        keys = ("topic", "skipped", "likely", "uncertain")
+        args: list[str | int] = [served.born, document, now_ms(), self._skipped_kept]
+        (done,) = await self._store.run([Call(scripts.SKIP, served.topic, keys, args)])
+        if not done:
+            raise NotFound(f"There is no topic {served.topic!r} any more.")
+
+    async def _look(self, served: Served, documents: Sequence[str]) -> list[Candidate]:
+        """Those of the documents that are remembered and have passed, with what the topic makes of them now."""
+        blobs = [blob for blob in await self._store.recall(documents) if blob] if documents else []
+
+        def look() -> list[Candidate]:
+            known = [unpacked(blob) for blob in blobs]
+            whole = [one.document for one in known if one.passed(served.settings.created_ms)]
+            bags, verdicts = self._serving.look(served.topic, whole, self._epochs.current)
+            pairs = zip(whole, verdicts, strict=True)
+            return [Candidate(d.id or "", d.title, d.text, bags[i][0], v) for i, (d, v) in enumerate(pairs)]
+
+        return await asyncio.to_thread(look) if blobs else []
+
+    async def _audits(self, served: Served, rate: float, gone: frozenset[str], wanted: int) -> list[Candidate]:
+        """Drawn documents that the topic rejects, from the newest part of the memory that has enough of them."""
+        found: list[Candidate] = []
+        asked: set[str] = set(gone)
+        for start in range(0, ASKED * ASKINGS, ASKED):
+            ids = await self._store.newest(start, start + ASKED)
+            if not ids:
+                break
+            rest = [document for document in ids if document not in asked]
+            asked.update(rest)
+            picked = await asyncio.to_thread(_drawn, served.topic, rest, rate)
+            for first in range(0, len(picked), TRIED):
+                seen = await self._look(served, picked[first : first + TRIED])
+                found += [one for one in seen if one.verdict.decision == "reject" and not one.verdict.rule]
+                if len(found) >= 2 * wanted:  # near-duplicates will fall out
+                    return found
+        return found
+
+
+def _past(fold: Fold) -> Past:
+    judged = fold.lineage.judged
+    newest = sorted(judged.values(), key=lambda standing: -standing.latest.seq)
+    decided = [standing for standing in newest if standing.first.decision in ("accept", "reject")][:ENOUGH]
+    agreed = tuple(standing.relevant == (standing.first.decision == "accept") for standing in decided)
+    return Past(frozenset(judged), fold.lineage.counts()[0], agreed, fold.signatures)
+
+
+def _drawn(topic: str, documents: Sequence[str], rate: float) -> list[str]:
+    """The drawn ones, in an order that says nothing about them and is the same for everybody."""
+    picked = list(compress(documents, drawn(topic, documents, rate).tolist()))
+    return [picked[i] for i in np.argsort(lots(topic, picked), kind="stable").tolist()]
+
+
+def _ranked(served: Served, found: Sequence[Candidate], relevant: int) -> list[tuple[Reason, Candidate]]:
+    low, high = served.model.reject_below, served.model.accept_above
+    reasons: dict[str, Reason] = {"accept": "likely", "abstain": "uncertain"}
+
+    def rank(one: Candidate) -> tuple[float, float]:
+        score, decision = one.verdict.score, one.verdict.decision
+        if relevant < LEAST:
+            return float(decision != "accept"), -score
+        return min(abs(score - low), abs(score - high)), -score
+
+    kept = [one for one in found if one.verdict.decision in reasons and not one.verdict.rule]
+    return [(reasons[one.verdict.decision], one) for one in sorted(kept, key=rank)]
+
+
+def _mixed(
+    ranked: Sequence[tuple[Reason, Candidate]], audits: Sequence[Candidate], told: Told, limit: int
+) -> Iterator[Offer]:
+    shown = (_offer(one, reason) for reason, one in ranked if told.tell(one.features))
+    audit = (_offer(one, "audit") for one in audits if told.tell(one.features))
+    for place in range(1, limit + 1):
+        first, second = (audit, shown) if place % AUDITED == 0 else (shown, audit)
+        offer = next(first, None) or next(second, None)
+        if offer is None:
+            return
+        yield offer
+
+
+def _offer(one: Candidate, reason: Reason) -> Offer:
+    snippet = one.text if len(one.text) <= SNIPPET else one.text[:SNIPPET] + "…"
+    decision, score = one.verdict.decision, round(one.verdict.score, DIGITS)
+    return Offer(document=one.document, title=one.title, snippet=snippet, score=score, decision=decision, reason=reason)
+
+
+def _worth(past: Past, report: Report | None, items: Sequence[Offer]) -> tuple[bool, str]:
+    """Whether more judgements would hardly help, and a sentence about it."""
+    n, wrong = len(past.agreed), past.agreed.count(False)
+    if report and report.state != "met":
+        return False, report.detail
+    if n == ENOUGH and not wrong:
+        met = " and the goal is met" if report else ""
+        return True, f"The newest {n} judgements of decided documents all agree{met}: more would hardly help."
+    if n < ENOUGH:
+        said = f"Decisions have been judged {n} times; more judgements help."
+        return False, said if items else f"Nothing waits for a judgement now. {said}"
+    return False, f"Of the newest {n} judgements of decided documents {wrong} disagree: more judgements help."

@@ -1,0 +1,110 @@
+"""How the stream was decided: counts for each topic, of all that passed and of what passed lately.
+
+Only what is not rejected is written; rejected is what is left of the documents that passed. Those are counted once for
+all topics, since most requests name none; documents that were put to a topic by name are counted by the topic itself.
+
+    ever     passed − since + named                  documents; `since` had passed when the topic was made
+    lately   the same over the last LATELY buckets of BUCKET documents of the stream
+
+A topic keeps a ring of SLOTS buckets, each "bucket named accepted abstained", so its size is bounded and nothing has to
+be cleared. A batch goes into one bucket as a whole. A document counts when it is new to the memory, so once however
+often it is sent. A process that is killed between remembering a batch and counting it leaves that batch uncounted, or
+counted as rejected; it has not been acknowledged either.
+
+What is not rejected is also queued for review (see review.py), unless a rule decided. A write waits for the disk, so
+all of a batch goes to the store together.
+"""
+
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from models.assurance import Passed
+from service import scripts
+from service.serving import Classified, Kept, Serving
+from service.store import Call, Store
+
+BUCKET, SLOTS, LATELY = 1000, 100, 10
+HEARD_S = 0.5  # so long a process relies on what it last heard of how many have passed
+PARTS = ("topic", "tally", "likely", "uncertain")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    ever: Passed
+    lately: Passed
+
+
+class Tallies:
+    def __init__(self, store: Store, serving: Serving, kept: int) -> None:
+        self._store = store
+        self._serving = serving
+        self._kept = kept  # most documents in a queue
+        self._passed, self._heard_s = 0, -math.inf
+
+    async def count(self, classified: Classified, new: Collection[str], named: Sequence[str] | None) -> None:
+        """Counts those of the documents that are new, each once."""
+        first: dict[str, int] = {}
+        for place, document in enumerate(classified.ids):
+            if document in new:
+                first.setdefault(document, place)
+        if not first:
+            return
+        everybody, put = (len(first), 0) if named is None else (0, len(first))
+        passed = await self._position() + everybody
+        places = set(first.values())
+        calls: list[Call] = []
+        for topic in dict.fromkeys(named) if named is not None else classified.kept:
+            kept = [one for one in classified.kept.get(topic, ()) if one.place in places]
+            served = self._serving.topics.get(topic)
+            if served and (kept or put):
+                args = self._args(kept, classified.ids, passed - everybody, passed, put)
+                calls.append(Call(scripts.TALLY, topic, PARTS, [served.born, *args]))
+        self._passed = await self._store.count(everybody, calls)
+        self._heard_s = time.monotonic()
+
+    async def _position(self) -> int:
+        """How many documents have passed, as far as this process has heard: its own are known, and those of others are
+        asked for if they may be many. It only says which bucket is the newest."""
+        if time.monotonic() - self._heard_s > HEARD_S:
+            self._passed, self._heard_s = await self._store.passed(), time.monotonic()
+        return self._passed
+
+    async def read(self, topics: Sequence[str]) -> list[Tally]:
+        passed, rows = await self._store.tallies(topics)
+        return [tally_of(row, passed) for row in rows]
+
+    def _args(self, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, put: int) -> list[str | int]:
+        bucket = _bucket(passed)
+        accepted = [one for one in kept if one.decision == "accept"]
+        abstained = [one for one in kept if one.decision == "abstain"]
+        likely = [ids[one.place] for one in accepted if not one.by_rule][-self._kept :]
+        uncertain = [ids[one.place] for one in abstained if not one.by_rule][-self._kept :]
+        counts = [put, len(accepted), len(abstained)]
+        return [before, bucket, bucket % SLOTS, self._kept, *counts, len(likely), *likely, *uncertain]
+
+
+def tally_of(stored: Mapping[bytes, bytes], passed: int) -> Tally:
+    def total(name: bytes) -> int:
+        return int(stored.get(name, 0))
+
+    since = int(stored.get(b"since", passed))
+    oldest = _bucket(passed) - LATELY + 1
+    buckets = [[int(n) for n in row.split()] for slot, row in stored.items() if slot.isdigit()]
+    recent = [row for row in buckets if row[0] >= oldest]
+    named, accepted, abstained = (sum(row[i] for row in recent) for i in (1, 2, 3))
+    lately = passed - max(since, oldest * BUCKET) + named
+    return Tally(
+        _passed(passed - since + total(b"named"), total(b"accepted"), total(b"abstained")),
+        _passed(lately, accepted, abstained),
+    )
+
+
+def _bucket(passed: int) -> int:
+    return max(0, passed - 1) // BUCKET
+
+
+def _passed(documents: int, accepted: int, abstained: int) -> Passed:
+    # The oldest bucket may hold a batch that began before it.
+    return Passed(max(documents, accepted + abstained), accepted, abstained)
