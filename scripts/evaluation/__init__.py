@@ -3,7 +3,9 @@
     corpus     documents with their topics, by path; which topics can be measured; their queries
     stream     a corpus as the service would meet it: bags, running frequencies, epochs
     online     one pass in date order, from a query and a few relevant documents
-    batch      all training documents at once, several orders
+    batch      all training documents at once, several orders; jointly: all topics at once, too
+    pairs      one group against another, as small matrices
+    abstain    error against loss on pairs: restrictive classifiers, committees; abstention shows it
     published  what the papers and our first experiments reached
     report     tables, JSON and the curve
 

@@ -10,10 +10,15 @@ import typer
 from rich.progress import track
 
 from models.learners import parse_params
-from scripts.evaluation import published, report
+from scripts.evaluation import abstention, published, report
+from scripts.evaluation.abstain import BASES, Result
+from scripts.evaluation.abstain import measure as measure_pair
 from scripts.evaluation.batch import Library, figures, measure
+from scripts.evaluation.batch import Result as Outcome
 from scripts.evaluation.corpus import matches, read, read_queries
+from scripts.evaluation.jointly import Joint, Runs
 from scripts.evaluation.online import Protocol, Run, run
+from scripts.evaluation.pairs import Groups
 from scripts.evaluation.stream import Stream
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
@@ -93,6 +98,9 @@ def batch(
     orders: Annotated[int, typer.Option(min=1, help="random orders of the training documents")] = 3,
     only: Annotated[str, typer.Option(help="patterns for the rows of the table")] = "*",
     routing: Annotated[bool, typer.Option(help="100,000 draws and a pocket instead of passes; an hour")] = False,
+    boosting: Annotated[
+        bool, typer.Option(help="the settings of the tables of AdaBoost.MH^KR's paper instead")
+    ] = False,
     holdout: Annotated[bool, typer.Option(help="measure on the last quarter of training, not on test")] = False,
     most: Annotated[int, typer.Option(help="topics at most, the largest")] = 10**6,
 ) -> None:
@@ -101,16 +109,68 @@ def batch(
     corpus = corpus.holdout if holdout else corpus
     names = corpus.largest(1, 1, topics.split(","))[:most]
     library = Library(corpus)
-    known = published.routing() if routing else published.batch(library.mean_features)
-    rows = {}
+    known = published.batch(library.mean_features)
+    known = published.routing() if routing else published.boosting() if boosting else known
+    rows, runs = {}, Runs(library, names)
     for name, row in known.items():
         if matches(name, only.split(",")):
-            pairs = [(topic, order) for order in range(orders) for topic in names]
-            watched: Iterable[tuple[str, int]] = track(pairs, name, console=report.progress, transient=True)
-            results = [measure(library, topic, row.setting, order) for topic, order in watched]
-            rows[name] = (row, [figures(results[i * len(names) : (i + 1) * len(names)]) for i in range(orders)])
+            rows[name] = (row, [figures(results) for results in _measured(library, runs, names, name, row, orders)])
     title = f"{corpus.name}, {len(names)} topics, {corpus.train} training documents, {orders} orders"
     report.batch(rows, title, corpus.name.startswith("reuters") and not holdout)
+
+
+@app.command()
+def abstain(
+    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; one topic a document")],
+    pairs: Annotated[int, typer.Option(min=1, help="of topics with more than 900 documents, by chance")] = 100,
+    train: Annotated[str, typer.Option(help="training documents, with commas between")] = "250,500",
+    text: Annotated[str, typer.Option(help="full, plain (no subject, quotes, signature), or both")] = "full,plain",
+    only: Annotated[str, typer.Option(help="patterns for the classifiers")] = "*",
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    holdout: Annotated[bool, typer.Option(help="measure on a quarter of the training documents")] = False,
+    picture: Annotated[Path | None, typer.Option(help="PNG or SVG of error against loss")] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON of the curves and committees")] = None,
+) -> None:
+    """Error against loss: restrictive classifiers and committees, one topic against another."""
+    corpus = read(path)
+    results: dict[tuple[str, int, str], list[Result]] = {}
+    for one in text.split(","):
+        groups = Groups(corpus, plain=one == "plain")
+        drawn = groups.pairs(pairs, seed)
+        if not drawn:
+            raise typer.BadParameter("fewer than two topics have more than 900 documents", param_hint="path")
+        for size in map(int, train.split(",")):
+            watched: Iterable[tuple[str, str]] = track(
+                drawn, f"{one}, {size} training documents", console=report.progress, transient=True
+            )
+            for names in watched:
+                pair = groups.pair(names, size, seed, holdout)
+                for name, fit in BASES.items():
+                    if matches(name, only.split(",")):
+                        results.setdefault((one, size, name), []).append(measure_pair(pair, fit, seed))
+    measured = "held-out training documents" if holdout else "all other documents"
+    about = f"{corpus.name}, {len(drawn)} pairs of {len(groups.names)} groups, seed {seed}; measured on {measured}"
+    abstention.show(results, about)
+    if picture:
+        abstention.picture(picture, results, about)
+    if out:
+        abstention.write_json(out, results, about)
+
+
+def _measured(
+    library: Library, runs: Runs, names: Sequence[str], label: str, row: published.Batch, orders: int
+) -> list[list[Outcome]]:
+    """The results of all topics, for each order; one where there is nothing that an order could change."""
+    setting = row.setting
+    if isinstance(setting, Joint):
+        several: Iterable[int] = range(orders if setting.cut != "zero" else 1)
+        return [
+            runs.measure(setting, order) for order in track(several, label, console=report.progress, transient=True)
+        ]
+    pairs = [(topic, order) for order in range(orders) for topic in names]
+    watched: Iterable[tuple[str, int]] = track(pairs, label, console=report.progress, transient=True)
+    results = [measure(library, topic, setting, order) for topic, order in watched]
+    return [results[i * len(names) : (i + 1) * len(names)] for i in range(orders)]
 
 
 def learners(text: str) -> Mapping[str, tuple[str, Mapping[str, object]]]:

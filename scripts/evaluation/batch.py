@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from models import thresholds
 from models.collection import Collection, Window
 from models.dense import Document
+from models.examples import Examples
 from models.frequencies import Counter, Frequencies
 from models.learners import parse_params
 from models.measures import Bools, Contingency, break_even, contingency, f_beta, macro, micro, sap
@@ -78,6 +79,10 @@ class Library:
     @property
     def mean_features(self) -> float:
         return float(np.mean([len(slots) for slots in self._slots[: self.train]]))
+
+    def examples(self, name: View) -> tuple[Examples, Examples]:
+        """Training and test documents, each together as a matrix."""
+        return Examples.of(self._bags[: self.train], name), Examples.of(self._bags[self.train :], name)
 
     def through(self, name: View) -> tuple[list[Document], Window, Window]:
         """Training documents one by one and together, and test documents together."""

@@ -3,7 +3,8 @@
     everything    every document is judged as it comes
     realistic     only what a person would see is judged: what is accepted and what is abstained from
 
-After each judgement the topic serves its new model at once, as the service does. What a model is worth is measured on
+After each judgement the topic serves its new model at once, as the service does, and one that has not been judged for
+long is put under the newest epoch, as a worker does. What a model is worth is measured on
 the test documents, which the topic never learns from: at some numbers of judgements, and at the end.
 """
 
@@ -70,17 +71,22 @@ def run(stream: Stream, topic: str, query: str, protocol: Protocol) -> Run:
     model = trainer.model(stream.background(epoch))
     curve = {0: measure(stream, model, relevant)}
     while True:
-        position = position if protocol.everything else _next(stream, model, position)
+        stale = stream.begins(epoch + STALE)  # by then a worker has put the topic under the newest epoch
+        position = position if protocol.everything else _next(stream, model, position, stale)
         if position >= stream.train:
             break
+        if position >= stale and not protocol.everything:
+            epoch = stream.epoch(position)
+            model = trainer.model(stream.background(epoch))
+            continue
         trainer.learn(Example(str(position), bool(relevant[position]), stream.bags[position]))
         judged, position, epoch = judged + 1, position + 1, stream.epoch(position)
         if not protocol.everything or judged in POINTS:
             model = trainer.model(stream.background(epoch))
         if judged in POINTS:
             curve[judged] = measure(stream, model, relevant)
-    last = stream.epoch(stream.train)  # a topic that has not been judged for long is put under the newest epoch
-    model = trainer.model(stream.background(last if protocol.everything or last - epoch >= STALE else epoch))
+    if protocol.everything:
+        model = trainer.model(stream.background(stream.epoch(stream.train)))
     end = measure(stream, model, relevant)
     curve |= {n: end for n in POINTS if n not in curve} | {max(judged, POINTS[-1] + 1): end}
     return Run(topic, judged, model, curve)
@@ -97,11 +103,11 @@ def means(worths: Sequence[Worth]) -> tuple[float, float, float]:
     return macro([w.ap for w in worths]), macro([w.f1 for w in worths]), macro([t11su(w.table) for w in worths])
 
 
-def _next(stream: Stream, model: Model, position: int) -> int:
-    """The first document from here on that is not rejected."""
+def _next(stream: Stream, model: Model, position: int, until: int) -> int:
+    """The first document from here on, and before `until`, that is not rejected; `until` if there is none."""
     length = FIRST_LOOK
-    while position < stream.train:
-        end = min(position + length, stream.train)
+    while position < until:
+        end = min(position + length, until)
         seen = stream.scores(model.linear, position, end) >= model.reject_below
         if seen.any():
             return position + int(np.argmax(seen))

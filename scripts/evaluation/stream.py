@@ -42,6 +42,10 @@ class Stream:
         """Which epoch is in force when the document at this position comes."""
         return bisect_right(self._starts, position) - 1
 
+    def begins(self, epoch: int) -> int:
+        """The position from which on an epoch is in force; if it never is, the end of training."""
+        return self._starts[epoch] if epoch < len(self._starts) else self.train
+
     def background(self, epoch: int) -> Background:
         return self._backgrounds[epoch]
 

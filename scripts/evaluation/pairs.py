@@ -1,0 +1,104 @@
+"""Pairs of groups, one against the other, as small matrices: what the experiments on abstention are made of.
+
+As in Siersdorfer, Sizov & Weikum 2004: groups of more than 900 documents, pairs of them drawn by chance, half of the
+training documents from either group, and all others of the two groups to test. Documents are drawn from the whole
+corpus, whatever its own split. Words are weighed by what the training documents of the pair say of them, nothing else.
+
+Text: with the subject line and everything in the message, or `plain`: without the subject, quotes (lines that begin
+with > | or :, and those that say who wrote them) and the signature; what then remains empty is left out.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from models.dense import Document
+from models.frequencies import Counter, Frequencies
+from models.measures import Bools
+from models.text import Analysis, Bags, bags
+from models.vectors import Bag
+from models.views import view
+from scripts.evaluation.corpus import Corpus
+
+LEAST = 901  # documents of a group
+Rows = NDArray[np.int64]
+QUOTE = re.compile(r"^\s*(?:[>|:]|\w{1,4}>|.*\b(?:writes|wrote|said)(?::|\.\.\.)|In article\b)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    names: tuple[str, str]
+    documents: Sequence[Document]  # to train with, in random order
+    X: Any  # the same, a row each; a scipy matrix, whose stubs know too many kinds
+    y: Bools  # which are of the first group
+    X_test: Any
+    y_test: Bools
+
+
+class Groups:
+    """A corpus in which every document has one topic: its group."""
+
+    def __init__(self, corpus: Corpus, plain: bool = False) -> None:
+        documents = [("", stripped(text)) if plain else (title, text) for title, text in corpus.documents]
+        self._bags: Bags = bags(documents, Analysis())
+        group = np.array([min(topics, default="") for topics in corpus.topics])
+        filled = np.diff(self._bags.indptr) > 0
+        self._members = {str(name): np.flatnonzero((group == name) & filled) for name in np.unique(group)}
+        sizes = {name: int(np.count_nonzero(group == name)) for name in self._members}  # the same with plain text
+        self.names = [name for name, size in sizes.items() if size >= LEAST]
+
+    def pairs(self, most: int, seed: int) -> list[tuple[str, str]]:
+        every = list(combinations(self.names, 2))
+        drawn = np.random.default_rng(seed).permutation(len(every))[:most]
+        return [every[i] for i in drawn.tolist()]
+
+    def pair(self, names: tuple[str, str], train: int, seed: int, holdout: bool = False) -> Pair:
+        """So many training documents, and the others. `holdout`: a quarter of the training documents is tested instead,
+        and the others do not exist."""
+        rng = np.random.default_rng([seed, *(self.names.index(name) for name in names)])
+        drawn = [rng.permutation(self._members[name]) for name in names]
+        half, held = train // 2, train // 8 if holdout else 0
+        known = rng.permutation(np.concatenate([rows[held:half] for rows in drawn]))
+        tested = np.concatenate([rows[:held] if holdout else rows[half:] for rows in drawn])
+        return self._pair(names, known, tested)
+
+    def _pair(self, names: tuple[str, str], known: Rows, tested: Rows) -> Pair:
+        counter = Counter()
+        for i in known.tolist():
+            counter.add(self._bags[i][0])
+        frequencies = Frequencies.prior().plus(counter)
+        seen = [self._seen(i, frequencies) for i in np.concatenate([known, tested]).tolist()]
+        features = np.unique(np.concatenate([bag for bag, _ in seen[: len(known)]]))
+        X = _matrix(seen, features)
+        y = np.isin(np.concatenate([known, tested]), self._members[names[0]])
+        n = len(known)
+        ends = X.indptr[1:n]
+        slots, values = np.split(X.indices[: X.indptr[n]], ends), np.split(X.data[: X.indptr[n]], ends)
+        documents = [Document(s, v) for s, v in zip(slots, values, strict=True)]
+        return Pair(names, documents, X[:n], y[:n], X[n:], y[n:])
+
+    def _seen(self, i: int, frequencies: Frequencies) -> tuple[Any, Any]:
+        features, counts = self._bags[i]
+        return features, view("tfidf", Bag(features, counts, frequencies.idf(features))).values
+
+
+def stripped(text: str) -> str:
+    """What the author wrote."""
+    body = re.split(r"^-- ?$", text, maxsplit=1, flags=re.MULTILINE)[0]
+    return "\n".join(line for line in body.split("\n") if not QUOTE.match(line))
+
+
+def _matrix(seen: Sequence[tuple[Any, Any]], features: Any) -> Any:
+    """Documents by feature; features that no training document has weigh nothing and are left out."""
+    every, values = (np.concatenate([one[k] for one in seen]) for k in (0, 1))
+    rows = np.repeat(np.arange(len(seen)), [len(one[0]) for one in seen])
+    at = np.minimum(np.searchsorted(features, every), len(features) - 1)
+    there = features[at] == every
+    indptr = np.cumsum(np.append(0, np.bincount(rows[there], minlength=len(seen))))
+    return csr_array((values[there], at[there].astype(np.int32), indptr.astype(np.int32)), (len(seen), len(features)))

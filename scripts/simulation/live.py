@@ -1,0 +1,189 @@
+"""The same stream through a running service: everything by its HTTP interface, as a feed and its readers would use it.
+
+All topics are made at once and watch the whole stream. Documents go in small batches; what is shown is judged after
+each, what waits for audit now and then. The topics are deleted in the end, whatever happens.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import httpx
+import numpy as np
+from rich.progress import track
+
+from models.goals import Goal
+from models.intervals import Interval
+from models.measures import Bools
+from scripts.evaluation.corpus import Corpus
+from scripts.evaluation.report import progress
+from scripts.simulation.attainment import REJECT, Attained, Decisions, Said, attained
+from scripts.simulation.reader import Plan
+
+BATCH = 20  # documents a request
+AUDITING = 25  # batches between two looks at what waits for audit
+PAGE = 100
+CODES = {"reject": 0, "abstain": 1, "accept": 2}
+
+T = TypeVar("T")
+
+
+def simulate(
+    address: str,
+    corpus: Corpus,
+    wanted: Mapping[str, Bools],
+    queries: Mapping[str, str],
+    goal: Goal,
+    plans: Mapping[str, Plan],
+    counted: Bools,
+) -> list[Attained]:
+    """What each topic of the service at this address says and does."""
+    with (
+        httpx.Client(base_url=address, timeout=60) as client,
+        _topics(client, list(wanted), queries, goal, plans) as ids,
+    ):
+        run = _Run(client, corpus, wanted, ids, plans)
+        run.give()
+        run.pass_by()
+        return run.attained(counted)
+
+
+class _Run:
+    def __init__(
+        self,
+        client: httpx.Client,
+        corpus: Corpus,
+        wanted: Mapping[str, Bools],
+        ids: Mapping[str, str],
+        plans: Mapping[str, Plan],
+    ) -> None:
+        self._client, self._corpus, self._ids, self._plans = client, corpus, ids, plans
+        self._names = {topic: name for name, topic in ids.items()}
+        self._prefix = secrets.token_hex(4)
+        self._relevant = wanted
+        self._decisions = {name: np.zeros(corpus.train, np.int8) for name in ids}
+        self._judged: dict[str, set[int]] = {name: set() for name in ids}
+        self._audited = dict.fromkeys(ids, 0)
+
+    def give(self) -> None:
+        """The documents that each topic is shown at the start."""
+        for name, plan in self._plans.items():
+            given = np.flatnonzero(self._relevant[name][: self._corpus.train])[: plan.reader.seeds]
+            self._feed_back([(name, int(i), True) for i in given], whole=True)
+
+    def pass_by(self) -> None:
+        waiting: list[tuple[int, str, int]] = []  # when it is judged, topic, document
+        batches = list(_chunks(range(self._corpus.train), BATCH))
+        watched: Iterable[tuple[int, Sequence[int]]] = track(
+            list(enumerate(batches)), "documents", console=progress, transient=True
+        )
+        for n, batch in watched:
+            for name, decided in self._classify(batch, store=True).items():
+                plan = self._plans[name]
+                self._decisions[name][batch[0] : batch[-1] + 1] = decided
+                shown = (decided != REJECT) | plan.reader.everything
+                noticed = np.asarray(batch)[shown & plan.judges[batch[0] : batch[-1] + 1]].tolist()
+                waiting += [(i + plan.reader.delay, name, i) for i in noticed if i not in self._judged[name]]
+            due = [(name, i) for at, name, i in waiting if at <= batch[-1]]
+            waiting = [one for one in waiting if one[0] > batch[-1]]
+            self._feed_back([(name, i, bool(self._plans[name].says[i])) for name, i in due])
+            if n % AUDITING == AUDITING - 1 or n + 1 == len(batches):
+                self._audit()
+        self._feed_back([(name, i, bool(self._plans[name].says[i])) for _, name, i in waiting])
+
+    def attained(self, counted: Bools) -> list[Attained]:
+        train, size = self._corpus.train, len(self._corpus.documents)
+        parts: dict[str, list[Decisions]] = {name: [] for name in self._ids}
+        for batch in _chunks(range(train, size), BATCH):
+            for name, decided in self._classify(batch, store=False).items():
+                parts[name].append(decided)
+        results = []
+        for name in self._ids:
+            relevant = self._relevant[name]
+            following = np.concatenate([np.empty(0, np.int8), *parts[name]])[counted]
+            passed, truth = self._decisions[name], relevant[train:][counted]
+            results.append(attained(name, self._said(name), passed, relevant[:train], truth, following))
+        return results
+
+    def _said(self, name: str) -> Said:
+        goal = _read(self._client.get(f"/topics/{self._ids[name]}"))["status"]["goal"]
+        recall, precision = goal.get("recall"), goal.get("precision")
+        known = recall is not None and recall["estimate"] is not None
+        return Said(
+            goal["state"],
+            precision["state"] if precision else None,
+            Interval(recall["estimate"], recall["low"], recall["high"]) if known else None,
+            len(self._judged[name]),
+            self._audited[name],
+        )
+
+    def _classify(self, batch: Sequence[int], store: bool) -> dict[str, Decisions]:
+        """Of each topic the decisions on these documents."""
+        documents = [self._document(i) for i in batch]
+        asked = {"documents": documents, "topics": list(self._names), "store": store}
+        results = _read(self._client.post("/classify", json=asked))["results"]
+        found: dict[str, list[int]] = {name: [] for name in self._ids}
+        for result in results:
+            for decision in result["decisions"]:
+                found[self._names[decision["topic"]]].append(CODES[decision["decision"]])
+        return {name: np.array(codes, np.int8) for name, codes in found.items()}
+
+    def _audit(self) -> None:
+        for name, topic in self._ids.items():
+            if self._plans[name].reader.audit:
+                items = _read(self._client.get(f"/topics/{topic}/review", params={"limit": PAGE}))["items"]
+                drawn = [int(one["document"].rpartition("-")[2]) for one in items if one["reason"] == "audit"]
+                new = [i for i in drawn if i not in self._judged[name]]
+                self._audited[name] += len(new)
+                self._feed_back([(name, i, bool(self._plans[name].says[i])) for i in new])
+
+    def _feed_back(self, judgements: Sequence[tuple[str, int, bool]], whole: bool = False) -> None:
+        for chunk in _chunks(judgements, 500):
+            said = [
+                {
+                    "topic": self._ids[name],
+                    "document": self._document(i) if whole else f"{self._prefix}-{i}",
+                    "relevant": relevant,
+                }
+                for name, i, relevant in chunk
+            ]
+            for answer in _read(self._client.post("/feedback", json={"judgements": said}))["results"]:
+                if "status" not in answer or not isinstance(answer["status"], str):
+                    raise RuntimeError(f"a judgement was refused: {answer}")
+        for name, i, _ in judgements:
+            self._judged[name].add(i)
+
+    def _document(self, i: int) -> dict[str, str]:
+        title, text = self._corpus.documents[i]
+        return {"id": f"{self._prefix}-{i}", "title": title, "text": text or title or "-"}
+
+
+@contextmanager
+def _topics(
+    client: httpx.Client, names: Sequence[str], queries: Mapping[str, str], goal: Goal, plans: Mapping[str, Plan]
+) -> Iterator[dict[str, str]]:
+    """Makes a topic for each name, and deletes them."""
+    wanted = {name: value for name in Goal.__slots__ if (value := getattr(goal, name)) is not None}
+    ids: dict[str, str] = {}
+    try:
+        for n, name in enumerate(names):
+            topic = f"simulated-{secrets.token_hex(4)}-{n}"
+            asked = {"id": topic, "name": name, "query": queries.get(name, name), "goal": wanted}
+            _read(client.post("/topics", json=asked | {"audit": plans[name].reader.audit}))
+            ids[name] = topic
+        yield ids
+    finally:
+        for topic in ids.values():
+            client.delete(f"/topics/{topic}").raise_for_status()
+
+
+def _read(answer: httpx.Response) -> Any:
+    if answer.is_error:
+        raise RuntimeError(f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text[:500]}")
+    return answer.json()
+
+
+def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
