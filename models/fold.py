@@ -4,12 +4,17 @@
 
 A `Trainer` is the fold stopped in the middle: learning one more example and asking for the model gives, bit for bit,
 what folding all of them from the start would give. It is mutable and belongs to one caller at a time.
+
+A *base* is a model that was made elsewhere: imported, or fitted to all judgements at once. The fold goes on from it.
+What it was fitted on is *recalled*: not learned again, but still there where documents are ranked and cut, each with
+the score of a model that was fitted without it (see models/lane.py).
 """
 
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +33,7 @@ from models.measures import Bools
 from models.pocket import Candidate
 from models.vectors import Bag, Linear, Reals, View
 from models.views import view
-from models.vocabulary import Vocabulary
+from models.vocabulary import Slots, Vocabulary
 
 # Σ x_f and ‖x‖ of a document of 60 different words, seen through each view
 USUAL: Mapping[View, tuple[float, float]] = {
@@ -82,8 +87,18 @@ class Model:
 
 
 class Trainer:
-    def __init__(self, spec: Spec, *, base: Model | None = None, weights: int = 500) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        base: Model | None = None,
+        fitted: Mapping[str, float] = MappingProxyType({}),
+        weights: int = 500,
+    ) -> None:
+        """`fitted` names the documents that the base was fitted on, judged or not, each with its score by a model that
+        was fitted without it."""
         self._base = base
+        self._fitted = fitted
         self._weights = weights
         self._query = spec.query
         self._goal = spec.goal
@@ -93,6 +108,7 @@ class Trainer:
         self._served = (0, 0)  # the lane, and which of its vectors
         self._pocket: Candidate | None = None  # the winner of the last check, as it was then
         self._frozen = False  # whether the pocketed vector itself is served, or its learner as it goes on
+        self._learned = 0  # judgements since the base
         if base is None:
             self._start()
         else:
@@ -110,13 +126,28 @@ class Trainer:
         turns = self._council.turns(example.relevant) if self._council else repeat(1, len(self._lanes))
         for lane, times in zip(self._lanes, turns, strict=True):
             lane.learn(seen[lane.view], example.relevant, times)
-        n = self._collection.size
-        self._collection.add(slots, [x.values for x in seen.values()])
-        self._ledger.add(example.bag.features, example.relevant, example.origin, example.chance, example.accepted)
-        self._documents[example.document] = n
-        if n + 1 == self._check_at:
-            self._check_at += pocket.rhythm(n + 1)
+        self._learned += 1
+        self._keep(example, slots, seen)
+        if self._collection.size == self._check_at:
+            self._check_at += pocket.rhythm(self._collection.size)
             self._check()
+
+    def recall(self, example: Example) -> None:
+        """A judged document that the base was fitted on. Only lanes that do not go on from the base learn it."""
+        if self._base is None:
+            raise ValueError("without a base nothing can have been fitted")
+        slots = self._vocabulary.intern(example.bag.features)
+        seen = {name: Document(slots, view(name, example.bag).values) for name in self._collection.views}
+        turns = self._council.turns(example.relevant) if self._council else repeat(1, len(self._lanes))
+        linear = self._base.linear
+        offset = self._fitted[example.document] - linear.score(view(linear.view, example.bag))
+        for lane, times in zip(self._lanes, turns, strict=True):
+            if lane.based:
+                lane.recall(offset)
+            else:
+                lane.learn(seen[lane.view], example.relevant, times)
+        self._keep(example, slots, seen)
+        self._check_at = self._collection.size + pocket.rhythm(self._collection.size)
 
     def model(self, background: Background) -> Model:
         n = self._collection.size
@@ -128,10 +159,10 @@ class Trainer:
         linear = self._compiled(v, lane.view)
         window = self._window(lane.view)
         held_out = self._without_own(lane, v, window)
-        unseen, unjudged = background.scores(linear), background.without(self._documents.keys())
+        unseen, unjudged = self._unseen(lane, linear, background), background.without(self._documents.keys())
         since = self._ledger.changed()
         band = self._usual_band(v, window, held_out, unseen, unjudged, wide=since > 0)
-        held_out = self._apart(held_out, v, window)
+        held_out = self._apart(held_out, lane, v, window)
         judged, first = self._ledger.newest(held_out, since), n - window.size
         if self._goal != Goal():
             places, numbers = background.among(self._documents)
@@ -153,15 +184,15 @@ class Trainer:
             v = self._truncated(lane.vectors()[0])
             forms.append(self._compiled(v, name))
             mine = lane.held_out(v, window)
-            band = self._usual_band(v, window, mine, background.scores(forms[-1]), unjudged)
+            band = self._usual_band(v, window, mine, self._unseen(lane, forms[-1], background), unjudged)
             cuts.append(min(band.accept_above, _beyond(v, name)))
-            held_out.append(self._apart(mine, v, window))
+            held_out.append(self._apart(mine, lane, v, window))
         over = np.stack(held_out, axis=1) - np.array(cuts)
         committee, vote, asked = council.convene(forms, cuts, over, self._judged())
         linear = mean_form(committee.members)
         mean, said = over.mean(axis=1), votes(vote, asked.reject_below, asked.accept_above)
         self._voted = self._collection.size, np.abs(mean) * said
-        unseen = background.scores(linear)
+        unseen = self._unseen(council.members[0], linear, background)
         since = self._ledger.changed()
         calibrated = calibration.of(self._ledger.newest(mean, since), unseen[unjudged & (unseen < 0)])
         judged = self._ledger.newest(vote, since)
@@ -182,7 +213,7 @@ class Trainer:
         else:
             lane, v = self._voice()
             window = self._window(lane.view)
-            scores = self._apart(self._without_own(lane, v, window), v, window).tolist()
+            scores = self._apart(self._without_own(lane, v, window), lane, v, window).tolist()
         first = self._collection.size - len(scores)
         return {document: scores[n - first] for document, n in self._documents.items() if n >= first}
 
@@ -201,23 +232,39 @@ class Trainer:
         shared = self._vocabulary.nbytes + self._collection.nbytes + self._ledger.nbytes
         return shared + sum(lane.nbytes for lane in self._lanes) + 4096
 
+    def _keep(self, example: Example, slots: Slots, seen: Mapping[View, Document]) -> None:
+        self._documents[example.document] = self._collection.size
+        self._collection.add(slots, [x.values for x in seen.values()])
+        self._ledger.add(example.bag.features, example.relevant, example.origin, example.chance, example.accepted)
+
+    def _unseen(self, lane: Lane, linear: Linear, background: Background) -> Reals:
+        """The scores of the background; of documents that the lane's base was fitted on, as if it had not been."""
+        scores = background.scores(linear)
+        if lane.based and self._base and self._fitted:
+            places, numbers = background.among({document: n for n, document in enumerate(self._fitted)})
+            without = np.fromiter(self._fitted.values(), float)
+            scores[places] += without[numbers] - background.scores(self._base.linear)[places]
+        return scores
+
     def _voice(self) -> tuple[Lane, Vector]:
         """The lane that is served (of a committee, one of them), and the vector."""
         lane = self._lanes[self._served[0]]
         if self._council:
             return lane, self._truncated(self._council.mean())
-        v = self._pocket.vector if self._pocket and self._frozen else lane.vectors()[self._served[1]]
+        # Until something is learned, a base is served as it is, which a learner without a bias, say, would not do.
+        held = self._pocket if self._frozen or not self._learned else None
+        v = held.vector if held else lane.vectors()[self._served[1]]
         return lane, self._truncated(v)
 
     def _without_own(self, lane: Lane, v: Vector, window: Window) -> Reals:
         return self._council.mean_held_out(v, window) if self._council else lane.held_out(v, window)
 
-    def _apart(self, held_out: Reals, v: Vector, window: Window) -> Reals:
+    def _apart(self, held_out: Reals, lane: Lane, v: Vector, window: Window) -> Reals:
         """The same scores without what near-duplicates taught, too."""
         if self._ledger.alone.all():
             return held_out
         group = self._ledger.groups.group[self._collection.size - window.size :]
-        return near.apart(held_out, window.scores(v.w, v.bias, v.rest), group)
+        return near.apart(held_out, lane.scores(v, window), group)
 
     def _usual_band(
         self, v: Vector, window: Window, held_out: Reals, unseen: Reals, unjudged: Bools, wide: bool = False
@@ -243,7 +290,9 @@ class Trainer:
 
     def _resume(self, base: Linear) -> None:
         """Learners of the base's view go on from it, the others begin with the query; the base itself competes with
-        them: as what the pocket already holds, or, if the first learner cannot go on from it, in a lane of its own."""
+        them: as what the pocket already holds, or, if the first learner cannot go on from it, in a lane of its own.
+        Beside a base that was fitted to judged documents and is ranked as if it had not been, learners that were taught
+        the same documents are ranked without their own steps."""
         slots = self._vocabulary.intern(base.features)
         w = np.zeros(self._vocabulary.size)
         w[slots] = base.weights
@@ -270,13 +319,15 @@ class Trainer:
         live = len(candidates)
         if self._pocket:
             candidates.append(self._pocket)
-        scores = [
-            self._window(self._lanes[c.lane].view).scores(c.vector.w, c.vector.bias, c.vector.rest) for c in candidates
-        ]
+        scores = [self._ranking(self._lanes[c.lane], c.vector) for c in candidates]
         winner, self._sap = pocket.best(scores, relevant)
         self._pocket = candidates[winner]
         self._served = (self._pocket.lane, self._pocket.which)
         self._frozen = winner >= live
+
+    def _ranking(self, lane: Lane, v: Vector) -> Reals:
+        window = self._window(lane.view)
+        return lane.held_out(v, window) if self._fitted and not lane.based else lane.scores(v, window)
 
     def _judged(self) -> Bools:
         return self._ledger.relevant[-pocket.WINDOW :]

@@ -2,6 +2,10 @@
 
 A member of a committee does not learn every judgement, and may be shown one several times in a row: then its steps are
 added up, as if all were taken at the last of these times.
+
+A lane that goes on from a base does not learn again what the base was fitted on. Such a document has no step that could
+be taken out of its score; in its place stands an offset: what a model that was fitted without the document says of it,
+less what the base says. Later steps are other documents', so v·x + offset is a score that the document had no part in.
 """
 
 import dataclasses
@@ -30,6 +34,8 @@ class Lane:
         self._judged = 0
         self._updates = 0
         self._before = 0  # updates that no judgement caused, but the query
+        self._offsets = np.zeros(16)
+        self.based = False  # goes on from a base
 
     @classmethod
     def all_of(cls, kind: str, params: Mapping[str, object]) -> "list[Lane]":
@@ -50,16 +56,18 @@ class Lane:
     def resume(self, v: Vector) -> None:
         self._state = self._learner.resume(self._params, v)
         self._before = 0
+        self.based = True
 
     def learn(self, x: Document, y: bool, times: int = 1) -> None:
         step = 0.0
         for _ in range(times):
             step += self._learner.update(self._params, self._state, x, y)
         self._updates += times
-        self._steps, self._at = grown(self._steps, self._judged + 1), grown(self._at, self._judged + 1)
-        self._steps[self._judged] = step
-        self._at[self._judged] = self._before + self._updates if times else 0
-        self._judged += 1
+        self._remember(step, self._before + self._updates if times else 0, 0.0)
+
+    def recall(self, offset: float) -> None:
+        """A judgement that the base was fitted on."""
+        self._remember(0.0, 0, offset)
 
     def learned(self, n: int) -> Bools:
         """Which of the newest n judgements this learner was shown."""
@@ -70,11 +78,24 @@ class Lane:
 
     def held_out(self, v: Vector, window: Window) -> Reals:
         """The scores that v gives the newest judged documents, each without its own step."""
-        first = self._judged - window.size
-        judged = slice(first, self._judged)
-        return self._learner.held_out(self._params, v, window, self._steps[judged], self._at[judged])
+        judged = slice(self._judged - window.size, self._judged)
+        scores = self._learner.held_out(self._params, v, window, self._steps[judged], self._at[judged])
+        return scores + self._offsets[judged] if self.based else scores
+
+    def scores(self, v: Vector, window: Window) -> Reals:
+        """The same with their steps: what was learned from a document counts, what it was fitted on does not."""
+        scores = window.scores(v.w, v.bias, v.rest)
+        return scores + self._offsets[self._judged - window.size : self._judged] if self.based else scores
 
     @property
     def nbytes(self) -> int:
-        parts = (getattr(self._state, f.name) for f in dataclasses.fields(self._state))
-        return self._steps.nbytes + self._at.nbytes + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        parts = [getattr(self._state, f.name) for f in dataclasses.fields(self._state)]
+        parts += [self._steps, self._at, self._offsets]
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
+    def _remember(self, step: float, at: int, offset: float) -> None:
+        n = self._judged
+        self._steps, self._offsets = grown(self._steps, n + 1), grown(self._offsets, n + 1)
+        self._at = grown(self._at, n + 1)
+        self._steps[n], self._at[n], self._offsets[n] = step, at, offset
+        self._judged += 1

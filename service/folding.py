@@ -22,7 +22,7 @@ from models.vectors import Bag
 from service import codec
 from service.background import Epoch
 from service.journal import Event, Lineage, Standing, resolve, without
-from service.served import Served, Settings, model_from_bytes
+from service.served import Base, Served, Settings
 from service.store import Head
 
 CAUSES = {
@@ -62,7 +62,7 @@ class Fold:
                 self.lineage, again = resolve(self.events), True
             elif self.lineage.take(event):
                 if not again:
-                    self._trainer.learn(_example(self.lineage.judged[event.document]))
+                    self._trainer.learn(example(self.lineage.judged[event.document]))
             else:
                 again = True
         if again:
@@ -100,6 +100,11 @@ class Fold:
             groups.add(to_bag(standing.first.bag).features)
         return [standing for n, standing in enumerate(every) if groups.group[n] == n]
 
+    def published_by(self, job: str) -> int:
+        """The version with which a job made a model of its own the base; 0 if it has not."""
+        published = (event.seq for event in self.events if event.kind == "published" and event.by == job)
+        return max(published, default=0)
+
     def aside(self) -> tuple[Lineage, dict[str, float]]:
         """A copy of what stands, to be folded otherwise; and the scores of judged documents, held out."""
         return replace(self.lineage, judged=dict(self.lineage.judged)), self._trainer.held_out()
@@ -129,15 +134,21 @@ def trainer_of(lineage: Lineage, weights: int) -> Trainer:
     query = to_bag(lineage.settings.bag)
     goal = Goal(**settings.goal.model_dump())
     spec = Spec(settings.learner.kind, settings.learner.params, query if len(query.features) else None, goal)
-    base = model_from_bytes(lineage.base.model) if lineage.base else None
-    return Trainer(spec, base=base, weights=weights)
+    if lineage.base is None:
+        return Trainer(spec, weights=weights)
+    base = Base.from_bytes(lineage.base.model)
+    trainer = Trainer(spec, base=base.model, fitted=base.fitted, weights=weights)
+    for standing in lineage.to_recall():
+        if standing.first.document in base.fitted:
+            trainer.recall(example(standing))
+    return trainer
 
 
 def trained(lineage: Lineage, weights: int) -> Trainer:
     """The fold over all that stands."""
     trainer = trainer_of(lineage, weights)
     for standing in lineage.to_fold():
-        trainer.learn(_example(standing))
+        trainer.learn(example(standing))
     return trainer
 
 
@@ -149,7 +160,7 @@ def to_bag(blob: bytes) -> Bag:
     return Bag(features[order], counts[order], idf[order])
 
 
-def _example(standing: Standing) -> Example:
+def example(standing: Standing) -> Example:
     first = standing.first
     how = standing.origin, first.chance, first.decision == "accept"
     return Example(first.document, standing.relevant, to_bag(first.bag), *how)

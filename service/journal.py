@@ -6,7 +6,8 @@ The log is a Redis stream of events; an event's number (`seq`) is also the versi
     judged     a document is relevant or not: its features, and what had been decided before
     withdrawn  a judgement is taken back
     restored   the topic is again what it was at an earlier version
-    published  a model made elsewhere (an import, a retraining) is the new base; learning goes on from it
+    published  a model made elsewhere (an import, a retraining) is the new base; learning goes on from it, with what has
+               come since the version that it was made from
     compacted  the oldest judgements are forgotten, to keep the log bounded
 
 `resolve` reads events into a `Lineage`: the settings, the base, and the judgements that stand, each at the place of
@@ -15,7 +16,8 @@ a model is a function of its lineage alone:
 
     model = fold(learn, base or query, judgements after the base)
 
-A correction cannot reach into a published base; of a judgement that the base rests on, it counts as a new one.
+A correction cannot reach into a published base; of a judgement that the base rests on, it counts as a new one. The
+next retraining sees it as it stands.
 
 To forget is an event too, so that every version before it stays what it was; what only older versions need leaves the
 log when no version that can still be restored needs it.
@@ -52,7 +54,7 @@ class Event:
     settings: str = ""  # the topic as its user wants it, JSON
     model: bytes = b""
     cause: str = ""
-    version: int = 0  # which one is restored; the oldest that still can be, after a compaction
+    version: int = 0  # which one is restored; that a base was made from; the oldest that can be, after a compaction
     kept: int = 0  # judgements that stand after a compaction, at most
 
     def to_fields(self) -> dict[str, bytes]:
@@ -135,7 +137,7 @@ class Lineage:
                 return False
             self.judged.pop(event.document, None)
             self.judged[event.document] = Standing(event, event)
-            return True
+            return standing is None
         if event.kind == "withdrawn":
             self.judged.pop(event.document, None)
         elif event.kind == "compacted":
@@ -148,11 +150,15 @@ class Lineage:
         return False
 
     def rests_on(self, standing: Standing) -> bool:
-        """Whether the base was made from this judgement, so that the fold leaves it out."""
-        return self.base is not None and standing.latest.seq <= self.base.seq
+        """Whether the base was made from this judgement, so that the fold does not learn it again."""
+        return self.base is not None and standing.latest.seq <= (self.base.version or self.base.seq)
 
     def to_fold(self) -> list[Standing]:
         return [standing for standing in self.judged.values() if not self.rests_on(standing)]
+
+    def to_recall(self) -> list[Standing]:
+        """What the base rests on and still stands."""
+        return [standing for standing in self.judged.values() if self.rests_on(standing)]
 
     def counts(self) -> tuple[int, int]:
         """Relevant and irrelevant judgements in force."""

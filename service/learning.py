@@ -23,13 +23,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
-from models.fold import Model
 from service.background import Epochs
 from service.config import Settings as Config
 from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
 from service.folding import Fold
 from service.journal import Event, Kind, obsolete, resolve
-from service.served import Served, Settings, model_to_bytes
+from service.served import Base, Served, Settings
 from service.store import Head, Saved, Store
 
 log = structlog.get_logger()
@@ -127,11 +126,23 @@ class Learning:
 
         await self._amend(topic, amended)
 
-    async def publish(self, topic: str, model: Model, cause: str) -> None:
+    async def publish(self, topic: str, base: Base, cause: str) -> None:
         """Makes a model from elsewhere the base that learning goes on from."""
-        await self._amend(
-            topic, lambda fold: (self._event("published", model=model_to_bytes(model), cause=cause), None)
-        )
+        event = self._event("published", model=base.to_bytes(), cause=cause)
+        await self._amend(topic, lambda fold: (event, None))
+
+    async def publish_once(self, topic: str, born: str, base: Base, made_from: int, job: str) -> int:
+        """The same for a model that a job has fitted to the judgements as they stood at version `made_from` of this
+        incarnation of the topic. However often it is tried, it is done once; the version that has it."""
+        event = replace(self._event("published", model=base.to_bytes(), cause="retrain"), by=job, version=made_from)
+
+        def amended(fold: Fold) -> Amendment | None:
+            if fold.head.born != born:
+                raise NotFound(f"There is another topic {topic!r} now.")
+            return None if fold.published_by(job) else (event, None)
+
+        await self._amend(topic, amended)
+        return await self.read(topic, lambda fold: fold.published_by(job))
 
     async def refresh(self, topic: str, query: Callable[[Settings], bytes]) -> None:
         """Puts the topic under the current background: its query weighed anew, its thresholds chosen anew."""

@@ -5,9 +5,11 @@ compared with the digest of the stored one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -29,6 +31,13 @@ class Settings(TopicFields):
     """A topic as its user wants it."""
 
     created_ms: int = Field(ge=0)
+
+
+class Recipe(NamedTuple):
+    """How a model was fitted to all judgements at once."""
+
+    method: str
+    params: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +84,32 @@ class Served:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Base:
+    """A model that learning goes on from, as the log keeps it."""
+
+    model: Model
+    # Documents that it was fitted on, judged or not, each with its score by a model that was fitted without it.
+    fitted: Mapping[str, float] = field(default_factory=dict)
+    recipe: Recipe | None = None  # None if it came from elsewhere
+
+    def to_bytes(self) -> bytes:
+        recipe = self.recipe and {"method": self.recipe.method, "params": dict(self.recipe.params)}
+        return _pack(
+            self.model,
+            {"fitted": list(self.fitted), "recipe": recipe},
+            {"fitted scores": np.fromiter(self.fitted.values(), float)},
+        )
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> "Base":
+        meta, arrays = codec.unpack(codec.MODEL, blob)
+        if "fitted" not in meta:  # written before there was retraining
+            return cls(model_from_bytes(blob))
+        fitted = dict(zip(meta["fitted"], arrays["fitted scores"].tolist(), strict=True))
+        return cls(model_from_bytes(blob), fitted, Recipe(**meta["recipe"]) if meta["recipe"] else None)
+
+
 def decide(score: float, reject_below: float, accept_above: float) -> Decision:
     if score < reject_below:
         return "reject"
@@ -83,10 +118,6 @@ def decide(score: float, reject_below: float, accept_above: float) -> Decision:
 
 def decide_together(scores: Sequence[float], reject_below: float, accept_above: float, voting: Rule) -> Decision:
     return MEANS[committee.decide(scores, reject_below, accept_above, voting)]
-
-
-def model_to_bytes(model: Model) -> bytes:
-    return _pack(model, {})
 
 
 def model_from_bytes(blob: bytes) -> Model:
@@ -108,9 +139,9 @@ def _committee(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Committ
     return Committee(said["k"], members, rule, {name: Estimate(*one) for name, one in said["estimates"].items()})
 
 
-def _pack(model: Model, meta: dict[str, object]) -> bytes:
+def _pack(model: Model, meta: dict[str, object], also: Mapping[str, NDArray[Any]] = MappingProxyType({})) -> bytes:
     linear, together = model.linear, model.committee
-    arrays: dict[str, NDArray[Any]] = {"features": linear.features, "weights": linear.weights}
+    arrays: dict[str, NDArray[Any]] = {"features": linear.features, "weights": linear.weights, **also}
     meta |= {
         "view": linear.view,
         "bias": linear.bias,

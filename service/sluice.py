@@ -41,7 +41,7 @@ from service.schemas import (
     NewTopic,
     TopicChange,
 )
-from service.served import Served, Settings
+from service.served import Base, Served, Settings
 from service.serving import Classified, Serving
 from service.store import Head, Store
 from service.tallies import Tallies
@@ -186,7 +186,7 @@ class Sluice:
         return await self.find(topic)
 
     async def publish(self, topic: str, model: Model, cause: str) -> Served:
-        await self.learning.publish(topic, model, cause)
+        await self.learning.publish(topic, Base(model), cause)
         return await self.find(topic)
 
     async def refresh(self, topic: str) -> None:

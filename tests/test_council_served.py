@@ -9,7 +9,7 @@ from models.committee import decide
 from models.text import bags
 from models.vectors import Bag
 from models.views import view
-from service.served import Served, model_from_bytes, model_to_bytes
+from service.served import Base, Served
 from tests.judging import GRAIN as GRAIN_WORDS
 from tests.judging import OIL as OIL_WORDS
 from tests.serving import GRAIN, OIL, Api, serving
@@ -107,8 +107,8 @@ async def test_a_restart_serves_the_same_committee(redis_url: str) -> None:
 @pytest.mark.parametrize("params", [*VOTING, {"combine": "mean"}], ids=str)
 async def test_a_model_in_bytes_is_the_model(redis_url: str, params: dict[str, Any]) -> None:
     async with serving(redis_url) as api:
-        blob = model_to_bytes((await taught(api, params)).model)
-        assert model_to_bytes(model_from_bytes(blob)) == blob
+        blob = Base((await taught(api, params)).model, {"d1": 0.25}).to_bytes()
+        assert Base.from_bytes(blob).to_bytes() == blob
 
 
 async def test_an_exported_committee_decides_alike_elsewhere(redis_url: str) -> None:

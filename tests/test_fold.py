@@ -1,6 +1,6 @@
 """The fold: from text to a model that decides, the same however it is reached."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -222,6 +222,88 @@ def test_a_base_of_another_view_is_served_until_it_is_beaten() -> None:
     spec = Spec("wh", {}, bag([9]))
     assert fold(spec, stream[:-1], EMPTY, base=base).linear.view == "presence"
     assert fold(spec, stream, EMPTY, base=base).linear.view == "tfidf"  # the base has it the wrong way round
+
+
+MARK = {True: 1, False: 2}
+STREAM = [Example(str(i), i % 3 == 0, bag([MARK[i % 3 == 0], 20 + i % 7, 30 + i])) for i in range(60)]
+FITTED = {example.document: (0.8 if example.relevant else 0.1) - i / 1000 for i, example in enumerate(STREAM)}
+
+
+def recalled(kind: str, *, base: Model = BASE, also: int = 0, params: Mapping[str, object] | None = None) -> Trainer:
+    trainer = Trainer(Spec(kind, params or {}, bag([9])), base=base, fitted=FITTED)
+    for example in STREAM[:40]:
+        trainer.recall(example)
+    for example in STREAM[40 : 40 + also]:
+        trainer.learn(example)
+    return trainer
+
+
+@each
+def test_what_a_base_was_fitted_on_keeps_the_score_of_a_model_without_it(kind: str) -> None:
+    held_out = recalled(kind, params={"combine": "mean"} if kind == "committee" else {}).held_out()
+    assert held_out == pytest.approx({example.document: FITTED[example.document] for example in STREAM[:40]}, abs=1e-6)
+
+
+def test_a_recalled_document_follows_what_others_teach_and_is_not_learned_again() -> None:
+    before, after = recalled("wh"), recalled("wh", also=1)
+    assert before.model(EMPTY).linear.weights.tolist() == BASE.linear.weights.tolist()
+    old, new = before.model(EMPTY).linear, after.model(EMPTY).linear
+    moved = {e.document: new.score(view("tfidf", e.bag)) - old.score(view("tfidf", e.bag)) for e in STREAM[:40]}
+    held_out = after.held_out()
+    assert max(map(abs, moved.values())) > 0.01
+    for document, by in moved.items():
+        assert held_out[document] == pytest.approx(FITTED[document] + by, abs=1e-5)
+
+
+def test_thresholds_rest_on_what_the_base_was_fitted_on() -> None:
+    model = recalled("wh").model(EMPTY)
+    assert model.figures.relevant == 14
+    assert 0.1 < model.accept_above < 0.75
+    assert fold(Spec("wh", {}, bag([9])), [], EMPTY, base=BASE).figures.relevant == 0
+
+
+def test_the_background_that_a_base_was_fitted_on_counts_with_the_scores_of_a_model_without_it() -> None:
+    """A base says of irrelevant documents that it was fitted on what it was told to; others it may well accept."""
+    fitted = {**FITTED, **{f"b{i}": 2.0 for i in range(300)}}
+    background = Background([bag([60 + i % 50]) for i in range(300)], [f"b{i}" for i in range(300)])
+    told = Trainer(Spec("wh", {}, bag([9])), base=BASE, fitted=fitted)
+    untold = Trainer(Spec("wh", {}, bag([9])), base=BASE, fitted=FITTED)
+    for example in STREAM[:40]:
+        told.recall(example)
+        untold.recall(example)
+    assert told.model(background).accept_above > untold.model(background).accept_above
+
+
+@pytest.mark.parametrize("name", ["tfidf", "presence"])
+@each
+def test_stopping_after_a_base_and_going_on_equals_one_run(kind: str, name: View) -> None:
+    base = replace(BASE, linear=replace(BASE.linear, view=name))
+    stopped = recalled(kind, base=base)
+    for example in STREAM[40:]:
+        stopped.model(EMPTY)
+        stopped.learn(example)
+    same(stopped.model(EMPTY), recalled(kind, base=base, also=20).model(EMPTY))
+
+
+def test_a_learner_of_another_view_is_taught_what_the_base_was_fitted_on_and_wins_when_it_ranks_better() -> None:
+    wrong = replace(BASE, linear=replace(BASE.linear, view="presence"))
+    poor = {document: -score for document, score in FITTED.items()}
+    trainer = Trainer(Spec("wh", {}, bag([9])), base=wrong, fitted=poor)
+    for example in STREAM[:40]:
+        trainer.recall(example)
+    assert trainer.model(EMPTY).linear.view == "presence"
+    for example in STREAM[40 : 40 + pocket.rhythm(40)]:
+        trainer.learn(example)
+    assert trainer.model(EMPTY).linear.view == "tfidf"
+    good = recalled("wh", base=wrong, also=pocket.rhythm(40))
+    assert good.model(EMPTY).linear.view == "presence"
+
+
+@pytest.mark.parametrize("combine", ["mean", "vote"])
+def test_a_committee_goes_on_from_a_base_too(combine: str) -> None:
+    trainer = recalled("committee", also=15, params={"combine": combine})
+    assert np.isfinite(trainer.model(EMPTY).linear.weights).all()
+    assert set(trainer.held_out()) == {example.document for example in STREAM[:55]}
 
 
 # -- auto --------------------------------------------------------------------------------------------------------------

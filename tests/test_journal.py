@@ -119,6 +119,14 @@ def test_a_base_is_learned_from_no_more_and_a_correction_of_what_it_rests_on_cou
     assert list(lineage.judged) == ["b", "a"]
 
 
+def test_what_came_while_a_base_was_made_is_folded_after_it() -> None:
+    events = _judged(("a", True), ("b", True), ("a", False))
+    events += [Event("published", 0, 0, 5, model=b"m", cause="retrain", version=3)]
+    lineage = resolve(events)
+    assert [(s.first.document, s.relevant) for s in lineage.to_recall()] == [("b", True)]
+    assert [(s.first.document, s.relevant) for s in lineage.to_fold()] == [("a", False)]
+
+
 def _judged(*labels: tuple[str, bool]) -> list[Event]:
     first = Event("created", 0, 0, 1, settings="s")
     return [first, *(Event("judged", 0, 0, seq, d, y) for seq, (d, y) in enumerate(labels, 2))]
