@@ -217,6 +217,17 @@ class Trainer:
         first = self._collection.size - len(scores)
         return {document: scores[n - first] for document, n in self._documents.items() if n >= first}
 
+    def strange(self, model: Model, documents: Mapping[str, Bag]) -> Reals:
+        """What the model, this trainer's last, says of documents that were not learned from; of those that the base was
+        fitted on, as if it had not been."""
+        lane, linear, base = self._lanes[self._served[0]], model.linear, self._base
+        scores = np.array([linear.score(view(linear.view, bag)) for bag in documents.values()])
+        if lane.based and base:
+            for n, (document, bag) in enumerate(documents.items()):
+                if document in self._fitted:
+                    scores[n] += self._fitted[document] - base.linear.score(view(base.linear.view, bag))
+        return scores
+
     @property
     def alone(self) -> Bools:
         """Which of the documents learned from are not near an earlier one."""

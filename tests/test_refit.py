@@ -1,0 +1,94 @@
+"""Fitting a topic anew: every method, held out, beside what is served."""
+
+import numpy as np
+import pytest
+
+from models import methods, refit
+from models.collection import Background
+from models.examples import Examples
+from models.fold import Example, Model, Spec, Trainer
+from models.measures import sap
+from models.refit import Dataset
+from models.vectors import Bag
+from models.views import view
+
+RNG = np.random.default_rng(7)
+WEIGHTS = 200
+
+
+def bag_of_words(words: list[int]) -> Bag:
+    numbers, counts = np.unique(words, return_counts=True)
+    features = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)  # spread out, as hashes are
+    order = np.argsort(features)
+    idf = np.log1p(3000 / (1 + numbers))
+    return Bag(features[order], counts[order].astype(np.float32), idf[order].astype(np.float32))
+
+
+def written(relevant: bool) -> Bag:
+    """A document of forty words, some of which tell what it is about."""
+    words = (3000 * RNG.random(40) ** 2).astype(int) + 100
+    topical = RNG.integers(0, 30, 8 if relevant else 1)
+    return bag_of_words([*words.tolist(), *topical.tolist()])
+
+
+JUDGED = [Example(f"d{i}", i % 4 == 0, written(i % 4 == 0), origin="shown") for i in range(120)]
+UNJUDGED = {f"b{i}": written(False) for i in range(80)}
+DATA = Dataset.of(JUDGED, UNJUDGED)
+
+
+def test_near_duplicates_stand_in_one_fold_and_folds_share_the_relevant_documents() -> None:
+    twice = [*JUDGED, *(Example(f"again {e.document}", e.relevant, e.bag) for e in JUDGED)]
+    data = Dataset.of(twice, {})
+    assert data.fold[: len(JUDGED)].tolist() == data.fold[len(JUDGED) :].tolist()
+    shares = np.bincount(DATA.fold[DATA.relevant], minlength=refit.FOLDS)
+    assert shares.max() - shares.min() <= 1
+
+
+@pytest.mark.parametrize("kind", methods.KINDS)
+def test_every_method_gives_a_model_on_the_learners_scale_and_scores_without_each_document(kind: str) -> None:
+    done: list[float] = []
+    made = refit.refit(kind, {}, DATA, WEIGHTS, tell=done.append)
+    assert len(made.linear.features) <= WEIGHTS
+    assert made.held_out[DATA.relevant].mean() == pytest.approx(1.0)
+    assert made.held_out[~DATA.relevant].mean() == pytest.approx(0.0, abs=1e-9)
+    assert sap(made.held_out, DATA.relevant) > 0.2  # by chance: .15
+    assert done == sorted(done)
+    assert done[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", ["svm", "boosting", "bayes"])
+def test_a_held_out_score_is_that_of_a_model_fitted_without_the_fold(kind: str) -> None:
+    made, p = refit.refit(kind, {}, DATA, WEIGHTS), methods.parse(kind, {})
+    out = DATA.fold == 2
+    rest = Examples.of(DATA.bags, p.view).rows(~out)
+    linear = methods.fit_examples(p, rest, DATA.relevant[~out][:, None]).linear(0).strongest(WEIGHTS)
+    mine = np.array([linear.score(view(linear.view, DATA.bags[i])) for i in np.flatnonzero(out).tolist()])
+    slope, shift = np.polyfit(mine, made.held_out[out], 1)
+    assert made.held_out[out] == pytest.approx(mine * slope + shift, abs=1e-5)
+
+
+def test_what_is_served_is_asked_without_the_judgements_of_the_fold() -> None:
+    spec = Spec("wh", {}, bag_of_words([1, 2, 3]))
+    scores = refit.served_scores(DATA, spec, [], JUDGED, WEIGHTS)
+    trainer = Trainer(spec, weights=WEIGHTS)
+    for example, k in zip(JUDGED, DATA.fold.tolist(), strict=False):
+        if k != 3:
+            trainer.learn(example)
+    linear = trainer.model(Background()).linear
+    for i in np.flatnonzero(DATA.fold == 3).tolist():
+        assert scores[i] == pytest.approx(linear.score(view("tfidf", DATA.bags[i])))
+
+
+def test_a_model_that_was_refitted_before_is_not_asked_about_what_it_was_fitted_on() -> None:
+    """As the base of what is served it knows every document by heart; its scores must not show that."""
+    made = refit.refit("svm", {"C": 100.0}, DATA, WEIGHTS)
+    fitted = dict(zip(DATA.documents, made.held_out.tolist(), strict=True))
+    base = Model(made.linear, 0.4, 0.6)
+    scores = refit.served_scores(DATA, Spec("wh"), JUDGED, [], WEIGHTS, base, fitted)
+    assert scores == pytest.approx(made.held_out, abs=1e-5)
+
+
+def test_cuts_are_chosen_on_other_folds() -> None:
+    made = refit.refit("svm", {}, DATA, WEIGHTS)
+    assert 0.5 < refit.crossed_f1(made.held_out, DATA) <= 1.0
+    assert refit.crossed_f1(RNG.normal(size=len(DATA.bags)), DATA) < 0.6
