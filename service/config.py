@@ -66,6 +66,14 @@ class Settings(BaseSettings):
         description="Share of rejected documents drawn for audit where the goal has `min_recall` or `max_error`; "
         "a topic's own `audit` overrules it.",
     )
+    jobs_kept: int = Field(1000, ge=1, description="Jobs that are remembered; the oldest that are over are forgotten.")
+    job_limit_s: float = Field(
+        3600, gt=0, le=1e6, allow_inf_nan=False, description="Seconds a job may take; then it is ended, and has failed."
+    )
+    job_workers: int = Field(1, ge=0, le=64, description="Processes that do jobs, one at a time each.")
+    archives: Path | None = Field(
+        None, description="Directory of NDJSON files that a job may read (`backfill`); without it, none."
+    )
     documents_kept: int = Field(50_000, ge=1, description="Documents remembered for feedback by id.")
 
     store_timeout_s: float = Field(

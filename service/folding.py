@@ -129,11 +129,15 @@ def record(event: Event, learner: str, metrics: Mapping[str, float | None] | Non
     return json.dumps(said)
 
 
-def trainer_of(lineage: Lineage, weights: int) -> Trainer:
+def spec_of(lineage: Lineage) -> Spec:
     settings = Settings.model_validate(json.loads(lineage.settings.settings))
     query = to_bag(lineage.settings.bag)
     goal = Goal(**settings.goal.model_dump())
-    spec = Spec(settings.learner.kind, settings.learner.params, query if len(query.features) else None, goal)
+    return Spec(settings.learner.kind, settings.learner.params, query if len(query.features) else None, goal)
+
+
+def trainer_of(lineage: Lineage, weights: int) -> Trainer:
+    spec = spec_of(lineage)
     if lineage.base is None:
         return Trainer(spec, weights=weights)
     base = Base.from_bytes(lineage.base.model)

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
-from service import schemas, schemas_measures, schemas_review
+from service import schemas, schemas_jobs, schemas_measures, schemas_review
 from service.bodies import JSON, NDJSON
 from service.problems import MEDIA_TYPE
 from service.schemas import Problem
@@ -30,7 +30,7 @@ _REASONS = {
 }
 _WITH_BODY = (400, 413, 415)
 _ETAG = {"ETag": {"description": "For If-Match.", "schema": {"type": "string"}}}
-_LOCATION = {"Location": {"description": "Where the topic is.", "schema": {"type": "string"}}}
+_LOCATION = {"Location": {"description": "Where it is.", "schema": {"type": "string"}}}
 _RETRY = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
 
 _OIL = {"title": "OPEC meets", "text": "Crude prices rose after OPEC agreed to cut output."}
@@ -61,6 +61,18 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
         "a goal": {"goal": {"min_precision": 0.9, "max_abstain": 0.2}},
         "a rule, with few examples": {"rules": {"accept_if": None, "reject_if": "sport"}, "limit": 5},
     },
+    schemas_jobs.Retrain: {
+        "all topics, if it helps": {"kind": "retrain", "method": "svm"},
+        "one, without publishing": {
+            "kind": "retrain",
+            "topics": ["crude"],
+            "method": "boosting",
+            "params": {"S": 100},
+            "publish": "never",
+        },
+    },
+    schemas_jobs.Compare: {"two methods": {"kind": "compare", "topic": "crude", "methods": [{"method": "svm"}]}},
+    schemas_jobs.Backfill: {"what is remembered": {"kind": "backfill", "topics": ["crude"]}},
     schemas_review.Skip: {"by id": {"document": "d2"}},
     schemas_review.NewKnown: {"by id, and with its text": {"documents": ["d1", _OIL | {"id": "k1"}]}},
     schemas.ModelFile: {
@@ -123,6 +135,8 @@ def _complete(operation: dict[str, Any]) -> None:
         responses |= {str(status): _problem(status) for status in _WITH_BODY}
     if "201" in responses:
         responses["201"]["headers"] = _ETAG | _LOCATION
+    if "202" in responses and "requestBody" in operation:
+        responses["202"]["headers"] = _LOCATION
     operation["responses"] = dict(sorted(responses.items()))
 
 

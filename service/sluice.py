@@ -27,6 +27,8 @@ from service.config import Settings as Config
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
 from service.folding import Fold
 from service.following import Following
+from service.jobs import Jobs
+from service.jobstore import JobStore
 from service.journal import Event
 from service.judging import Judging
 from service.known import Known
@@ -90,6 +92,7 @@ class Sluice:
             config.served_weights,
             self._pool,
         )
+        self.jobs = Jobs(JobStore(store.connection), config)
         self._tasks: set[asyncio.Task[None]] = set()
         self._publishing = False
 

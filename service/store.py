@@ -93,12 +93,12 @@ class Head:
 
 class Store:
     def __init__(self, url: str, timeout_s: float = 1.0) -> None:
-        self._connection = Connection(url, timeout_s)
-        self._redis = self._connection.redis
-        self._asking = self._connection.asking
+        self.connection = Connection(url, timeout_s)
+        self._redis = self.connection.redis
+        self._asking = self.connection.asking
 
     async def close(self) -> None:
-        await self._connection.close()
+        await self.connection.close()
 
     async def ping(self) -> None:
         async with self._asking():
@@ -331,12 +331,12 @@ class Store:
     async def count(self, documents: int, calls: Sequence[Call]) -> int:
         """Counts documents that were put to all topics, and runs the scripts that count for each topic; how many have
         been by now."""
-        passed, *_ = await self._connection.run([("INCRBY", PASSED, documents)], [_keyed(call) for call in calls])
+        passed, *_ = await self.connection.run([("INCRBY", PASSED, documents)], [_keyed(call) for call in calls])
         return int(passed)
 
     async def run(self, calls: Sequence[Call]) -> list[Any]:
         """Scripts on any number of topics, in as few round trips as it takes."""
-        return await self._connection.run([], [_keyed(call) for call in calls])
+        return await self.connection.run([], [_keyed(call) for call in calls])
 
     async def tallies(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
         """How many documents have passed, and what each topic has counted of them."""

@@ -1,4 +1,5 @@
-"""`sluice serve`: the store, the API processes and the worker, started in this order and kept running.
+"""`sluice serve`: the store, the API processes and those that work in the background, started in this order and kept
+running.
 
 Every API process has a listening socket of its own on the same port (SO_REUSEPORT), opened here, so that the kernel
 deals out connections evenly: from one shared socket, the first process to wake takes all that wait (of 48 clients, 3
@@ -33,6 +34,7 @@ from service.tether import tethered
 
 APPLICATION = "service.app:create_app"
 WORKER = "service.worker"
+ENGINE = "service.engine"
 BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 5.0
 STEADY_S = 10.0  # a process that lived this long is not failing for a lasting reason
@@ -204,6 +206,8 @@ def supervise(
             print(f"Sluice is ready on {_address(listeners[0])} (Ctrl-C stops it).", flush=True)
         if jobs:  # only now: nobody waits for it, and it would take time from those that are waited for
             children.append(Child("worker", [sys.executable, "-m", worker], environment))
+            engine = [sys.executable, "-m", ENGINE]
+            children += [Child(f"jobs-{n}", engine, environment) for n in range(1, settings.job_workers + 1)]
         kept: list[Store | Child] = [*stores, *children]
         while True:
             for each in kept:

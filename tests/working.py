@@ -1,0 +1,62 @@
+"""Job workers in processes of their own, for tests: as the supervisor starts them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.serving import Api
+from tests.waiting import soon
+
+OVER = ("succeeded", "failed", "cancelled")
+
+
+def start(redis_url: str, **settings: object) -> subprocess.Popen[bytes]:
+    environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
+    told = {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"}
+    return subprocess.Popen([sys.executable, "-m", "service.engine"], env=environment | told)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def working(redis_url: str, workers: int = 1, **settings: object) -> Iterator[list[subprocess.Popen[bytes]]]:
+    processes = [start(redis_url, **settings) for _ in range(workers)]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            end(process)
+
+
+async def submitted(api: Api, **asked: Any) -> str:
+    answer = await api.post("/jobs", json=asked)
+    assert answer.status_code == 202, answer.text
+    assert answer.headers["location"] == f"/jobs/{answer.json()['id']}"
+    return str(answer.json()["id"])
+
+
+async def state(api: Api, job: str, *states: str, within_s: float = 90) -> Any:
+    """The job, once it is in one of these states."""
+
+    async def found() -> Any:
+        seen = await api.ok("GET", f"/jobs/{job}")
+        return seen if seen["state"] in states else None
+
+    return await soon(found, within_s)
+
+
+async def done(api: Api, **asked: Any) -> Any:
+    """The job, once it has succeeded."""
+    job = await state(api, await submitted(api, **asked), *OVER)
+    assert job["state"] == "succeeded", job
+    return job
