@@ -2,8 +2,8 @@
 
     dataset     the judged documents, and recent unjudged ones, which count as irrelevant: people judge what they are
                 shown, and a model that was never told of the rest would accept much of it
-    model       the method's plane, its `weights` strongest weights, brought to the learners' scale:
-                the mean score of the irrelevant is 0 and of the relevant 1, so that online learning can go on from it
+    model       the method's plane, its `weights` strongest weights, brought to the learners' scale: the mean score of
+                the irrelevant is 0, and of the relevant 1 if they lie apart, so that online learning can go on from it
     held out    for each document the score of a model fitted without its fold, truncated and scaled alike
 
 Near-duplicates stand in one fold. `served_scores` gives the same for what is served now: the online fold over all
@@ -126,10 +126,10 @@ def _scores(linear: Linear, x: Examples) -> Reals:
 
 
 def _scale(scores: Reals, relevant: Bools) -> tuple[float, float]:
+    # By the whole spread where that is wider: what hardly tells the two apart would else be blown up without bound.
     low, high = float(scores[~relevant].mean()), float(scores[relevant].mean())
-    if not high > low:  # it tells nothing apart, and will not be published
-        return 1.0, 0.0
-    return 1 / (high - low), -low / (high - low)
+    spread = max(high - low, float(scores.std()))
+    return (1 / spread, -low / spread) if spread > 0 else (1.0, 0.0)
 
 
 def _scaled(linear: Linear, scale: float, shift: float) -> Linear:

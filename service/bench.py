@@ -11,6 +11,8 @@ from service.jobstore import JobStore
 from service.learning import Learning
 from service.store import Store
 
+LOST = 75  # exit code of a process that lost the store (EX_TEMPFAIL): the job begins again
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

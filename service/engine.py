@@ -30,6 +30,7 @@ from coredis.exceptions import RedisError
 from streaq import StreaqRetry, Worker
 
 from service import logs
+from service.bench import LOST
 from service.config import PREFIX, Settings
 from service.errors import StoreUnavailable
 from service.jobstore import JobStore
@@ -43,10 +44,9 @@ IDLE_S = 10
 LOOK_S = 0.25  # between two looks at a record, or at a child
 HAND_S = 0.5
 OFFER_S = 30.0  # between two looks whether the queue has forgotten a job
-TRIES = 3
+TRIES = 5
 AGAIN_S = 1.0
 LAST_S = 2.0  # for a child to end, before it is killed
-LOST = 75  # exit code of a child that lost the store (EX_TEMPFAIL)
 
 log = structlog.get_logger()
 

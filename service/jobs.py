@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from models import methods
@@ -30,8 +30,11 @@ class Jobs:
             raise Conflict(f"{OPEN:,} jobs wait already; wait for some, or cancel them.")
         return await self.find(id)
 
+    async def records(self, ids: Sequence[str]) -> list[Record | None]:
+        return await self._store.read(ids)
+
     async def find(self, id: str) -> Job:
-        (record,) = await self._store.read([id])
+        (record,) = await self.records([id])
         if record is None:
             raise NotFound(f"There is no job {id!r}; those that were over first are forgotten first.")
         return job(record)

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
+from service import schemas, schemas_jobs
 from service.errors import BadInput, BadRequest, FieldError, ServiceError, StoreUnavailable
-from service.schemas import TAGS
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 20  # field errors in one answer
@@ -26,6 +26,8 @@ ROUTING = {
     404: ("Not found", "There is nothing at this path; see /docs."),
     405: ("Method not allowed", "This path does not take this method; the header Allow names those it does."),
 }
+
+TAGS = (*schemas.TAGS, *schemas_jobs.TAGS.values())  # pydantic's names for the forms that a field may have
 
 log = structlog.get_logger()
 

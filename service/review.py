@@ -108,13 +108,13 @@ class Review:
         if not done:
             raise NotFound(f"There is no topic {served.topic!r} any more.")
 
-    async def _look(self, served: Served, documents: Sequence[str]) -> list[Candidate]:
-        """Those of the documents that are remembered and have passed, with what the topic makes of them now."""
+    async def _look(self, served: Served, documents: Sequence[str], since_ms: int = 0) -> list[Candidate]:
+        """Those of the documents that are remembered and came since then, with what the topic makes of them now."""
         blobs = [blob for blob in await self._store.recall(documents) if blob] if documents else []
 
         def look() -> list[Candidate]:
             known = [unpacked(blob) for blob in blobs]
-            whole = [one.document for one in known if one.passed(served.settings.created_ms)]
+            whole = [one.document for one in known if one.passed(since_ms)]
             bags, verdicts = self._serving.look(served.topic, whole, self._epochs.current)
             pairs = zip(whole, verdicts, strict=True)
             return [Candidate(d.id or "", d.title, d.text, bags[i][0], v) for i, (d, v) in enumerate(pairs)]
@@ -133,7 +133,8 @@ class Review:
             asked.update(rest)
             picked = await asyncio.to_thread(_drawn, served.topic, rest, rate)
             for first in range(0, len(picked), TRIED):
-                seen = await self._look(served, picked[first : first + TRIED])
+                # What came before the topic was not rejected by it: it says nothing of what the topic misses.
+                seen = await self._look(served, picked[first : first + TRIED], served.settings.created_ms)
                 found += [one for one in seen if one.verdict.decision == "reject" and not one.verdict.rule]
                 if len(found) >= 2 * wanted:  # near-duplicates will fall out
                     return found

@@ -3,13 +3,15 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from models import methods
 from service.fields import Answer, Line, Request, Scalar, TopicId
 from service.jobstore import State
 
 Kind = Literal["retrain", "compare", "backfill"]
+RETRAIN, COMPARE, BACKFILL = "<retrain>", "<compare>", "<backfill>"  # in no pointer of an error
+TAGS = {"retrain": RETRAIN, "compare": COMPARE, "backfill": BACKFILL}
 Publish = Literal["if_better", "always", "never"]
 Params = Annotated[dict[str, Scalar], Field(max_length=50, description="Of the method; the others have defaults.")]
 _Topics = Annotated[list[TopicId], Field(min_length=1, max_length=1000)]
@@ -18,7 +20,7 @@ _Topics = Annotated[list[TopicId], Field(min_length=1, max_length=1000)]
 class Retrain(Request):
     """Fit topics anew to all their judgements, and serve the result if it is better."""
 
-    kind: Literal["retrain"]
+    kind: Kind = Field(json_schema_extra={"const": "retrain"})
     topics: _Topics | None = Field(None, description="null: all topics.")
     method: str = Field(description=f"One of {', '.join(methods.KINDS)}.", examples=["svm"])
     params: Params = Field(default_factory=dict)
@@ -52,7 +54,16 @@ class Backfill(Request):
     review: bool = Field(True, description="Offer for review what is not rejected, among remembered documents.")
 
 
-NewJob = Annotated[Retrain | Compare | Backfill, Field(discriminator="kind")]
+def _kind(asked: object) -> str:
+    """What cannot be told apart is taken for the first kind, whose refusal names the field and all kinds."""
+    kind = asked.get("kind") if isinstance(asked, dict) else getattr(asked, "kind", None)
+    return TAGS.get(str(kind), RETRAIN)
+
+
+NewJob = Annotated[
+    Annotated[Retrain, Tag(RETRAIN)] | Annotated[Compare, Tag(COMPARE)] | Annotated[Backfill, Tag(BACKFILL)],
+    Discriminator(_kind),
+]
 
 
 class Job(Answer):

@@ -18,10 +18,9 @@ from pydantic import TypeAdapter
 from service import logs
 from service.backfill import backfill
 from service.background import Epochs
-from service.bench import Bench
+from service.bench import LOST, Bench
 from service.comparing import compare
 from service.config import Settings
-from service.engine import LOST
 from service.errors import ServiceError, StoreUnavailable
 from service.fields import Answer
 from service.jobstore import JobStore

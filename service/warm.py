@@ -4,21 +4,28 @@
 
 numba compiles a function when it is first called, for the types it is called with, and keeps the machine code on disk.
 So the surest way to have compiled what will be needed is to do once what a user will do: this plays a short session,
-topics of every learner, documents, judgements, a correction, through the real application on a store of its own.
+topics of every learner, documents, judgements, a correction, through the real application on a store of its own, and
+fits those judgements by every method.
 A test sees to it that no kernel is left out.
 """
 
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 
+from models.fold import Example
 from models.learners import LEARNERS
+from models.methods import METHODS
+from models.reduction import Reduction
+from models.refit import Dataset, refit
 from service.app import create_app
 from service.config import Settings
 from service.embedded import Embedded
+from service.folding import Fold, example
 
 READY_TRIES = 600
 DOCUMENTS = [
@@ -42,6 +49,8 @@ async def rehearse(redis: str) -> None:
             await asyncio.sleep(0.05)
         for kind in LEARNERS:
             await _play(me, kind)
+        lineage, _ = await app.state.sluice.learning.read("wh", Fold.aside)
+        _fit([example(standing) for standing in lineage.judged.values()])
 
 
 async def _play(me: httpx.AsyncClient, kind: str) -> None:
@@ -59,6 +68,14 @@ async def _play(me: httpx.AsyncClient, kind: str) -> None:
     await call("POST", "/feedback", topic=kind, document="oil0", relevant=False)
     await call("DELETE", f"/topics/{kind}/judgements/oil0")
     await call("POST", "/classify", documents=DOCUMENTS, include="all", explain=True)
+
+
+def _fit(judged: Sequence[Example]) -> None:
+    data = Dataset.of(judged, {})
+    for method in METHODS:
+        refit(method, {}, data, weights=100)
+    for by in get_args(Reduction):
+        refit("boosting", {"S": 1, "reduction": by}, data, weights=100)
 
 
 def main() -> None:

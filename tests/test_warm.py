@@ -9,7 +9,6 @@ from service.warm import rehearse
 
 ROOT = Path(__file__).parent.parent
 NOT_SERVED = {("frequencies", "_count")}  # counts a whole corpus at once: for experiments, no request does
-IN_BATCH = {"examples", "reduction", "stumps"}  # what learns from all documents at once: no request waits for it
 
 
 def is_kernel(node: ast.AST) -> bool:
@@ -40,7 +39,7 @@ def called_by_python() -> set[tuple[str, str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("models."):
                 used |= {(str(node.module).split(".")[1], n.name) for n in node.names if n.name in here}
-    return {(stem, name) for stem, name in kernels & used - NOT_SERVED if stem not in IN_BATCH}
+    return kernels & used - NOT_SERVED
 
 
 async def test_the_rehearsal_calls_every_kernel_that_python_calls(redis_url: str) -> None:

@@ -46,11 +46,12 @@ async def submitted(api: Api, **asked: Any) -> str:
 
 
 async def state(api: Api, job: str, *states: str, within_s: float = 90) -> Any:
-    """The job, once it is in one of these states."""
+    """The job, once it is in one of these states; a store that is down meanwhile is waited for."""
 
     async def found() -> Any:
-        seen = await api.ok("GET", f"/jobs/{job}")
-        return seen if seen["state"] in states else None
+        answer = await api.get(f"/jobs/{job}")
+        assert answer.status_code in (200, 503), answer.text
+        return answer.json() if answer.is_success and answer.json()["state"] in states else None
 
     return await soon(found, within_s)
 

@@ -1,0 +1,298 @@
+"""Background jobs through the API, with a real worker process: what they answer, publish, refuse and leave alone."""
+
+import gzip
+import json
+import random
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from redis import Redis
+
+from service.embedded import Embedded
+from service.jobstore import JobStore
+from service.learning import now_ms
+from service.replay import replay
+from tests.judging import BOTH, GRAIN, OIL
+from tests.serving import Api, serving
+from tests.waiting import soon
+from tests.working import OVER, done, state, submitted, working
+
+MODULE = pytest.mark.asyncio(loop_scope="module")
+
+
+def written(rng: random.Random, relevant: bool) -> str:
+    topical, other = (OIL, GRAIN) if relevant else (GRAIN, OIL)
+    words = rng.choices(topical, k=6) + rng.choices(other, k=2) + rng.choices(BOTH, k=6)
+    return " ".join(words + [f"w{rng.randrange(2000)}" for _ in range(20)])
+
+
+def documents(n: int, seed: int, name: str = "d") -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    return [{"id": f"{name}{i}", "title": f"{name} {i}", "text": written(rng, i % 3 == 0)} for i in range(n)]
+
+
+async def teach(api: Api, topic: str, n: int = 90, seed: int = 1) -> None:
+    judged = [
+        {"topic": topic, "document": document, "relevant": i % 3 == 0}
+        for i, document in enumerate(documents(n, seed, f"{topic}-"))
+    ]
+    await api.ok("POST", "/feedback", {"judgements": judged})
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("archives")
+
+
+@pytest.fixture(scope="module")
+def url(embedded: Embedded) -> str:
+    with Redis.from_url(embedded.url) as client:
+        client.flushall()
+    return embedded.url
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def idle(url: str, archives: Path) -> AsyncIterator[Api]:
+    """With some topics that have learned, and a stream; nobody does jobs."""
+    async with serving(url, archives=archives) as api:
+        for topic in ("crude", "grain"):
+            await api.topic(topic)
+            await teach(api, topic)
+        await api.topic("young")
+        await api.ok("POST", "/classify", {"documents": documents(120, 5, "stream-")})
+        yield api
+
+
+@pytest.fixture(scope="module")
+def worker(url: str, idle: Api, archives: Path) -> Iterator[None]:
+    with working(url, archives=archives):
+        yield
+
+
+@pytest.fixture(scope="module")
+def api(idle: Api, worker: None) -> Api:
+    return idle
+
+
+# -- without a worker --------------------------------------------------------------------------------------------------
+
+
+@MODULE
+async def test_a_job_waits_until_somebody_does_it_and_can_be_cancelled_before(idle: Api) -> None:
+    job = await submitted(idle, kind="retrain", method="svm")
+    seen = await idle.ok("GET", f"/jobs/{job}")
+    assert (seen["state"], seen["progress"], seen["started"], seen["result"]) == ("queued", 0, None, None)
+    assert seen["request"]["publish"] == "if_better"
+    cancelled = await idle.request("DELETE", f"/jobs/{job}")
+    assert cancelled.status_code == 202
+    assert cancelled.json()["state"] == "cancelled"
+    assert (await idle.ok("DELETE", f"/jobs/{job}"))["finished"] == cancelled.json()["finished"]
+
+
+@MODULE
+@pytest.mark.parametrize(
+    ("asked", "status", "pointer"),
+    [
+        ({"kind": "retrain", "method": "magic"}, 422, "/method"),
+        ({"kind": "retrain", "method": "svm", "params": {"C": -1}}, 422, "/params"),
+        ({"kind": "retrain", "method": "boosting", "params": {"rounds": 3}}, 422, "/params"),
+        ({"kind": "retrain", "method": "svm", "publish": "perhaps"}, 422, "/publish"),
+        ({"kind": "retrain", "method": "svm", "topics": []}, 422, "/topics"),
+        ({"kind": "retrain", "method": "svm", "topics": ["nowhere"]}, 404, None),
+        ({"kind": "compare", "topic": "crude", "methods": [{"method": "x"}]}, 422, "/methods/0/method"),
+        ({"kind": "backfill", "archive": "../secret"}, 422, "/archive"),
+        ({"kind": "backfill", "archive": "absent.ndjson"}, 422, "/archive"),
+        ({"kind": "dance", "method": "svm"}, 422, "/kind"),
+    ],
+)
+async def test_what_could_only_fail_later_is_refused_at_once(
+    idle: Api, asked: dict[str, Any], status: int, pointer: str | None
+) -> None:
+    answer = await idle.post("/jobs", json=asked)
+    assert answer.status_code == status, answer.text
+    if pointer is not None:
+        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+@MODULE
+async def test_jobs_are_listed_newest_first_by_page_and_by_what_they_are(idle: Api) -> None:
+    made = [await submitted(idle, kind="compare", topic=topic) for topic in ("crude", "grain", "crude")]
+    for job in made:
+        await idle.ok("DELETE", f"/jobs/{job}")
+
+    async def listed(**params: Any) -> list[str]:
+        found, cursor = [], None
+        while True:
+            page = await idle.ok("GET", "/jobs", params=params | ({"cursor": cursor} if cursor else {}))
+            found += [job["id"] for job in page["items"]]
+            if not (cursor := page["next"]):
+                return found
+
+    everything = await listed(limit=2)
+    assert everything[:3] == made[::-1]
+    assert sorted(everything, reverse=True) == everything
+    assert set(await listed(topic="crude")) >= {made[0], made[2]}
+    assert made[1] not in await listed(topic="crude")
+    assert await listed(kind="backfill") == []
+    assert set(await listed(state="cancelled", kind="compare")) == set(made)
+    assert (await idle.get("/jobs/00000000000000000000")).status_code == 404
+    assert (await idle.get("/jobs/x")).status_code == 422
+
+
+@MODULE
+async def test_only_so_many_jobs_are_remembered_and_none_that_is_not_over_is_forgotten(idle: Api) -> None:
+    store = JobStore(idle.sluice.store.connection)
+    ids = [f"{n:020x}" for n in range(6)]  # older than all others, so the first to go
+    for n, id in enumerate(ids):
+        assert await store.submit(id, "compare", "{}", n, kept=1000, open=1000)
+    for id in ids[1:]:
+        await store.cancel(id, now_ms())
+    kept = len(await store.ids())
+    assert await store.submit("f" * 20, "compare", "{}", now_ms(), kept=kept - 2, open=1000)
+    left = await store.ids()
+    assert [id in left for id in ids] == [True, False, False, False, True, True]
+    assert not await store.submit("e" * 20, "compare", "{}", now_ms(), kept=1000, open=2)
+    for id in (ids[0], "f" * 20):
+        await store.cancel(id, now_ms())
+
+
+# -- retraining --------------------------------------------------------------------------------------------------------
+
+
+@MODULE
+async def test_a_retrained_topic_serves_the_new_model_and_goes_on_learning(api: Api) -> None:
+    before = (await api.ok("GET", "/topics/crude"))["status"]
+    job = await done(api, kind="retrain", topics=["crude"], method="svm", publish="always")
+    (told,) = job["result"]["topics"]
+    assert (told["relevant"], told["irrelevant"], told["published"]) == (30, 60, True)
+    assert told["background"] > 50
+    assert told["gain"]["low"] <= told["gain"]["estimate"] <= told["gain"]["high"]
+    assert told["gain"]["estimate"] == pytest.approx(told["candidate"]["sap"] - told["served"]["sap"], abs=2e-4)
+    assert told["version"] == before["version"] + 1
+    newest = (await api.ok("GET", "/topics/crude/versions?limit=1"))["items"][0]
+    assert (newest["version"], newest["cause"]) == (told["version"], "retrain")
+
+    async def followed() -> bool:
+        return bool((await api.ok("GET", "/topics/crude"))["status"]["version"] == told["version"])
+
+    await soon(followed)
+    assert (await api.ok("GET", "/topics/crude"))["status"]["judged"] == before["judged"]
+    oil = {"text": "opec barrel refinery tanker crude output quota"}
+    assert (await api.decide(oil))["decision"] == "accept"
+    assert (await api.decide({"text": "wheat maize harvest drought farmer crop silo"}))["decision"] == "reject"
+    first = (await api.decide(oil))["score"]
+    learned = await api.judge({"id": "new", **oil}, False)
+    assert learned["version"] == told["version"] + 1
+    assert (await api.decide(oil))["score"] < first
+    assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
+
+
+@MODULE
+async def test_a_retraining_can_be_rolled_back(api: Api) -> None:
+    await api.topic("back")
+    await teach(api, "back")
+    (before,) = (await api.ok("GET", "/topics/back/versions?limit=1"))["items"]
+    job = await done(api, kind="retrain", topics=["back"], method="boosting", params={"S": 20}, publish="always")
+    assert job["result"]["topics"][0]["version"] == before["version"] + 1
+    await api.ok("POST", f"/topics/back/versions/{before['version']}/restore")
+    model = await api.ok("GET", "/topics/back/model")
+    assert model["version"] == before["version"] + 2
+    assert (await replay(api.sluice.store, "back", api.sluice.config, verify=True)).outcome == "equal"
+
+
+@MODULE
+async def test_what_is_not_better_is_not_published_unless_it_is_wanted(api: Api) -> None:
+    version = (await api.ok("GET", "/topics/grain"))["status"]["version"]
+    for asked in (
+        {"method": "boosting", "params": {"S": 1, "rho": 0.99}, "publish": "if_better"},
+        {"method": "svm", "publish": "never"},
+    ):
+        (told,) = (await done(api, kind="retrain", topics=["grain"], **asked))["result"]["topics"]
+        assert told["published"] is False
+        assert told["version"] is None
+        assert told["detail"].startswith(("Not published: SAP", "Not to be published: SAP"))
+    assert (await api.ok("GET", "/topics/grain"))["status"]["version"] == version
+
+
+@MODULE
+async def test_all_topics_are_retrained_and_those_with_too_little_are_named(api: Api) -> None:
+    result = (await done(api, kind="retrain", method="rocchio", publish="never"))["result"]
+    told = {one["topic"]: one for one in result["topics"]}
+    assert result["total"] == len(told) >= 3
+    assert "0 relevant documents" in told["young"]["detail"]
+    assert told["young"]["candidate"] is None
+    assert told["grain"]["candidate"]["sap"] > 0.5
+
+
+@MODULE
+async def test_methods_are_compared_on_the_same_documents(api: Api) -> None:
+    contenders = [{"method": "svm"}, {"method": "bayes"}, {"method": "wh", "params": {"passes": 2}}]
+    result = (await done(api, kind="compare", topic="grain", methods=contenders))["result"]
+    assert {row["method"] for row in result["table"]} == {"served", "svm", "bayes", "wh"}
+    saps = [row["held_out"]["sap"] for row in result["table"]]
+    assert saps == sorted(saps, reverse=True)
+    assert [row["gain"] is None for row in result["table"]] == [row["method"] == "served" for row in result["table"]]
+    assert (result["relevant"], result["irrelevant"]) == (30, 60)
+    young = await state(api, await submitted(api, kind="compare", topic="young"), *OVER)
+    assert young["state"] == "failed"
+    assert "0 relevant documents" in young["message"]
+
+
+@MODULE
+async def test_a_running_job_says_how_far_it_is_and_is_cancelled_soon(api: Api) -> None:
+    job = await submitted(api, kind="retrain", topics=["grain"], method="wh", params={"draws": 1_000_000})
+    running = await state(api, job, "running")
+    assert running["started"] is not None
+
+    async def told() -> Any:
+        seen = await api.ok("GET", f"/jobs/{job}")
+        return seen if seen["message"] == "Retrains grain." else None
+
+    assert 0 <= (await soon(told, 60))["progress"] < 1
+    await api.ok("DELETE", f"/jobs/{job}")
+    assert (await state(api, job, *OVER))["state"] == "cancelled"
+    again = await done(api, kind="retrain", topics=["grain"], method="centroid", publish="never")
+    assert again["result"]["topics"][0]["candidate"] is not None
+
+
+# -- backfill ----------------------------------------------------------------------------------------------------------
+
+
+@MODULE
+async def test_a_new_topic_is_put_to_what_is_remembered_and_offers_it_for_review(api: Api) -> None:
+    await api.topic("late", query="wheat maize harvest drought")
+    assert (await api.ok("GET", "/topics/late/review"))["items"] == []
+    result = (await done(api, kind="backfill", topics=["late"]))["result"]
+    (found,) = result["topics"]
+    assert result["documents"] >= 120
+    assert found["accepted"] + found["abstained"] > 10
+    assert [one["score"] for one in found["best"]] == sorted((one["score"] for one in found["best"]), reverse=True)
+    offered = (await api.ok("GET", "/topics/late/review?limit=100"))["items"]
+    assert {one["document"] for one in offered} >= {one["document"] for one in found["best"][:5]}
+    assert (await api.ok("GET", "/topics/late"))["status"]["passed"]["documents"] == 0
+
+
+@MODULE
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+async def test_an_archive_is_decided_line_by_line(api: Api, archives: Path, suffix: str) -> None:
+    lines = [json.dumps(document) for document in documents(300, 9, "a")]
+    lines[10:10] = ["{not json", "", json.dumps({"text": 7})]
+    content = ("\n".join(lines) + "\n").encode()
+    name = f"old.ndjson{suffix}"
+    (archives / name).write_bytes(gzip.compress(content) if suffix else content)
+    job = await done(api, kind="backfill", topics=["crude", "grain"], archive=name)
+    result = job["result"]
+    assert (result["documents"], result["refused"]) == (300, 2)
+    assert result["decisions"] == f"{name}.{job['id']}.decisions.ndjson"
+    written = [json.loads(line) for line in (archives / result["decisions"]).read_text().splitlines()]
+    order = [int(row["document"][1:]) for row in written]
+    assert order == sorted(set(order))
+    for found in result["topics"]:
+        decisions = [one["decision"] for row in written for one in row["decisions"] if one["topic"] == found["topic"]]
+        assert (decisions.count("accept"), decisions.count("abstain")) == (found["accepted"], found["abstained"])
+    sample = next(row for row in written if row["decisions"][0]["topic"] == "crude")
+    text = next(d for d in documents(300, 9, "a") if d["id"] == sample["document"])
+    assert (await api.decide(text))["score"] == sample["decisions"][0]["score"]
