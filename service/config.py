@@ -71,6 +71,12 @@ class Settings(BaseSettings):
         3600, gt=0, le=1e6, allow_inf_nan=False, description="Seconds a job may take; then it is ended, and has failed."
     )
     job_workers: int = Field(1, ge=0, le=64, description="Processes that do jobs, one at a time each.")
+    retrain_method: str | None = Field(
+        None, description="Method by which topics are retrained by themselves (as of a job); without it, none is."
+    )
+    retrain_after: int | None = Field(200, ge=10, description="New judgements after which a topic is retrained so.")
+    retrain_on_drift: bool = Field(True, description="A topic that has become worse is retrained so.")
+    retrain_nightly: bool = Field(False, description="Topics with new judgements are retrained so every night.")
     archives: Path | None = Field(
         None, description="Directory of NDJSON files that a job may read (`backfill`); without it, none."
     )

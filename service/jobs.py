@@ -2,10 +2,10 @@
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from models import methods
+from service import changes
 from service.config import Settings as Config
 from service.errors import BadInput, Conflict, FieldError, NotFound
 from service.jobstore import JobStore, Record
@@ -23,8 +23,10 @@ class Jobs:
 
     async def submit(self, asked: NewJob) -> Job:
         check(asked, self._config)
+        return await self.submit_as(new_id(), asked)
+
+    async def submit_as(self, id: str, asked: NewJob) -> Job:
         now = now_ms()
-        id = f"{now:012x}{secrets.token_hex(4)}"
         request = asked.model_dump_json()
         if not await self._store.submit(id, asked.kind, request, now, self._config.jobs_kept, OPEN):
             raise Conflict(f"{OPEN:,} jobs wait already; wait for some, or cancel them.")
@@ -56,13 +58,18 @@ class Jobs:
         return found, None
 
 
+def new_id() -> str:
+    """Ids in the order of time."""
+    return f"{now_ms():012x}{secrets.token_hex(4)}"
+
+
 def check(asked: NewJob, config: Config) -> None:
     """Refuses what could only fail later."""
     if isinstance(asked, Retrain):
-        _check_method(asked.method, asked.params, "")
+        changes.check_method(asked.method, asked.params, "")
     elif isinstance(asked, Compare):
         for i, one in enumerate(asked.methods or ()):
-            _check_method(one.method, one.params, f"/methods/{i}")
+            changes.check_method(one.method, one.params, f"/methods/{i}")
     elif asked.archive is not None:
         if config.archives is None:
             raise BadInput("This Sluice reads no archives: SLUICE_ARCHIVES names no directory.", _at("/archive"))
@@ -90,14 +97,6 @@ def job(record: Record) -> Job:
             **{name: None if ms is None else datetime.fromtimestamp(ms / 1000, UTC) for name, ms in times.items()},
         }
     )
-
-
-def _check_method(method: str, params: Mapping[str, object], where: str) -> None:
-    try:
-        methods.parse(method, params)
-    except ValueError as error:
-        at = f"{where}/params" if method in methods.KINDS else f"{where}/method"
-        raise BadInput("The method cannot be used so.", [FieldError(pointer=at, detail=str(error))]) from None
 
 
 def _at(pointer: str) -> list[FieldError]:

@@ -36,6 +36,7 @@ log = structlog.get_logger()
 ATTEMPTS = 20
 HELD_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
 SLACK = 0.1  # by this share a log may be over its limit before it is compacted: one refold for many judgements
+NOT_THE_MODELS = ("name", "rules", "audit", "retrain")  # settings that no model depends on
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -101,7 +102,7 @@ class Learning:
         await self._amend(topic, amended)
 
     async def restore(self, topic: str, version: int) -> None:
-        """Makes the topic what it was at that version; name, rules and audit stay, they are not the model's."""
+        """Makes the topic what it was at that version; what is not the model's stays as it is."""
 
         epochs = await self._store.epochs()
 
@@ -113,7 +114,7 @@ class Learning:
             # Under the background of then, so that it decides as it did; under the present one if that is forgotten.
             epoch = then.epoch if then.epoch in (0, *epochs) else self._epochs.current.number
             was, now = Settings.model_validate_json(then.settings.settings), fold.settings
-            settings = was.model_copy(update={"name": now.name, "rules": now.rules, "audit": now.audit})
+            settings = was.model_copy(update={name: getattr(now, name) for name in NOT_THE_MODELS})
             event = Event(
                 "restored",
                 now_ms(),

@@ -64,7 +64,7 @@ async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Re
     """All topics, by id."""
     found, following = await app.page(cursor or "", limit)
     tallies = await app.tallies.read([served.topic for served in found])
-    page = paged([topics.topic(*pair) for pair in zip(found, tallies, strict=True)], following)
+    page = paged([topics.topic(*pair, app.config) for pair in zip(found, tallies, strict=True)], following)
     page.headers["ETag"] = f'"{blake2b(page.body, digest_size=8).hexdigest()}"'
     return page
 
@@ -307,7 +307,7 @@ async def _topic_answer(
         (tally,) = await app.tallies.read([served.topic])
     except StoreUnavailable:
         tally = None  # what is known of the topic without the store is still worth an answer
-    return reply(topics.topic(served, tally), status, {"ETag": topics.etag(served)} | (headers or {}))
+    return reply(topics.topic(served, tally, app.config), status, {"ETag": topics.etag(served)} | (headers or {}))
 
 
 def _matched(served: Served, if_match: str | None) -> int | None:

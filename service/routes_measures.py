@@ -30,7 +30,7 @@ async def preview(request: Request, app: App, topic: TopicPath) -> Response:
     await app.find(topic)
     outcome = await app.previews.preview(topic, await read(request, PREVIEW))
     (tally,) = await app.tallies.read([topic])
-    before, after = (topics.topic(served, tally).status for served in (outcome.before, outcome.after))
+    before, after = (topics.topic(served, tally, app.config).status for served in (outcome.before, outcome.after))
     rates = [app.promises.rate(served) for served in (outcome.before, outcome.after)]
     return reply(
         Preview(

@@ -89,6 +89,17 @@ class Rules(Request):
     reject_if: Rule | None = None
 
 
+class Policy(Request):
+    """When a topic is retrained by itself, and how."""
+
+    method: str | None = Field(max_length=40, description="As of a job; null: never.", examples=["svm"])
+    params: dict[str, Scalar] = Field(default_factory=dict, max_length=50)
+    after: int | None = Field(default=None, ge=10, le=1_000_000, description="So many new judgements.")
+    on_drift: bool = Field(default=False, description="When the topic has become worse.")
+    nightly: bool = Field(default=False, description="Every night, if there are new judgements.")
+    publish: Literal["if_better", "always"] = "if_better"
+
+
 class TopicFields(Request):
     name: Line = Field(default="", examples=["Crude oil"])
     query: Annotated[str, Field(max_length=100_000), AfterValidator(no_nul)] = Field(
@@ -102,6 +113,7 @@ class TopicFields(Request):
         description="Share of rejected documents that is drawn for audit and offered for review; "
         "null: SLUICE_AUDIT_RATE where the goal has `min_recall` or `max_error`, else none.",
     )
+    retrain: Policy | None = Field(default=None, description="null: as the settings SLUICE_RETRAIN_* say.")
 
 
 class NewTopic(TopicFields):
@@ -123,6 +135,7 @@ class TopicChange(Request):
     goal: Goal | None = None
     rules: Rules | None = None
     audit: Share | None = None
+    retrain: Policy | None = None
 
 
 class Judged(Answer):
@@ -167,6 +180,11 @@ class PassedCounts(Counts):
     lately: Counts
 
 
+class Retraining(Answer):
+    due: bool
+    detail: str
+
+
 class Status(Answer):
     version: int
     judged: Judged
@@ -174,6 +192,7 @@ class Status(Answer):
     accept_above: float
     passed: PassedCounts | None = Field(description="null while the store does not answer.")
     goal: GoalStatus | None
+    retraining: Retraining | None = Field(description="null where the topic is retrained only by a job of yours.")
 
 
 class PooledRecall(Answer):
@@ -196,6 +215,7 @@ class Topic(Answer):
     goal: Goal
     rules: Rules
     audit: float | None
+    retrain: Policy | None
     created: datetime
     status: Status
 

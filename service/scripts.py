@@ -190,6 +190,15 @@ queue(uncertain, middle + 1, #ARGV)
 return 1
 """
 
+# A topic is retrained by itself. Arguments: born, what stood there before (empty for nothing), what is to stand there.
+RETRAINED = """
+local topic, tally = KEYS[1], KEYS[2]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
+if (redis.call('HGET', tally, 'retrained') or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', tally, 'retrained', ARGV[3])
+return 1
+"""
+
 # What waits for a judgement, newest first, and what shall not be offered. Arguments: born.
 QUEUED = """
 if redis.call('HGET', KEYS[1], 'born') ~= ARGV[1] then return false end

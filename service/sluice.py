@@ -160,6 +160,7 @@ class Sluice:
 
     async def create(self, new: NewTopic) -> Served:
         changes.check_learner(new.learner)
+        changes.check_policy(new.retrain)
         overlay.compiled(new.rules)
         topic = new.id or topic_id(new.name)
         if await self.store.count_topics() >= self.config.max_topics and topic not in self.serving.topics:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from models.assurance import Passed
 from service import scripts
+from service.policy import Last
 from service.serving import Classified, Kept, Serving
 from service.store import Call, Store
 
@@ -34,6 +35,7 @@ PARTS = ("topic", "tally", "likely", "uncertain")
 class Tally:
     ever: Passed
     lately: Passed
+    retrained: Last | None = None  # by itself, see policy.py
 
 
 class Tallies:
@@ -98,6 +100,7 @@ def tally_of(stored: Mapping[bytes, bytes], passed: int) -> Tally:
     return Tally(
         _passed(passed - since + total(b"named"), total(b"accepted"), total(b"abstained")),
         _passed(lately, accepted, abstained),
+        Last.of(stored[b"retrained"].decode()) if b"retrained" in stored else None,
     )
 
 

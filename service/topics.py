@@ -13,14 +13,17 @@ from models.fold import Model
 from models.text import features_of
 from models.vectors import Linear, View
 from service import promises, schemas
+from service.config import Settings as Config
 from service.errors import BadInput, FieldError
+from service.learning import now_ms
+from service.policy import policy_of, standing
 from service.served import Served
 from service.tallies import Tally
 
 STRONGEST = 20  # terms shown for and against
 
 
-def topic(served: Served, tally: Tally | None) -> schemas.Topic:
+def topic(served: Served, tally: Tally | None, config: Config) -> schemas.Topic:
     """The tally is None while the store does not answer."""
     settings, model = served.settings, served.model
     return schemas.Topic(
@@ -34,6 +37,7 @@ def topic(served: Served, tally: Tally | None) -> schemas.Topic:
             accept_above=model.accept_above,
             passed=passed(tally) if tally else None,
             goal=goal(served, tally),
+            retraining=retraining(served, tally, config),
         ),
     )
 
@@ -50,6 +54,13 @@ def goal(served: Served, tally: Tally | None) -> schemas.GoalStatus | None:
         return None
     parts = {name: _estimate(getattr(found, name)) for name in ("precision", "recall", "error", "abstain")}
     return schemas.GoalStatus(state=found.state, detail=found.detail, **parts)
+
+
+def retraining(served: Served, tally: Tally | None, config: Config) -> schemas.Retraining | None:
+    policy = policy_of(served, config)
+    if policy is None or tally is None:
+        return None
+    return schemas.Retraining(**standing(policy, served, tally.retrained, now_ms())._asdict())
 
 
 def _estimate(part: Part | None) -> schemas.Estimate | None:

@@ -5,6 +5,7 @@
 * A topic that has been under an old background for long is refreshed: its query weighed by the words' present
   frequencies, its thresholds chosen against the present stream. That is an event of its log like any other. A topic
   that promises how much it abstains from is refreshed sooner, for the stream moves on though nobody judges.
+* A topic that is due for retraining by its policy has a job submitted (see policy.py).
 * Epochs that no topic names any more are forgotten, but for the newest.
 * A log that is ahead of its model, because a process died in between, is folded (by `following`, as in every process).
 
@@ -16,11 +17,16 @@ import signal
 
 import structlog
 
+from service import scripts
 from service.background import KEPT, SOON, STALE
 from service.config import Settings
 from service.errors import Conflict, NotFound, StoreUnavailable
+from service.jobs import new_id
+from service.learning import now_ms
+from service.policy import Last, policy_of, standing
+from service.schemas_jobs import Retrain
 from service.sluice import Sluice
-from service.store import Store
+from service.store import Call, Store
 
 log = structlog.get_logger()
 
@@ -59,8 +65,31 @@ async def keep_house(sluice: Sluice) -> None:
                 continue  # deleted meanwhile, or much in use: next time
             except (ArithmeticError, ValueError, LookupError) as error:
                 log.error("topic cannot be folded", topic=served.topic, exc_info=error)
+    await _retrain(sluice)
     epochs = await sluice.store.epochs()
     await sluice.store.forget_epochs([number for number in epochs if number not in named and number <= newest - KEPT])
+
+
+async def _retrain(sluice: Sluice) -> None:
+    """Submits the retrainings that are due."""
+    asked = {served: policy_of(served, sluice.config) for served in sluice.serving.topics.values()}
+    topics = [served for served, policy in asked.items() if policy]
+    for served, tally in zip(topics, await sluice.tallies.read([one.topic for one in topics]), strict=True):
+        policy, last = asked[served], tally.retrained
+        if policy is None or policy.method is None or not standing(policy, served, last, now_ms()).due:
+            continue
+        job = new_id()
+        was, now = last.to_text() if last else "", Last(served.version, now_ms(), job).to_text()
+        call = Call(scripts.RETRAINED, served.topic, ("topic", "tally"), [served.born, was, now])
+        if (await sluice.store.run([call]))[0]:
+            request = Retrain(
+                kind="retrain",
+                topics=[served.topic],
+                method=policy.method,
+                params=policy.params,
+                publish=policy.publish,
+            )
+            await sluice.jobs.submit_as(job, request)
 
 
 if __name__ == "__main__":

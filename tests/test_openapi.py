@@ -35,6 +35,10 @@ CONTRACT = [
     ("post", "/topics/{topic}/versions/{version}/restore"),
     ("get", "/topics/{topic}/model"),
     ("put", "/topics/{topic}/model"),
+    ("post", "/jobs"),
+    ("get", "/jobs"),
+    ("get", "/jobs/{job}"),
+    ("delete", "/jobs/{job}"),
     ("delete", "/topics/{topic}"),
 ]
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
@@ -83,9 +87,9 @@ def examples(operation: Any) -> Iterator[tuple[str | None, bytes | None]]:
         yield None, None
 
 
-def address(path: str, operation: Any) -> str:
-    """The path with the example of each parameter in its place."""
-    shown = {p["name"]: p["schema"]["examples"][0] for p in operation.get("parameters", []) if p["in"] == "path"}
+def address(path: str, operation: Any, made: dict[str, str]) -> str:
+    """The path with the example of each parameter in its place, or with what Sluice has named itself."""
+    shown = {p["name"]: p["schema"]["examples"][0] for p in operation.get("parameters", []) if p["in"] == "path"} | made
     return re.sub(r"{(\w+)}", lambda name: str(shown[name[1]]), path)
 
 
@@ -102,6 +106,7 @@ async def test_every_schema_that_is_named_is_there_and_is_one(document: Any) -> 
 
 
 async def test_every_example_works_and_every_answer_is_as_declared(api: Api, document: Any) -> None:
+    made: dict[str, str] = {}
     for method, path in CONTRACT:
         operation = document["paths"][path][method]
         sent = list(examples(operation))
@@ -110,9 +115,11 @@ async def test_every_example_works_and_every_answer_is_as_declared(api: Api, doc
             headers = {"content-type": media_type} if media_type else {}
             if media_type == JSON:
                 check(document, operation["requestBody"]["content"][JSON]["schema"], json.loads(body or b""))
-            answer = await api.request(method, address(path, operation), content=body, headers=headers)
+            answer = await api.request(method, address(path, operation, made), content=body, headers=headers)
             assert answer.is_success, (method, path, body, answer.text)
             check_answer(document, operation, answer)
+            if path == "/jobs" and method == "post":
+                made["job"] = answer.json()["id"]
 
 
 async def test_an_exported_model_is_as_declared_for_the_way_out_and_for_the_way_back(api: Api, document: Any) -> None:
@@ -128,6 +135,7 @@ async def test_every_refusal_is_as_declared(api: Api, document: Any) -> None:
     for method, path in CONTRACT:
         operation = document["paths"][path][method]
         missing = path.replace("{topic}", "nowhere").replace("{version}", "1").replace("{document}", "d1")
+        missing = missing.replace("{job}", "0" * 20)
         refusals = [await api.request(method, missing, params={"no_such": "1"})]
         if "{topic}" in path:
             body = b"{}" if method == "patch" else next(examples(operation))[1]

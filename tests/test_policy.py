@@ -1,0 +1,122 @@
+"""Retraining by itself: when it is due, said in a sentence; submitted once, and only where somebody asked for it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from models.fold import Model
+from models.goals import Evidence
+from models.vectors import Linear
+from service.config import Settings as Config
+from service.policy import Last, policy_of, standing
+from service.schemas import Policy
+from service.served import Served, Settings
+from service.worker import keep_house
+from tests.serving import Api, serving
+from tests.test_jobs import teach
+
+HOUR = 3_600_000
+NOON = 20_000 * 24 * HOUR + 12 * HOUR
+NOTHING = Linear("tfidf", np.empty(0, np.uint64), np.empty(0, np.float32), 0.0)
+
+
+def served(version: int, relevant: int = 30, worse_for: int = 0, retrain: Policy | None = None) -> Served:
+    model = Model(NOTHING, 0.0, 0.0, evidence=Evidence(worse_for=worse_for))
+    return Served("crude", "b", version, 0, Settings(created_ms=0, retrain=retrain), model, relevant, 60)
+
+
+@pytest.mark.parametrize(
+    ("policy", "version", "worse_for", "last", "due"),
+    [
+        ({"after": 100}, 99, 0, None, False),
+        ({"after": 100}, 100, 0, None, True),
+        ({"after": 100}, 250, 0, Last(151, 0, "j"), False),
+        ({"after": 100}, 250, 0, Last(150, 0, "j"), True),
+        ({"on_drift": True}, 250, 0, None, False),
+        ({"on_drift": True}, 250, 20, None, True),
+        ({"on_drift": True}, 250, 20, Last(230, 0, "j"), True),
+        ({"on_drift": True}, 250, 20, Last(231, 0, "j"), False),  # it was retrained after it had become worse
+        ({"nightly": True}, 250, 0, Last(240, NOON - 10 * HOUR, "j"), True),
+        ({"nightly": True}, 250, 0, Last(240, NOON - 8 * HOUR, "j"), False),
+        ({"nightly": True}, 250, 0, Last(250, NOON - 30 * HOUR, "j"), False),  # nothing is new
+    ],
+)
+def test_what_is_due_and_what_is_not(
+    policy: dict[str, Any], version: int, worse_for: int, last: Last | None, due: bool
+) -> None:
+    found = standing(Policy(method="svm", **policy), served(version, worse_for=worse_for), last, NOON)
+    assert found.due is due
+    assert found.detail.endswith(".")
+
+
+def test_a_topic_with_too_little_is_never_due_and_says_why() -> None:
+    found = standing(Policy(method="svm", after=10), served(500, relevant=9), None, NOON)
+    assert found == (False, "Too little to learn from: 9 relevant documents were judged, and it takes 10.")
+
+
+def test_what_comes_next_is_said() -> None:
+    policy = Policy(method="svm", after=100, on_drift=True, nightly=True)
+    assert standing(policy, served(250), Last(200, NOON, "01ab"), NOON).detail == (
+        "Retrained at version 200 (job 01ab); again after 50 more judgements or when it becomes worse "
+        "or at 3:00 UTC if there are new judgements."
+    )
+
+
+def test_a_topic_has_its_own_policy_or_that_of_the_settings_or_none() -> None:
+    assert policy_of(served(1), Config()) is None
+    everywhere = Config(retrain_method="svm", retrain_after=50)
+    found = policy_of(served(1), everywhere)
+    assert found
+    assert (found.method, found.after, found.on_drift, found.nightly) == ("svm", 50, True, False)
+    own = Policy(method="rocchio", nightly=True)
+    assert policy_of(served(1, retrain=own), everywhere) == own
+    assert policy_of(served(1, retrain=Policy(method=None)), everywhere) is None
+    assert policy_of(served(1, retrain=Policy(method="svm")), Config()) is None  # it says how, but not when
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url) as api:
+        yield api
+
+
+async def test_housekeeping_submits_what_is_due_once(api: Api) -> None:
+    await api.topic("crude", retrain={"method": "svm", "params": {"C": 2.0}, "after": 40})
+    await api.topic("calm")
+    for topic in ("crude", "calm"):
+        await teach(api, topic, 60)
+    assert (await api.ok("GET", "/topics/crude"))["status"]["retraining"]["due"] is True
+    assert (await api.ok("GET", "/topics/calm"))["status"]["retraining"] is None
+    for _ in range(3):
+        await keep_house(api.sluice)
+    (job,) = (await api.ok("GET", "/jobs"))["items"]
+    assert job["request"] == {
+        "kind": "retrain",
+        "topics": ["crude"],
+        "method": "svm",
+        "params": {"C": 2.0},
+        "publish": "if_better",
+    }
+    standing = (await api.ok("GET", "/topics/crude"))["status"]["retraining"]
+    assert standing["due"] is False
+    assert f"job {job['id']}" in standing["detail"]
+    await teach(api, "crude", 100, seed=2)
+    await keep_house(api.sluice)
+    assert len((await api.ok("GET", "/jobs"))["items"]) == 2
+
+
+async def test_a_policy_that_no_job_could_follow_is_refused(api: Api) -> None:
+    await api.topic()
+    for policy, pointer in (
+        ({"method": "magic", "after": 50}, "/retrain/method"),
+        ({"method": "svm", "params": {"C": 0}, "after": 50}, "/retrain/params"),
+        ({"method": "svm", "after": 3}, "/retrain/after"),
+    ):
+        answer = await api.patch("/topics/crude", json={"retrain": policy})
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["pointer"] == pointer
+    changed = await api.ok("PATCH", "/topics/crude", {"retrain": {"method": "svm", "nightly": True}})
+    assert changed["retrain"]["nightly"] is True
+    assert (await api.ok("PATCH", "/topics/crude", {"retrain": None}))["retrain"] is None
