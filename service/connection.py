@@ -20,8 +20,8 @@ from redis.backoff import NoBackoff
 from service.errors import StoreUnavailable
 
 CONNECTIONS = 32  # a process; whoever finds none free waits
-LOOK_S = 0.25
-SILENCE_S = 0.5  # after a command that got no answer: so long others are refused at once
+LOOK_S = 0.25  # that anybody waits to see whether the store has come back
+PAUSE_S = 0.5  # between two looks at a store that keeps silent
 
 AT_ONCE = 500  # commands, so that the first answers come in time
 
@@ -45,26 +45,32 @@ class Connection:
         self.redis: Any = aredis.Redis.from_pool(pool)
         self._timeout_s = timeout_s
         self._free = asyncio.Semaphore(CONNECTIONS)
-        self._silent_until_s = 0.0
+        self._silent = False
+        self._look_again_s = 0.0
+        self._looking: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
+        if self._looking:
+            await self._looking
         await self.redis.aclose()
 
     @asynccontextmanager
     async def asking(self) -> AsyncGenerator[None, None]:
         """A turn with the store, when one of the connections is free."""
+        if self._silent and time.monotonic() >= self._look_again_s:
+            await self._look()
+        self._refuse_if_silent()
         try:
             async with asyncio.timeout(self._timeout_s / 2):
                 await self._free.acquire()
         except TimeoutError:
             raise StoreUnavailable("Too many requests wait for the store; try again.") from None
         try:
-            if time.monotonic() < self._silent_until_s:
-                raise StoreUnavailable(SILENT)
+            self._refuse_if_silent()
             with problems():
                 yield
         except _Silent:
-            await self._silence()
+            await self._look()
             raise
         finally:
             self._free.release()
@@ -98,15 +104,29 @@ class Connection:
             answers += await pipe.execute(raise_on_error=False)
         return answers
 
-    async def _silence(self) -> None:
-        """For a moment nobody asks any more: those who stand in a line, for a connection or for a topic's turn, would
-        else wait one after the other, each for as long as the first. Unless it was this process that had no time to
-        listen, for want of a core: then the store answers now."""
+    def _refuse_if_silent(self) -> None:
+        """Those who stand in a line, for a connection or for a topic's turn, would else wait one after the other, each
+        for as long as the first. So after one command without an answer nobody asks any more, until a look has one."""
+        if self._silent:
+            raise StoreUnavailable(SILENT)
+
+    async def _look(self) -> None:
+        """Sees whether the store answers now: it may have been this process that had no time to listen, for want of a
+        core. One look serves all who want to know, and has as long as any command; nobody waits for its end."""
+        if self._looking is None or self._looking.done():
+            self._look_again_s = time.monotonic() + self._timeout_s + PAUSE_S
+            self._looking = asyncio.create_task(self._ping())
+        await asyncio.wait({self._looking}, timeout=LOOK_S)
+        if not self._looking.done():
+            self._silent = True
+
+    async def _ping(self) -> None:
         try:
-            async with asyncio.timeout(LOOK_S):
+            with problems():
                 await self.redis.ping()
-        except (exceptions.RedisError, OSError):
-            self._silent_until_s = time.monotonic() + SILENCE_S
+            self._silent = False
+        except StoreUnavailable as error:
+            self._silent = isinstance(error, _Silent)  # one that says no at once keeps nobody waiting
 
 
 def _call(script: str, keys: Sequence[str], args: Sequence[Arg], *, by_digest: bool) -> tuple[Arg, ...]:

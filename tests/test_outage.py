@@ -1,4 +1,8 @@
-"""A store that is frozen, absent or full: a quick 503 that says when to come back, and nothing lost or done twice."""
+"""A store that is frozen, absent or full: a 503 that says when to come back, and nothing lost or done twice.
+
+How soon it comes, `scripts/bench wait` measures. Here the patience is long, yet far too short for whoever would have to
+wait until all who asked before have waited.
+"""
 
 import asyncio
 import json
@@ -21,8 +25,9 @@ from service.store import Store
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.waiting import soon
 
-PROMISED_S = 2.0
-OVERHEAD_S = 0.5  # for a busy machine
+TIMES = 10  # that everything is asked at once
+STORE_S = 3.0  # what is refused has waited so long; what is not, on a busy machine, has been answered by then
+PATIENCE_S = 60.0  # for all of them; one behind the other, they would wait for minutes
 NDJSON = {"content-type": "application/x-ndjson"}
 
 
@@ -34,7 +39,7 @@ def server(tmp_path: Path) -> Iterator[Embedded]:
 
 @pytest.fixture
 async def api(server: Embedded) -> AsyncIterator[Api]:
-    async with serving(server.url) as api:
+    async with serving(server.url, store_timeout_s=STORE_S) as api:
         await api.topic()
         await api.topic("doomed")
         await api.ok("POST", "/classify", {"documents": [OIL | {"id": "remembered"}]})
@@ -90,20 +95,19 @@ def requests(model: Any) -> dict[str, tuple[str, str, Any]]:
     }
 
 
-async def everything_is_refused_in_time(api: Api, model: Any, times: int) -> None:
+async def everything_is_refused(api: Api, model: Any) -> None:
     """Every endpoint says that it cannot, to each of several who ask at once; what needs no store goes on."""
 
-    async def ask(name: str, method: str, path: str, body: Any) -> tuple[str, float, httpx.Response]:
-        begun = time.monotonic()
-        answer = await api.request(method, path, json=body)
-        return name, time.monotonic() - begun, answer
+    async def ask(name: str, method: str, path: str, body: Any) -> tuple[str, httpx.Response]:
+        return name, await api.request(method, path, json=body)
 
-    asked = [ask(name, *request) for name, request in requests(model).items() for _ in range(times)]
-    for name, took_s, answer in await asyncio.gather(*asked):
+    asked = [ask(name, *request) for name, request in requests(model).items() for _ in range(TIMES)]
+    async with asyncio.timeout(PATIENCE_S):
+        answers = await asyncio.gather(*asked)
+    for name, answer in answers:
         assert answer.status_code == 503, f"{name}: {answer.status_code} {answer.text}"
         assert answer.headers["content-type"] == "application/problem+json", name
         assert int(answer.headers["retry-after"]) >= 1, name
-        assert took_s < PROMISED_S + OVERHEAD_S, f"{name} took {took_s:.2f} s"
     assert (await api.ok("GET", "/healthz"))["status"] == "ok"
     assert (await api.decide(OIL))["decision"] == "accept"
     assert (await api.ok("GET", "/topics/crude"))["id"] == "crude"
@@ -118,12 +122,11 @@ async def ready(api: Api) -> bool:
     return (await api.get("/readyz")).is_success
 
 
-@pytest.mark.parametrize("times", [1, 10])
-async def test_a_frozen_store_is_a_quick_503_and_nothing_is_done_twice(api: Api, server: Embedded, times: int) -> None:
+async def test_a_frozen_store_is_a_503_and_nothing_is_done_twice(api: Api, server: Embedded) -> None:
     """What was sent to a frozen store may still be done when it wakes up: then once, however often it was sent."""
     model = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
     with frozen(server):
-        await everything_is_refused_in_time(api, model, times)
+        await everything_is_refused(api, model)
     await soon(lambda: ready(api))
     assert (await api.judge(GRAIN | {"id": "new"}, True))["status"] in ("learned", "known")
     await api.ok("PATCH", "/topics/crude", {"name": "Oil"})
@@ -135,11 +138,11 @@ async def test_a_frozen_store_is_a_quick_503_and_nothing_is_done_twice(api: Api,
     assert sum(counts.values()) == len(listed) == len({judgement["document"] for judgement in listed})
 
 
-async def test_a_store_that_is_gone_is_a_quick_503_and_is_found_again(api: Api, server: Embedded) -> None:
+async def test_a_store_that_is_gone_is_a_503_and_is_found_again(api: Api, server: Embedded) -> None:
     model = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
     before = await log_of(api)
     kill(server)
-    await everything_is_refused_in_time(api, model, times=10)
+    await everything_is_refused(api, model)
     server.start()
     # Whoever has a connection of before does not notice: it is replaced, not reported.
     answers = await asyncio.gather(*(api.get("/topics/crude/judgements") for _ in range(40)))
@@ -148,20 +151,47 @@ async def test_a_store_that_is_gone_is_a_quick_503_and_is_found_again(api: Api, 
     assert (await api.judge(GRAIN | {"id": "new"}, True))["status"] == "learned"
 
 
-async def test_a_stream_that_meets_a_frozen_store_ends_in_time_and_says_why(api: Api, server: Embedded) -> None:
+async def test_a_stream_that_meets_a_frozen_store_ends_and_says_why(api: Api, server: Embedded) -> None:
+    """With the first lines, instead of waiting again for each of the others."""
     lines = "\n".join(json.dumps(OIL | {"id": f"d{i}"}) for i in range(2000))
     with frozen(server):
-        begun = time.monotonic()
         answer = await api.post("/classify", content=lines, headers=NDJSON, params={"topics": ["crude"]})
-        assert time.monotonic() - begun < PROMISED_S + OVERHEAD_S
-    assert json.loads(answer.text.splitlines()[-1])["status"] == 503
+    said = [json.loads(line) for line in answer.text.splitlines()]
+    assert [one["status"] for one in said] == [503]
+
+
+async def test_after_one_who_waited_in_vain_nobody_asks_until_the_store_answers(server: Embedded) -> None:
+    """Each of a line would else wait for as long as the first. One look at a time is allowed, and finds it awake."""
+    store = Store(server.url)
+    await store.ping()
+    before = asked(server)
+    with frozen(server):
+        for _ in range(50):
+            with pytest.raises(StoreUnavailable):
+                await store.topics()
+    assert asked(server) - before <= 1
+
+    async def answered() -> bool:
+        with suppress(StoreUnavailable):
+            return await store.topics() == []
+        return False
+
+    await soon(answered)
+    await store.close()
+
+
+def asked(server: Embedded) -> int:
+    """How often the store was asked for its topics."""
+    with Redis(unix_socket_path=str(server.socket)) as client:
+        return sum(row["calls"] for name, row in client.info("commandstats").items() if "zrange" in name)
 
 
 async def test_changes_are_heard_again_after_a_store_was_gone(api: Api, server: Embedded) -> None:
     """Another process goes on learning; the first hears of it by itself."""
     async with serving(server.url) as other:
         kill(server)
-        await asyncio.sleep(0.3)
+        with pytest.raises(StoreUnavailable):
+            await other.sluice.store.topics()
         server.start()
         await soon(lambda: ready(other))
         version = (await other.judge(OIL | {"id": "later"}, True))["version"]

@@ -1,4 +1,7 @@
-"""Waiting, in tests that run in an event loop, for what another process or task will bring about."""
+"""Waiting, in tests that run in an event loop, for what another process or task will bring about.
+
+Whoever waits, waits long: the machines that run this are shared, and how fast Sluice is, `scripts/bench` tells.
+"""
 
 import asyncio
 import time
@@ -7,8 +10,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+PATIENCE_S = 60.0
 
-async def soon(found: Callable[[], Awaitable[T | None]], within_s: float = 10, every_s: float = 0.02) -> T:
+
+async def soon(found: Callable[[], Awaitable[T | None]], within_s: float = PATIENCE_S, every_s: float = 0.02) -> T:
     """What is found in the end."""
     deadline = time.monotonic() + within_s
     while not (result := await found()):
