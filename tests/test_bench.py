@@ -29,7 +29,6 @@ def run(*arguments: str) -> dict[str, Any]:
     return printed
 
 
-@pytest.mark.timeout(300)
 def test_deciding_counts_weights_bytes_and_hits_the_same_each_time() -> None:
     peers = ("--peers-up-to", "0", "--turn-s", "0.02", "--turns", "2")
     (row,) = run("decide", "--topics", "40", "--weights", "30", *peers)["deciding"]
@@ -45,7 +44,6 @@ def test_deciding_counts_weights_bytes_and_hits_the_same_each_time() -> None:
     assert 6 < row["bytes_per_weight"] < 6 + 20  # a posting, and no more than a row for each
 
 
-@pytest.mark.timeout(300)
 def test_judging_looks_at_every_length_of_the_log() -> None:
     judging = run("learn", "--no-peers", "--judgements", "20", "--lengths", "5,12")["judging"]
     assert judging["one"].keys() == {"sluice"}
@@ -54,18 +52,27 @@ def test_judging_looks_at_every_length_of_the_log() -> None:
     assert all(row["one_ms"] > 0 and row["refold_ms"] > 0 for row in judging["by_length"])
 
 
-@pytest.mark.timeout(300)
 def test_a_cold_start_finds_every_topic() -> None:
     starting = run("start", "--stored", "70", "--weights", "20", "--turns", "1")["starting"]
     assert (starting["topics"], starting["weights"]) == (70, 20)
     assert min(starting[name] for name in ("store_s", "load_s", "ready_s")) > 0
 
 
-@pytest.mark.timeout(300)
 def test_durability_is_measured_with_and_without_a_sync_for_each_write() -> None:
     enduring = run("endure", "--turn-s", "0.1", "--turns", "1")["enduring"]
     assert list(enduring) == ["append, 1 client", "append, 16 clients", "judgement, 1 client", "judgement, 16 clients"]
     assert all(rate > 0 for rates in enduring.values() for rate in rates.values())
+
+
+def test_waiting_is_measured_and_a_frozen_store_refuses_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_STORE_TIMEOUT_S", "5")
+    waiting = run("wait", "--turn-s", "0.1", "--turns", "1", "--log", "30", "--processes", "2")["waiting"]
+    assert list(waiting["beside"]) == ["stored", "explained", "every decision"]
+    assert all(0 < row["p50_ms"] <= row["p99_ms"] <= row["max_ms"] for row in waiting["beside"].values())
+    assert waiting["served"]["requests"] == 10
+    assert min(waiting["long_log"].values()) > 0
+    assert 0 < waiting["frozen"]["p50_s"] <= waiting["frozen"]["max_s"]
+    assert waiting["rules_ms"] > 0
 
 
 def test_topics_are_those_of_the_corpus_and_then_documents_that_share_a_word() -> None:

@@ -7,6 +7,7 @@ deciding  raw text to decisions: Sluice, Vowpal Wabbit, scikit-learn; memory; on
 judging   one judgement learned: Sluice, River, scikit-learn; a whole log folded again
 starting  a process that finds ten thousand topics in the store
 enduring  what it costs that an acknowledged judgement is on disk
+waiting   how long anybody waits: for a frozen store, beside large requests, for other processes, in a long log
 report    JSON, tables, and what was to be reached
 plots     the same as pictures
 """

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from scripts.benchmarks import deciding, enduring, judging, plots, report, starting
+from scripts.benchmarks import deciding, enduring, judging, plots, report, starting, waiting
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
 
@@ -51,6 +51,7 @@ def everything(
         "judging": judging.measure(judging.Sizes(corpus, generated, judgements, _numbers(lengths), peers)),
         "starting": starting.measure(starting.Sizes(corpus, generated, stored, repeats=turns)),
         "enduring": enduring.measure(enduring.Sizes(corpus, generated, turn_s, turns)),
+        "waiting": waiting.measure(waiting.Sizes(corpus, generated, turns=turns)),
     }
     _publish(corpus, found, plots)
 
@@ -102,6 +103,21 @@ def start(
 def endure(corpus: Corpus = None, generated: Generated = 8000, turn_s: TurnS = 2.0, turns: Turns = 5) -> None:
     """What it costs that an acknowledged judgement is on disk."""
     _publish(corpus, {"enduring": enduring.measure(enduring.Sizes(corpus, generated, turn_s, turns))}, None)
+
+
+@app.command()
+def wait(
+    corpus: Corpus = None,
+    generated: Generated = 8000,
+    turn_s: TurnS = 3.0,
+    turns: Turns = 3,
+    log: Annotated[int, typer.Option(help="Judgements of the long log.")] = 5000,
+    processes: Annotated[int, typer.Option(help="API processes on one store.")] = 4,
+) -> None:
+    """How long anybody waits: for a frozen store, beside large requests, for other processes, in a long log."""
+    _publish(
+        corpus, {"waiting": waiting.measure(waiting.Sizes(corpus, generated, turn_s, turns, log, processes))}, None
+    )
 
 
 @app.command()

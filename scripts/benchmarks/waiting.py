@@ -1,0 +1,259 @@
+"""How long anybody waits, on a live service: what is promised in seconds, measured from outside.
+
+    frozen      every kind of request at once, many times, to a service whose store is frozen: seconds until its 503
+    beside      small requests while batches of a thousand documents are decided: milliseconds
+    served      a judgement through one of several processes, until all of them decide by it: milliseconds
+    long log    a judgement more, a correction, a withdrawal, a version restored, in a long log: milliseconds
+    rules       a document read and held against a thousand rules: milliseconds
+
+Nothing is held to one core, and the clock is what counts: on a busy machine these figures are of the machine.
+"""
+
+import json
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from functools import partial
+from http import HTTPStatus
+from http.client import HTTPConnection
+from itertools import repeat
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.rules import Subject, parse
+from models.text import Document
+from scripts.benchmarks.corpus import load
+from scripts.benchmarks.live import live
+from service.embedded import Embedded
+
+ASKING = 60  # at once, each one kind of request after the other
+TOPICS, BATCH = 100, 1000
+RULES = 1000
+LOOKS = 10  # at a long log, for each kind of change
+TIMEOUT_S = 120.0
+OPTIONS: dict[str, dict[str, Any]] = {
+    "stored": {},
+    "explained": {"explain": True},
+    "every decision": {"include": "all", "store": False},
+}
+
+
+class Sizes(NamedTuple):
+    """How much to measure."""
+
+    corpus: Path | None
+    generated: int
+    turn_s: float = 3.0
+    turns: int = 3
+    judgements: int = 5000
+    processes: int = 4
+
+
+def measure(sizes: Sizes) -> dict[str, Any]:
+    documents = load(sizes.corpus, sizes.generated).stream
+    with (
+        tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder,
+        Embedded(Path(folder)) as store,
+        ExitStack() as on,
+    ):
+        ports = [on.enter_context(live(store.url)).port for _ in range(sizes.processes)]
+        found = {
+            "beside": _beside(ports[0], documents, sizes.turn_s),
+            "served": _served(ports, documents, sizes.turns * LOOKS),
+            "long_log": _long_log(ports[0], documents, sizes.judgements),
+            "rules_ms": _rules(documents),
+            "frozen": max((_frozen(store, ports[0], documents) for _ in range(sizes.turns)), key=itemgetter("max_s")),
+        }
+    return found
+
+
+class _Client(HTTPConnection):
+    """One connection to the service."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__("127.0.0.1", port, timeout=TIMEOUT_S)
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """The answer's JSON."""
+        status, said = self._asked(method, path, body)
+        if status >= 300:
+            raise RuntimeError(f"{method} {path}: {status} {said[:500]!r}")
+        return json.loads(said) if said else None
+
+    def refused(self, method: str, path: str, body: object = None) -> None:
+        status, said = self._asked(method, path, body)
+        if status != HTTPStatus.SERVICE_UNAVAILABLE:
+            raise RuntimeError(f"{method} {path}: {status} {said[:500]!r}")
+
+    def _asked(self, method: str, path: str, body: object) -> tuple[int, bytes]:
+        sent = body if isinstance(body, bytes) else None if body is None else json.dumps(body)
+        self.request(method, path, sent, {"content-type": "application/json"} if sent else {})
+        answer = self.getresponse()
+        return answer.status, answer.read()
+
+
+def _quantiles(waited_s: Sequence[float]) -> dict[str, float]:
+    p50, p99, longest = 1e3 * np.quantile(waited_s, [0.5, 0.99, 1.0])
+    return {"requests": len(waited_s), "p50_ms": float(p50), "p99_ms": float(p99), "max_ms": float(longest)}
+
+
+def _timed_s(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def _beside(port: int, documents: Sequence[Document], turn_s: float) -> dict[str, Any]:
+    with closing(_Client(port)) as client:
+        for number in range(TOPICS):
+            client.ask("POST", "/topics", {"id": f"beside-{number}", "query": " ".join(documents[number])[:100]})
+    some = [{"title": title, "text": text} for title, text in documents[:BATCH]]
+    small = json.dumps({"documents": some[:1], "store": False}).encode()
+    return {name: _while(port, {"documents": some, **options}, small, turn_s) for name, options in OPTIONS.items()}
+
+
+def _while(port: int, large: object, small: bytes, turn_s: float) -> dict[str, float]:
+    """How long small requests take while large ones follow each other."""
+    ended, batch, batches = threading.Event(), json.dumps(large).encode(), list[float]()
+
+    def load_it() -> None:
+        with closing(_Client(port)) as client:
+            while not ended.is_set():
+                batches.append(_timed_s(lambda: client.ask("POST", "/classify", batch)))
+
+    waited: list[float] = []
+    with ThreadPoolExecutor(1) as pool, closing(_Client(port)) as client:
+        loading = pool.submit(load_it)
+        began = time.perf_counter()
+        while time.perf_counter() - began < turn_s or not batches:
+            waited.append(_timed_s(lambda: client.ask("GET", "/healthz")))
+            waited.append(_timed_s(lambda: client.ask("POST", "/classify", small)))
+            time.sleep(0.005)
+        ended.set()
+        loading.result()
+    return _quantiles(waited) | {"batch_ms": 1e3 * float(np.median(batches))}
+
+
+def _served(ports: Sequence[int], documents: Sequence[Document], judgements: int) -> dict[str, float]:
+    topic = "served"
+
+    def version(client: _Client) -> int:
+        body = {"documents": [{"text": "oil"}], "topics": [topic], "store": False}
+        return int(client.ask("POST", "/classify", body)["results"][0]["decisions"][0]["version"])
+
+    def heard_s(client: _Client, wanted: int, since: float) -> float:
+        while version(client) < wanted:
+            time.sleep(0.001)
+        return time.perf_counter() - since
+
+    delays: list[float] = []
+    with ThreadPoolExecutor(len(ports)) as pool, ExitStack() as stack:
+        clients = [stack.enter_context(closing(_Client(port))) for port in ports]
+        clients[0].ask("POST", "/topics", {"id": topic, "query": "oil"})
+        for number in range(judgements):
+            learned = clients[number % len(ports)].ask("POST", "/feedback", _judgement(topic, documents, number))
+            since = time.perf_counter()
+            delays.append(max(pool.map(heard_s, clients, repeat(learned["version"]), repeat(since))))
+    return _quantiles(delays)
+
+
+def _judgement(topic: str, documents: Sequence[Document], number: int) -> dict[str, Any]:
+    title, text = documents[number % len(documents)]
+    return {
+        "topic": topic,
+        "document": {"id": f"d{number}", "title": title, "text": f"{text} {number}"},
+        "relevant": number % 10 == 0,
+    }
+
+
+def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict[str, float]:
+    topic = "long"
+
+    def median_ms(call: Callable[[int], object]) -> float:
+        return 1e3 * float(np.median([_timed_s(partial(call, n)) for n in range(LOOKS)]))
+
+    with closing(_Client(port)) as client:
+        client.ask("POST", "/topics", {"id": topic, "query": "oil"})
+        for start in range(0, judgements, 500):
+            numbers = range(start, min(start + 500, judgements))
+            client.ask("POST", "/feedback", {"judgements": [_judgement(topic, documents, n) for n in numbers]})
+        version = client.ask("GET", f"/topics/{topic}")["status"]["version"]
+        every = judgements // LOOKS
+        corrected = {"topic": topic, "relevant": True}
+        return {
+            "judgements": judgements,
+            "one_more_ms": median_ms(
+                lambda n: client.ask("POST", "/feedback", _judgement(topic, documents, judgements + n))
+            ),
+            "correction_ms": median_ms(
+                lambda n: client.ask("POST", "/feedback", corrected | {"document": f"d{n * every + 1}"})
+            ),
+            "withdrawal_ms": median_ms(lambda n: client.ask("DELETE", f"/topics/{topic}/judgements/d{n * every + 2}")),
+            "restore_ms": 1e3 * _timed_s(lambda: client.ask("POST", f"/topics/{topic}/versions/{version}/restore")),
+        }
+
+
+def _rules(documents: Sequence[Document]) -> float:
+    rules = [
+        parse(f'("crude oil" OR barrel{i}* OR title:w{i}) AND NOT (sport OR "opec argue" OR source:x{i})')
+        for i in range(RULES)
+    ]
+
+    def read_and_matched(document: Document) -> None:
+        subject = Subject.of(*document, "reuters")
+        for rule in rules:
+            rule.matches(subject)
+
+    return 1e3 * float(np.median([_timed_s(partial(read_and_matched, d)) for d in documents[:100]]))
+
+
+def _frozen(store: Embedded, port: int, documents: Sequence[Document]) -> dict[str, float]:
+    """How long the 503 takes, to many who ask at once."""
+    if store.server is None:
+        raise RuntimeError("the store is not running")
+    requests = list(_every_kind(documents))
+    ready = threading.Barrier(ASKING)
+
+    def ask(number: int) -> list[float]:
+        with closing(_Client(port)) as client:
+            client.ask("GET", "/healthz")
+            ready.wait()
+            mine = requests[number % len(requests) :] + requests[: number % len(requests)]
+            return [_timed_s(partial(client.refused, *request)) for request in mine]
+
+    os.kill(store.server.pid, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(ASKING) as pool:
+            waited = np.concatenate(list(pool.map(ask, range(ASKING))))
+    finally:
+        os.kill(store.server.pid, signal.SIGCONT)
+    with closing(_Client(port)) as client:
+        while True:
+            try:
+                client.ask("GET", "/readyz")
+                break
+            except RuntimeError:
+                time.sleep(0.05)
+    return {"requests": len(waited), "p50_s": float(np.median(waited)), "max_s": float(waited.max())}
+
+
+def _every_kind(documents: Sequence[Document]) -> Iterator[tuple[str, str, Any]]:
+    """Requests that cannot be answered without the store."""
+    topic, (title, text) = "beside-0", documents[0]
+    document = {"id": "frozen", "title": title, "text": text}
+    yield "POST", "/topics", {"id": "another", "query": "wheat"}
+    yield "GET", "/topics", None
+    yield "PATCH", f"/topics/{topic}", {"name": "changed"}
+    yield "POST", "/classify", {"documents": [document]}
+    yield "POST", "/feedback", {"topic": topic, "document": document, "relevant": True}
+    yield "GET", f"/topics/{topic}/judgements", None
+    yield "GET", f"/topics/{topic}/versions", None
+    yield "GET", "/readyz", None
