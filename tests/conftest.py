@@ -1,4 +1,7 @@
-"""What every test may ask for: a real store, emptied before each test, and no setting from outside."""
+"""What every test may ask for: a real store, emptied before each test, and no setting from outside.
+
+Tests may run in two processes at once (`scripts/test`): each has a store of its own.
+"""
 
 import os
 import tempfile
@@ -7,22 +10,29 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from redis import Redis
 
 from service.config import PREFIX
 from service.embedded import Embedded
 from tests.serving import Api, serving
+from tests.waiting import PATIENCE_S
 
 # The same examples on every run, and no deadline: the machines that run this are shared, and a kernel may be compiled.
-settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest test begins first, so that of two processes none has to wait for it at the end."""
+    items.sort(key=lambda item: item.path.stem != "test_crash")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _plain_environment() -> None:
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
         del os.environ[name]
+    os.environ[f"{PREFIX}STORE_TIMEOUT_S"] = str(PATIENCE_S)  # where a slow disk is not what a test is about
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import httpx
 
 from tests.processes import eventually
+from tests.waiting import PATIENCE_S
 
 
 class Live(NamedTuple):
@@ -45,14 +46,14 @@ def live(redis_url: str, **settings: object) -> Iterator[Live]:
 
         def ready() -> bool:
             assert process.poll() is None, "the server ended while it was starting"
-            return httpx.get(f"{address}/readyz", timeout=1).is_success
+            return httpx.get(f"{address}/readyz", timeout=10).is_success
 
-        eventually(ready, within_s=60)
+        eventually(ready)
         yield Live(address, process.pid)
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(PATIENCE_S)
         finally:
             process.kill()
             process.wait()

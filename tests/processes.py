@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from service import supervisor
 from service.embedded import socket_path
+from tests.waiting import PATIENCE_S
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ cli.main()
 APPLICATION, WORKER = "tests.tiny:create_app", "tests.tiny"
 
 
-def eventually(found: Callable[[], T | None], within_s: float = 20) -> T:
+def eventually(found: Callable[[], T | None], within_s: float = PATIENCE_S) -> T:
     """What is found in the end; a request that fails meanwhile is one more reason to wait."""
     deadline = time.monotonic() + within_s
     while True:
@@ -85,11 +86,11 @@ class Serve:
     @property
     def address(self) -> str:
         ready = re.compile(r"^Sluice is ready on (http://\S+)", re.MULTILINE)
-        line = eventually(lambda: ready.search(self.output.read_text()), within_s=60)
+        line = eventually(lambda: ready.search(self.output.read_text()))
         return str(line[1])
 
     def api(self) -> int:
-        return int(httpx.get(f"{self.address}/pid", timeout=2).text)
+        return int(httpx.get(f"{self.address}/pid", timeout=10).text)
 
     def worker(self) -> int:
         """The newest worker that has said its number."""
@@ -102,8 +103,8 @@ class Serve:
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(15)
+        return self.process.wait(PATIENCE_S)
 
     def refused(self) -> str:
-        assert self.process.wait(30) == 1
+        assert self.process.wait(PATIENCE_S) == 1
         return self.errors.read_text()

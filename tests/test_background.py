@@ -14,12 +14,12 @@ from service.replay import replay
 from service.store import Store
 from tests.judging import Reader
 from tests.serving import GRAIN, OIL, Api, serving
-from tests.waiting import soon
+from tests.waiting import PATIENCE_S, soon
 
 
 @pytest.fixture
 async def store(redis_url: str) -> AsyncIterator[Store]:
-    store = Store(redis_url)
+    store = Store(redis_url, PATIENCE_S)
     yield store
     await store.close()
 

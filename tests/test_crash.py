@@ -10,29 +10,28 @@ import os
 import random
 import re
 import signal
-import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import httpx
-import pytest
 
 from service.config import Settings
 from service.embedded import socket_path
-from service.replay import replay
+from service.replay import Replayed, replay
 from service.store import Store
 from service.supervisor import APPLICATION, WORKER
 from tests.judging import Maker, Reader, compare, everything, judgements
 from tests.processes import Serve, children, eventually
-from tests.waiting import soon
+from tests.waiting import PATIENCE_S, soon
 
 SEED = 20
 READERS = 5
 TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"}
 # What is killed, and how often.
 PLAN = {"store": 35, "store twice": 4, "api": 4, "api and store": 5, "worker": 2, "supervisor": 1, "everything": 1}
-BEHIND_S = 15.0  # for a log that is ahead of its model; the second sweep folds it, and they come every 2 s
+BEFORE = 3  # judgements acknowledged in a round, at least, before something is killed
 
 
 class Service:
@@ -84,7 +83,6 @@ class Service:
         return [pid for pid, command in children(self._serve.process.pid).items() if what in command]
 
 
-@pytest.mark.timeout(600)
 async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Path) -> None:
     chance = random.Random(SEED)
     plan = [target for target, times in PLAN.items() for _ in range(times)]
@@ -96,15 +94,15 @@ async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Pa
     try:
         await make_topics(service)
         while plan:
-            await attack(service, plan.pop(next_possible(plan, service)), [maker, *readers], chance)
+            await attack(service, plan.pop(next_possible(plan, service)), maker, readers, chance)
             await check(service, maker, readers)
     finally:
         service.end()
-    acknowledged, failed = sum(reader.acknowledged for reader in readers), sum(reader.failed for reader in readers)
+    acknowledged, failed = total(readers), sum(reader.failed for reader in readers)
     print(f"{rounds} rounds: {acknowledged} judgements acknowledged, {failed} failed; {maker.made} topics made")
     assert rounds >= 50
-    assert acknowledged > 2 * rounds
-    assert failed > rounds
+    assert acknowledged >= BEFORE * rounds
+    assert failed >= rounds  # they were at it when something died
 
 
 async def make_topics(service: Service) -> None:
@@ -124,12 +122,23 @@ def next_possible(plan: list[str], service: Service) -> int:
     return next(possible, 0)
 
 
-async def attack(service: Service, target: str, people: Sequence[Reader | Maker], chance: random.Random) -> None:
+def total(readers: Sequence[Reader]) -> int:
+    return sum(reader.acknowledged for reader in readers)
+
+
+async def attack(service: Service, target: str, maker: Maker, readers: Sequence[Reader], chance: random.Random) -> None:
     """People work, the target is killed, they go on for a moment, and the service is ready again."""
+    people: list[Reader | Maker] = [maker, *readers]
     stopping = asyncio.Event()
+    enough = total(readers) + BEFORE
+
+    async def at_work() -> bool:
+        return total(readers) >= enough
+
     async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
         working = [asyncio.create_task(each.work(client, stopping)) for each in people]
-        await asyncio.sleep(chance.uniform(0.05, 0.8))
+        await soon(at_work)
+        await asyncio.sleep(chance.uniform(0, 0.3))
         await asyncio.to_thread(service.kill, target, chance)
         if target == "store twice":
             await asyncio.sleep(chance.uniform(0.05, 0.3))
@@ -138,25 +147,28 @@ async def attack(service: Service, target: str, people: Sequence[Reader | Maker]
         stopping.set()
         await asyncio.gather(*working)
     ready = await asyncio.to_thread(lambda: f"{service.address}/readyz")
-    await asyncio.to_thread(eventually, lambda: httpx.get(ready, timeout=2).is_success, 60)
+    await asyncio.to_thread(eventually, lambda: httpx.get(ready, timeout=10).is_success)
 
 
 async def check(service: Service, maker: Maker, readers: list[Reader]) -> None:
-    topics, judged = await soon(lambda: read(service), within_s=60)
+    topics, judged = await soon(lambda: read(service))
     maker.compare(topics)
     assert {topic for topic in topics if not topic.startswith("made-")} == set(TOPICS)
     for topic in TOPICS:
         compare(readers, topic, judged[topic])
-    store = Store(service.store_url, timeout_s=5)
+    store = Store(service.store_url, PATIENCE_S)
     try:
         for topic in TOPICS:
-            deadline = time.monotonic() + BEHIND_S
-            while (replayed := await replay(store, topic, Settings(), verify=True)).outcome == "behind":
-                assert time.monotonic() < deadline, f"{topic} stays behind its log"
-                await asyncio.sleep(0.2)
+            # A log may be ahead of its model; the second sweep folds it, and they come every 2 s.
+            replayed = await soon(partial(caught_up, store, topic), every_s=0.2)
             assert replayed.outcome == "equal", topic
     finally:
         await store.close()
+
+
+async def caught_up(store: Store, topic: str) -> Replayed | None:
+    replayed = await replay(store, topic, Settings(), verify=True)
+    return None if replayed.outcome == "behind" else replayed
 
 
 async def read(service: Service) -> tuple[set[str], dict[str, dict[str, bool]]] | None:

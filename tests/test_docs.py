@@ -11,6 +11,7 @@ from service.app import create_app
 from service.config import PREFIX, Settings
 from service.supervisor import APPLICATION
 from tests.processes import Serve
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -58,7 +59,7 @@ def test_the_tour_works_as_printed(tmp_path: Path) -> None:
                 ["bash", "-c", command.replace("localhost:8000", sluice.address)],
                 capture_output=True,
                 check=True,
-                timeout=20,
+                timeout=PATIENCE_S,
             )
             assert_alike(json.loads(ran.stdout), json.loads(printed), command)
     finally:

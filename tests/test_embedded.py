@@ -17,6 +17,7 @@ import service.embedded
 from service.config import StartError
 from service.embedded import Embedded, find_server, running, socket_path
 from tests.processes import eventually, gone
+from tests.waiting import PATIENCE_S
 
 OWNER = """
 import sys, time
@@ -134,7 +135,7 @@ def abandoned(directory: Path, monkeypatch: pytest.MonkeyPatch) -> "subprocess.P
 def test_a_server_left_behind_is_asked_to_stop_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = abandoned(tmp_path / "data", monkeypatch)
     with Embedded(tmp_path / "data") as store:
-        assert left.wait(10) == 0
+        assert left.wait(PATIENCE_S) == 0
         assert store.server is not None
         assert store.server.pid != left.pid
         assert value(store, "key") == b"kept"
@@ -143,16 +144,17 @@ def test_a_server_left_behind_is_asked_to_stop_and_replaced(tmp_path: Path, monk
 def test_a_frozen_server_makes_the_next_start_refuse_not_double(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service.embedded, "LET_GO_S", 0.5)
-    monkeypatch.setattr(service.embedded, "ANSWER_S", 0.2)
     left = abandoned(tmp_path / "data", monkeypatch)
     left.send_signal(signal.SIGSTOP)
-    with pytest.raises(StartError, match=f"kill -CONT {left.pid}"):
-        Embedded(tmp_path / "data").start()
+    with monkeypatch.context() as hasty:
+        hasty.setattr(service.embedded, "LET_GO_S", 0.5)
+        hasty.setattr(service.embedded, "ANSWER_S", 0.2)
+        with pytest.raises(StartError, match=f"kill -CONT {left.pid}"):
+            Embedded(tmp_path / "data").start()
     assert left.poll() is None
     left.send_signal(signal.SIGCONT)
     with Embedded(tmp_path / "data") as store:
-        assert left.wait(10) == 0
+        assert left.wait(PATIENCE_S) == 0
         assert value(store, "key") == b"kept"
 
 

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+from tests.waiting import PATIENCE_S
+
 FAILS = """
 import structlog
 from service import logs
@@ -22,7 +24,7 @@ except ArithmeticError as error:
 
 def test_a_failure_is_logged_with_its_traceback_but_without_what_was_sent() -> None:
     """Variables are shown by default: documents, and the store's address with its password, would be in the log."""
-    ran = subprocess.run([sys.executable, "-c", FAILS], capture_output=True, check=True, text=True, timeout=30)
+    ran = subprocess.run([sys.executable, "-c", FAILS], capture_output=True, check=True, text=True, timeout=PATIENCE_S)
     (line,) = ran.stderr.splitlines()
     (failure,) = json.loads(line)["exception"]
     assert (failure["exc_type"], failure["exc_value"]) == ("ArithmeticError", "no such number")

@@ -1,8 +1,6 @@
 """Four API processes on one store: whoever is asked, it is the same service."""
 
 import asyncio
-import statistics
-import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
@@ -18,11 +16,10 @@ from service.replay import replay
 from service.store import Store
 from tests.judging import Reader, compare, judgements
 from tests.live import Live, live
-from tests.serving import GRAIN, OIL, QUERY, Api
-from tests.waiting import soon
+from tests.serving import GRAIN, OIL, QUERY, Api, serving
+from tests.waiting import PATIENCE_S, soon
 
 PROCESSES = 4
-PROMISED_S = 0.25
 SEED = 20
 
 
@@ -39,7 +36,7 @@ def processes(embedded: Embedded) -> Iterator[list[Live]]:
 async def apis(processes: list[Live]) -> AsyncIterator[list[Api]]:
     """A client of each process."""
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(Api(base_url=each.address, timeout=20)) for each in processes]
+        yield [await stack.enter_async_context(Api(base_url=each.address, timeout=PATIENCE_S)) for each in processes]
 
 
 async def version(api: Api, topic: str) -> int:
@@ -84,30 +81,25 @@ async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay
         return all(decision == decisions[0] for decision in decisions)
 
     await soon(all_decide_alike)
-    store = Store(embedded.url)
+    store = Store(embedded.url, PATIENCE_S)
     assert (await replay(store, topic, Settings(), verify=True)).outcome == "equal"
     await store.close()
 
 
-async def test_a_judgement_through_one_is_served_by_all_within_a_quarter_of_a_second(apis: list[Api]) -> None:
-    await apis[0].topic("quick")
-    delays: list[float] = []
+async def test_a_judgement_through_one_is_announced_to_the_others(embedded: Embedded) -> None:
+    """Nobody looks around for changes here. How soon all serve a judgement, `scripts/bench wait` measures."""
+    async with serving(embedded.url, sweep_s=3600) as one, serving(embedded.url, sweep_s=3600) as other:
+        await one.topic("quick")
+        for n in range(20):
+            judge, hear = (one, other) if n % 2 else (other, one)
+            text = f"{OIL['text']} {n}"
+            learned = await judge.judge({"id": f"q{n}", "text": text}, n % 3 == 0, "quick")
+            assert await version(judge, "quick") == learned["version"]
 
-    async def served(api: Api, wanted: int, since: float) -> float:
-        async def there() -> bool:
-            return await version(api, "quick") >= wanted
+            async def heard(hear: Api = hear, wanted: int = learned["version"]) -> bool:
+                return await version(hear, "quick") >= wanted
 
-        await soon(there, every_s=0.002)
-        return time.monotonic() - since
-
-    for n in range(50):
-        learned = await apis[n % PROCESSES].judge({"id": f"q{n}", "text": f"{OIL['text']} {n}"}, n % 2 == 0, "quick")
-        since = time.monotonic()
-        delays.append(max(await asyncio.gather(*(served(api, learned["version"], since) for api in apis))))
-    delays.sort()
-    in_time = sum(delay <= PROMISED_S for delay in delays)
-    print(f"served by all after {1e3 * statistics.median(delays):.0f} ms (median), {1e3 * delays[-1]:.0f} ms (longest)")
-    assert in_time >= 0.9 * len(delays), delays
+            await soon(heard)
 
 
 async def test_a_topic_made_or_deleted_through_one_is_there_or_gone_for_all(apis: list[Api]) -> None:
@@ -146,14 +138,14 @@ async def test_making_and_deleting_one_topic_from_everywhere_leaves_a_topic_that
     async def by_all() -> bool:
         return all([await listed(api) for api in apis])
 
-    await soon(by_all, within_s=2)
+    await soon(by_all)
 
 
 async def test_a_process_that_dies_half_way_leaves_its_work_to_the_others(apis: list[Api], embedded: Embedded) -> None:
     """A log that is ahead of its model: its author appended, and was never heard of again."""
     await apis[0].topic("orphan")
     await apis[0].judge(OIL | {"id": "first"}, True, "orphan")
-    store = Store(embedded.url)
+    store = Store(embedded.url, PATIENCE_S)
     head, events = await store.log("orphan")
     judged = next(event for event in events if event.kind == "judged")
     ((status, seq),) = await store.append("orphan", head.born, [replace(judged, document="second")])

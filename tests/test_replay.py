@@ -16,14 +16,14 @@ from service.replay import replay
 from service.store import Store
 from tests.judging import Reader
 from tests.serving import GRAIN, OIL, Api, serving
-from tests.waiting import soon
+from tests.waiting import PATIENCE_S, soon
 
 TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"}
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "service.replay", *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def outcomes(ran: subprocess.CompletedProcess[str]) -> dict[str, str]:
@@ -126,7 +126,7 @@ async def test_all_that_is_not_a_log_is_rebuilt_from_the_logs(lived: str) -> Non
 
 async def test_as_many_versions_come_back_as_are_kept(lived: str) -> None:
     lose_what_is_derived(lived)
-    store = Store(lived)
+    store = Store(lived, PATIENCE_S)
     for topic in TOPICS:
         await replay(store, topic, Settings(versions_kept=7), verify=False)
         assert len(await store.versions(topic, 0, 1000)) == 7
@@ -135,7 +135,7 @@ async def test_as_many_versions_come_back_as_are_kept(lived: str) -> None:
 
 async def test_rebuilding_what_is_not_lost_changes_nothing(lived: str) -> None:
     before = stored(lived)
-    store = Store(lived)
+    store = Store(lived, PATIENCE_S)
     for topic in TOPICS:
         assert (await replay(store, topic, Settings(), verify=False)).outcome == "rebuilt"
     await store.close()
@@ -169,7 +169,7 @@ async def test_verifying_names_a_topic_whose_model_was_tampered_with(lived: str)
 
 async def test_a_model_behind_its_log_is_said_to_be_but_is_no_damage(lived: str) -> None:
     """As after the death of a process between appending and publishing."""
-    store = Store(lived)
+    store = Store(lived, PATIENCE_S)
     (head,) = await store.heads(["crude"])
     assert head
     _, events = await store.log("crude")

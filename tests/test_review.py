@@ -12,7 +12,7 @@ from tests.live import live
 from tests.refusals import refused, send
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.streaming import document, grain, oil, passes, status
-from tests.waiting import soon
+from tests.waiting import PATIENCE_S, soon
 
 RECALL = {"min_recall": 0.9, "max_abstain": 0.15}
 
@@ -230,12 +230,12 @@ async def test_a_judgement_says_how_it_came_about(api: Api) -> None:
 
 async def test_processes_offer_alike_and_a_killed_one_loses_nothing(redis_url: str) -> None:
     with live(redis_url, sweep_s=0.1) as one:
-        async with Api(base_url=one.address, timeout=20) as first:
+        async with Api(base_url=one.address, timeout=PATIENCE_S) as first:
             await first.topic(goal=RECALL, audit=0.3)
             await passes(first, [*oil(10), *grain(60)])
             await first.ok("POST", "/topics/crude/review/skip", {"document": "o1"})
             with live(redis_url, sweep_s=0.1) as other:
-                async with Api(base_url=other.address, timeout=20) as second:
+                async with Api(base_url=other.address, timeout=PATIENCE_S) as second:
 
                     async def alike() -> bool:
                         """Once both weigh words by the newest background."""
@@ -244,7 +244,7 @@ async def test_processes_offer_alike_and_a_killed_one_loses_nothing(redis_url: s
                     await soon(alike)
             was = await offered(first)
     with live(redis_url) as again:
-        async with Api(base_url=again.address, timeout=20) as third:
+        async with Api(base_url=again.address, timeout=PATIENCE_S) as third:
             assert sorted(await offered(third)) == sorted(was)
     assert "o1" not in was
 

@@ -1,4 +1,7 @@
-"""Slow, broken and greedy clients, over real sockets, against one API process with its deadlines shortened."""
+"""Slow, broken and greedy clients, over real sockets, against one API process with its deadlines shortened.
+
+On a busy machine a deadline may pass late, but never early, and whoever ought to be refused is refused in the end.
+"""
 
 import json
 import socket
@@ -10,10 +13,11 @@ import pytest
 
 import service.server
 from service.config import Settings
-from tests.tiny import create_app
+from tests.tiny import arrived, create_app, flooded, let_go
+from tests.waiting import PATIENCE_S
 
-HEADERS_S = 0.4
-BODY_S = 0.8
+HEADERS_S = 1.0  # long enough for a client that is in no hurry
+BODY_S = 1.5
 
 
 @pytest.fixture
@@ -27,16 +31,18 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     server = service.server.server(create_app, Settings(max_requests=2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
+    let_go.clear()
     yield listener.getsockname()[1]
+    let_go.set()
     server.should_exit = True
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
 
 
 class Client(socket.socket):
     def __init__(self, port: int) -> None:
         super().__init__()
-        self.settimeout(10)
+        self.settimeout(PATIENCE_S)
         self.connect(("127.0.0.1", port))
 
     def answer(self) -> bytes:
@@ -54,9 +60,21 @@ class Client(socket.socket):
                 return said
             said += more
 
-    def closed_while_sending(self, limit_s: float) -> bool:
-        begun = time.monotonic()
-        while time.monotonic() - begun < limit_s:
+    def dripping(self, drop: bytes) -> bytes:
+        """What it is told while it sends the same few bytes again and again."""
+        self.settimeout(0.05)
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            try:
+                self.sendall(drop)
+                return self.recv(1000)
+            except TimeoutError:
+                continue
+        return b""
+
+    def closed_while_sending(self) -> bool:
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
             try:
                 self.sendall(b"x" * 1000)
             except (BrokenPipeError, ConnectionResetError):
@@ -82,26 +100,17 @@ def post(path: str, length: int) -> bytes:
     "sent", [b"", b"G", b"\r\n", b"GET / HTTP/1.1\r\nhost:", b"GET / HTTP/1.1\r\nhost: x\r\nx-drip: "]
 )
 def test_headers_that_do_not_end_are_refused_in_time(port: int, sent: bytes) -> None:
+    begun = time.monotonic()
     with Client(port) as client:
-        begun = time.monotonic()
         client.sendall(sent)
         assert problem(client.answer())["status"] == 408
-        assert HEADERS_S * 0.9 < time.monotonic() - begun < HEADERS_S + 2
+        assert time.monotonic() - begun > HEADERS_S * 0.9
 
 
 def test_dripping_does_not_win_more_time_for_headers(port: int) -> None:
     with Client(port) as client:
-        begun = time.monotonic()
         client.sendall(b"GET / HTTP/1.1\r\n")
-        client.settimeout(0.05)
-        while time.monotonic() - begun < 5:
-            try:
-                client.sendall(b"x-a: b\r\n")
-                if client.recv(1000):
-                    break
-            except TimeoutError:
-                continue
-        assert time.monotonic() - begun < HEADERS_S + 2
+        assert problem(client.dripping(b"x-a: b\r\n"))["status"] == 408
 
 
 def test_the_deadline_holds_for_every_request_of_a_connection(port: int) -> None:
@@ -117,16 +126,7 @@ def test_empty_lines_between_requests_do_not_keep_a_connection_open(port: int) -
     with Client(port) as client:
         client.sendall(post("/length", 4) + b"four")
         client.answer()
-        begun = time.monotonic()
-        client.settimeout(0.05)
-        said = b""
-        while not said and time.monotonic() - begun < 5:
-            client.sendall(b"\r\n")
-            try:
-                said = client.recv(1000)
-            except TimeoutError:
-                continue
-        assert problem(said)["status"] == 408
+        assert problem(client.dripping(b"\r\n"))["status"] == 408
 
 
 def test_endless_headers_are_refused(port: int) -> None:
@@ -142,35 +142,28 @@ def test_endless_headers_are_refused(port: int) -> None:
 
 
 def test_a_body_that_stalls_or_drips_is_refused_and_the_application_told(port: int) -> None:
+    begun = time.monotonic()
     with Client(port) as stalling, Client(port) as dripping:
-        begun = time.monotonic()
-        stalling.sendall(post("/length", 1000) + b"half")
-        dripping.sendall(post("/length", 1000))
-        dripping.settimeout(0.05)
-        said = b""
-        while not said and time.monotonic() - begun < 5:
-            dripping.sendall(b"x")
-            try:
-                said = dripping.recv(1000)
-            except TimeoutError:
-                continue
-        assert problem(said)["status"] == 408
+        stalling.sendall(post("/length", 10_000) + b"half")
+        dripping.sendall(post("/length", 10_000))
+        assert problem(dripping.dripping(b"x"))["status"] == 408
         assert problem(stalling.answer())["status"] == 408
-        assert BODY_S * 0.9 < time.monotonic() - begun < BODY_S + 2
+        assert time.monotonic() - begun > BODY_S * 0.9
     with Client(port) as client:  # both places are free again
         client.sendall(post("/length", 4) + b"four")
         assert client.answer().endswith(b"\r\n4")
 
 
-def test_a_body_that_flows_may_take_longer_than_the_deadline(port: int) -> None:
-    pieces = 30
+def test_a_body_that_flows_may_take_longer_than_the_deadline(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = 40
+    monkeypatch.setattr(service.server, "BODY_BYTES_PER_S", 1)  # each piece fills the purse
     with Client(port) as client:
         begun = time.monotonic()
         client.sendall(post("/length", pieces * 1000))
         for _ in range(pieces):
             client.sendall(b"x" * 1000)
             time.sleep(0.06)
-        assert client.answer().endswith(b"\r\n30000")
+        assert client.answer().endswith(b"\r\n40000")
         assert time.monotonic() - begun > BODY_S + 0.5
 
 
@@ -184,13 +177,13 @@ def test_an_early_answer_is_not_destroyed_by_the_body_that_follows_and_the_rest_
     with Client(port) as client:
         client.sendall(post("/refuse", 5_000_000) + b"x" * 3_000_000)
         assert client.answer().endswith(b"too much")
-        assert client.closed_while_sending(3)
+        assert client.closed_while_sending()
 
 
 def test_a_client_that_does_not_read_its_answer_is_dropped(port: int) -> None:
     with Client(port) as client:
         client.sendall(post("/flood", 0))
-        time.sleep(1.5)
+        assert flooded.wait(PATIENCE_S)  # and nothing was read yet
         received = 0
         try:
             while more := client.recv(1 << 20):
@@ -211,12 +204,13 @@ def test_requests_beyond_the_limit_are_told_to_come_back(port: int) -> None:
     holding = [Client(port) for _ in range(2)]
     for client in holding:
         client.sendall(post("/hold", 0))
-    time.sleep(0.3)
+        assert arrived.acquire(timeout=PATIENCE_S)
     with Client(port) as client:
         client.sendall(post("/length", 0))
         answer = client.answer()
         assert problem(answer)["status"] == 503
         assert b"\r\nretry-after: 1\r\n" in answer
+    let_go.set()
     for client in holding:
         assert client.answer().startswith(b"HTTP/1.1 200")
         client.close()
@@ -224,7 +218,10 @@ def test_requests_beyond_the_limit_are_told_to_come_back(port: int) -> None:
 
 def test_a_stray_line_does_not_end_an_answer_in_progress(port: int) -> None:
     with Client(port) as client:
-        client.sendall(post("/hold", 0) + b"\r\n")  # answered after 1 s, later than headers may take
+        client.sendall(post("/hold", 0) + b"\r\n")
+        assert arrived.acquire(timeout=PATIENCE_S)
+        time.sleep(2 * HEADERS_S)
+        let_go.set()
         assert client.answer().startswith(b"HTTP/1.1 200")
 
 

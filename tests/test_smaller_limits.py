@@ -101,7 +101,7 @@ async def test_a_store_that_is_gone_ends_the_stream(tmp_path: Path) -> None:
     """To wait for it once a batch would keep the client of a long stream for hours."""
     judgements = [{"topic": "crude", "document": {"text": f"oil {i}"}, "relevant": True} for i in range(600)]
     with Embedded(tmp_path) as store:
-        async with serving(store.url, store_timeout_s=0.3) as api:
+        async with serving(store.url) as api:
             await api.topic()
             store.stop()
             for path, content in (

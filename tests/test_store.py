@@ -10,13 +10,14 @@ from service import scripts
 from service.errors import NotFound, StoreUnavailable
 from service.journal import Event
 from service.store import PARTITIONS, Call, Change, Head, Saved, Store
+from tests.waiting import PATIENCE_S
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
 
 
 @pytest.fixture
 async def store(redis_url: str) -> AsyncIterator[Store]:
-    store = Store(redis_url)
+    store = Store(redis_url, PATIENCE_S)
     yield store
     await store.close()
 

@@ -15,6 +15,7 @@ from service.embedded import Embedded
 from tests.live import Live, live
 from tests.refusals import NDJSON, well_formed
 from tests.serving import OIL, QUERY
+from tests.waiting import PATIENCE_S
 
 LINE = json.dumps(OIL).encode()
 HEAD = b"POST /classify?store=false%s HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-ndjson\r\n"
@@ -26,7 +27,7 @@ def server(embedded: Embedded) -> Iterator[Live]:
     with Redis.from_url(embedded.url) as client:
         client.flushall()
     with live(embedded.url) as server:
-        made = httpx.post(f"{server.address}/topics", json={"id": "crude", "query": QUERY}, timeout=30)
+        made = httpx.post(f"{server.address}/topics", json={"id": "crude", "query": QUERY}, timeout=PATIENCE_S)
         assert made.status_code == 201
         yield server
 
@@ -40,14 +41,14 @@ def numbered(count: int) -> bytes:
 
 
 def post(server: Live, content: bytes, path: str = "/classify?store=false") -> list[Any]:
-    answer = httpx.post(server.address + path, content=content, headers=NDJSON, timeout=60)
+    answer = httpx.post(server.address + path, content=content, headers=NDJSON, timeout=PATIENCE_S)
     assert answer.status_code == 200, answer.text[:500]
     assert answer.headers["content-type"] == "application/x-ndjson"
     return lines(answer.content)
 
 
 def connect(server: Live) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
 
 
 def said(reader: Any) -> bytes:
@@ -86,7 +87,7 @@ def test_blank_lines_carriage_returns_and_a_missing_last_newline_do_not_matter(s
 
 
 def answers_to_line(server: Live) -> str:
-    answer = httpx.post(f"{server.address}/classify", json={"documents": [OIL], "store": False}, timeout=30)
+    answer = httpx.post(f"{server.address}/classify", json={"documents": [OIL], "store": False}, timeout=PATIENCE_S)
     return str(answer.json()["results"][0]["document"])
 
 
@@ -123,11 +124,13 @@ def test_judgements_and_documents_can_be_sent_as_lines_one_after_the_other(serve
 
 
 def with_httpx(server: Live, content: bytes) -> bytes:
-    return httpx.post(f"{server.address}/classify?store=false", content=content, headers=NDJSON, timeout=60).content
+    return httpx.post(
+        f"{server.address}/classify?store=false", content=content, headers=NDJSON, timeout=PATIENCE_S
+    ).content
 
 
 def with_http_client(server: Live, content: bytes) -> bytes:
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)) as connection:
         connection.request("POST", "/classify?store=false", content, NDJSON)
         return connection.getresponse().read()
 
@@ -170,7 +173,7 @@ def test_without_duplex_nothing_is_answered_before_the_end(server: Live) -> None
         connection.settimeout(0.5)
         with pytest.raises(TimeoutError):
             connection.recv(1)
-        connection.settimeout(30)
+        connection.settimeout(PATIENCE_S)
         connection.sendall(b"0\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
 

@@ -17,6 +17,7 @@ from service.tallies import BUCKET, LATELY, PARTS, SLOTS, tally_of
 from tests.live import live
 from tests.serving import Api, serving
 from tests.streaming import grain, oil, passes, status
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ async def test_counts_outlive_the_process_and_a_replay(redis_url: str) -> None:
         await api.topic()
         counts = decided(await passes(api, [*oil(10), *grain(10)]))
     with live(redis_url) as server:
-        async with Api(base_url=server.address, timeout=20) as other:
+        async with Api(base_url=server.address, timeout=PATIENCE_S) as other:
             assert await passed(other) == counts
     async with serving(redis_url) as api:
         await replay(api.sluice.store, "crude", api.sluice.config, verify=False)

@@ -15,7 +15,7 @@ from service.replay import replay
 from service.worker import keep_house
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.test_background import count, texts
-from tests.waiting import soon
+from tests.waiting import PATIENCE_S, soon
 
 
 @pytest.fixture
@@ -108,9 +108,9 @@ async def test_the_process_does_its_work_and_ends_when_asked(api: Api, redis_url
         async def done() -> bool:
             return "refreshed" in await kinds(api) and len(await api.sluice.store.epochs()) == KEPT
 
-        await soon(done, within_s=60)
+        await soon(done)
         process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(process.wait, 10) == 0
+        assert await asyncio.to_thread(process.wait, PATIENCE_S) == 0
 
     async def heard() -> bool:
         return bool((await api.decide(OIL))["version"] == 4)

@@ -3,7 +3,12 @@
 import asyncio
 import os
 import signal
+import threading
 from typing import Any
+
+# For tests that run the application in a thread: /hold has arrived, and answers when it is let go; the answer of /flood
+# is read, or was given up.
+arrived, let_go, flooded = threading.Semaphore(0), threading.Event(), threading.Event()
 
 
 def create_app() -> Any:
@@ -20,7 +25,8 @@ def create_app() -> Any:
         elif path == "/flood":  # more than any socket buffers
             answer = "flood" * 20_000_000
         elif path == "/hold":
-            await asyncio.sleep(1)
+            arrived.release()
+            await asyncio.to_thread(let_go.wait)
         elif path == "/environment":
             answer = " ".join(f"{name}={value}" for name, value in os.environ.items() if name.startswith("SLUICE_"))
         else:
@@ -31,7 +37,7 @@ def create_app() -> Any:
                     return
                 length += len(message["body"])
                 if path == "/ponder" and length == len(message["body"]):  # the client must wait before it can send more
-                    await asyncio.sleep(1.5)
+                    await asyncio.sleep(2.5)
                 if not message["more_body"]:
                     break
             if path == "/length":
@@ -39,7 +45,10 @@ def create_app() -> Any:
         body = answer.encode()
         headers = [(b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send({"type": "http.response.body"})  # when the rest is on its way
+        if path == "/flood":
+            flooded.set()
 
     return app
 
