@@ -24,6 +24,7 @@ import sys
 from service import cli, supervisor
 supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), worker=sys.argv.pop(1))
 supervisor.STEADY_S = float(sys.argv.pop(1))
+supervisor.PATIENCE_S = supervisor.STOP_S = float(sys.argv.pop(1))
 cli.main()
 """
 APPLICATION, WORKER = "tests.tiny:create_app", "tests.tiny"
@@ -79,7 +80,7 @@ class Serve:
         self.output = directory / f"output-{time.monotonic_ns()}"
         self.errors = directory / f"errors-{time.monotonic_ns()}"
         told = ["serve", "--port", "0", "--data", str(self.data), *options]
-        command = [sys.executable, "-c", SERVE, application, worker, str(steady_s), *told]
+        command = [sys.executable, "-c", SERVE, application, worker, str(steady_s), str(PATIENCE_S), *told]
         with self.output.open("w") as out, self.errors.open("w") as err:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 

@@ -106,7 +106,7 @@ async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Pa
 
 
 async def make_topics(service: Service) -> None:
-    async with httpx.AsyncClient(base_url=service.address) as client:
+    async with httpx.AsyncClient(base_url=service.address, timeout=PATIENCE_S) as client:
         for topic, learner in TOPICS.items():
             body = {"id": topic, "query": f"{topic} price", "learner": {"kind": learner}}
             (await client.post("/topics", json=body)).raise_for_status()

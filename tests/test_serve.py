@@ -114,7 +114,7 @@ def test_the_processes_read_the_settings_that_the_command_line_gave(
 ) -> None:
     monkeypatch.setenv("SLUICE_MAX_TOPICS", "7")
     sluice = serve("--redis", redis_url)
-    environment = httpx.get(f"{sluice.address}/environment").text
+    environment = httpx.get(f"{sluice.address}/environment", timeout=PATIENCE_S).text
     assert f"SLUICE_REDIS={redis_url}" in environment
     assert "SLUICE_MAX_TOPICS=7" in environment
     assert not sluice.data.exists()

@@ -137,7 +137,7 @@ def test_a_running_service_keeps_its_promises_too_and_is_left_as_it_was(tmp_path
         options = ["--http", server.address, "--topics", "wheat", "--audit", ".1", "--out", str(out)]
         ran = CliRunner().invoke(app, [str(path), *options])
         assert ran.exit_code == 0, ran.output
-        assert httpx.get(f"{server.address}/topics").json()["items"] == []
+        assert httpx.get(f"{server.address}/topics", timeout=60).json()["items"] == []
     (came,) = json.loads(out.read_text())["topics"]
     assert came["said"]["precision"] == "met"
     assert came["frozen"]["precision"] >= 0.9

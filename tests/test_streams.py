@@ -189,7 +189,7 @@ def test_clients_that_go_away_in_the_middle_leave_the_server_well(server: Live, 
         content = numbered(5000)
         connection.sendall(HEAD % duplex + b"content-length: %d\r\n\r\n" % len(content) + content)
     assert len(post(server, numbered(300))) == 300
-    assert httpx.get(f"{server.address}/readyz").is_success
+    assert httpx.get(f"{server.address}/readyz", timeout=PATIENCE_S).is_success
 
 
 # -- HTTP itself -------------------------------------------------------------------------------------------------------
