@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.serving import Api
-from tests.waiting import soon
+from tests.waiting import PATIENCE_S, soon
 
 OVER = ("succeeded", "failed", "cancelled")
 
@@ -22,7 +22,7 @@ def start(redis_url: str, **settings: object) -> subprocess.Popen[bytes]:
 def end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(20)
+        process.wait(PATIENCE_S)
     finally:
         process.kill()
         process.wait()
