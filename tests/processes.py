@@ -1,5 +1,6 @@
 """Other processes, in tests: starting a whole `sluice serve`, waiting for one to come, or to be gone."""
 
+import os
 import re
 import signal
 import subprocess
@@ -28,6 +29,9 @@ supervisor.PATIENCE_S = supervisor.STOP_S = float(sys.argv.pop(1))
 cli.main()
 """
 APPLICATION, WORKER = "tests.tiny:create_app", "tests.tiny"
+WITHOUT_JOBS = {
+    "SLUICE_JOB_WORKERS": "0"
+}  # unless a test says otherwise: a process that does jobs takes seconds to start
 
 
 def eventually(found: Callable[[], T | None], within_s: float = PATIENCE_S) -> T:
@@ -82,7 +86,8 @@ class Serve:
         told = ["serve", "--port", "0", "--data", str(self.data), *options]
         command = [sys.executable, "-c", SERVE, application, worker, str(steady_s), str(PATIENCE_S), *told]
         with self.output.open("w") as out, self.errors.open("w") as err:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            environment = WITHOUT_JOBS | os.environ
+            self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 
     @property
     def address(self) -> str:
