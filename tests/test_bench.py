@@ -52,6 +52,14 @@ def test_judging_looks_at_every_length_of_the_log() -> None:
     assert all(row["one_ms"] > 0 and row["refold_ms"] > 0 for row in judging["by_length"])
 
 
+def test_topics_are_retrained_while_others_ask() -> None:
+    asked = ("--topics", "1", "--judgements", "60", "--methods", "centroid")
+    (row,) = run("retrain", *asked)["retraining"]
+    assert (row["method"], row["topics"]) == ("centroid", 1)
+    assert 0 <= row["sap_candidate"] <= 1
+    assert min(row["classify_requests"], row["feedback_requests"]) > 0
+
+
 def test_a_cold_start_finds_every_topic() -> None:
     starting = run("start", "--stored", "70", "--weights", "20", "--turns", "1")["starting"]
     assert (starting["topics"], starting["weights"]) == (70, 20)

@@ -8,7 +8,8 @@ from models.tokens import buffer
 from service.warm import rehearse
 
 ROOT = Path(__file__).parent.parent
-NOT_SERVED = {("frequencies", "_count")}  # counts a whole corpus at once: for experiments, no request does
+# What only experiments do: to count a whole corpus at once, and to score documents for all topics that were fitted.
+NOT_SERVED = {("frequencies", "_count"), ("examples", "_scores")}
 
 
 def is_kernel(node: ast.AST) -> bool:

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from scripts.benchmarks import deciding, enduring, judging, plots, report, starting, waiting
+from models.methods import KINDS
+from scripts.benchmarks import deciding, enduring, judging, plots, report, retraining, starting, waiting
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
 
@@ -118,6 +119,19 @@ def wait(
     _publish(
         corpus, {"waiting": waiting.measure(waiting.Sizes(corpus, generated, turn_s, turns, log, processes))}, None
     )
+
+
+@app.command()
+def retrain(
+    corpus: Corpus = None,
+    generated: Generated = 8000,
+    topics: Annotated[int, typer.Option(help="Topics that are retrained, the largest.")] = 20,
+    judgements: Annotated[int, typer.Option(help="Judgements of each.")] = 500,
+    methods: Annotated[str, typer.Option(help="By which, one after the other.")] = ",".join(KINDS),
+) -> None:
+    """Topics retrained by each method while documents are decided and judged: who waits, and what it gains."""
+    sizes = retraining.Sizes(corpus, generated, topics, judgements, tuple(methods.split(",")))
+    _publish(corpus, {"retraining": retraining.measure(sizes)}, None)
 
 
 @app.command()

@@ -126,7 +126,10 @@ def show(report: Report) -> None:
         console.print(_enduring(report["enduring"]))
     if "waiting" in report:
         console.print(_beside_table(report["waiting"]), _plain("Waiting", _waits(report["waiting"])))
-    console.print(_goals(report))
+    if "retraining" in report:
+        console.print(_retraining(report["retraining"]))
+    if any(reached(report)):
+        console.print(_goals(report))
 
 
 def reached(report: Report) -> Iterable[tuple[Goal, float, bool]]:
@@ -184,6 +187,14 @@ def _beside_table(section: Report) -> Table:
     table = _table("Small requests while batches of 1,000 documents are decided, ms", *section["beside"])
     for name in ("requests", "p50_ms", "p99_ms", "max_ms", "batch_ms"):
         table.add_row(name.replace("_", " "), *(_found(row, name) for row in section["beside"].values()))
+    return table
+
+
+def _retraining(section: list[Report]) -> Table:
+    table = _table("Topics retrained while documents are decided and judged", *(row["method"] for row in section))
+    for name in section[0]:
+        if name != "method":
+            table.add_row(name.replace("_", " "), *(_found(row, name) for row in section))
     return table
 
 

@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import partial
-from http import HTTPStatus
-from http.client import HTTPConnection
 from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
@@ -31,7 +29,7 @@ import numpy as np
 from models.rules import Subject, parse
 from models.text import Document
 from scripts.benchmarks.corpus import load
-from scripts.benchmarks.live import live
+from scripts.benchmarks.live import Client, live, quantiles
 from service.embedded import Embedded
 
 ASKING = 60  # at once, each one kind of request after the other
@@ -75,36 +73,6 @@ def measure(sizes: Sizes) -> dict[str, Any]:
     return found
 
 
-class _Client(HTTPConnection):
-    """One connection to the service."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__("127.0.0.1", port, timeout=TIMEOUT_S)
-
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        """The answer's JSON."""
-        status, said = self._asked(method, path, body)
-        if status >= 300:
-            raise RuntimeError(f"{method} {path}: {status} {said[:500]!r}")
-        return json.loads(said) if said else None
-
-    def refused(self, method: str, path: str, body: object = None) -> None:
-        status, said = self._asked(method, path, body)
-        if status != HTTPStatus.SERVICE_UNAVAILABLE:
-            raise RuntimeError(f"{method} {path}: {status} {said[:500]!r}")
-
-    def _asked(self, method: str, path: str, body: object) -> tuple[int, bytes]:
-        sent = body if isinstance(body, bytes) else None if body is None else json.dumps(body)
-        self.request(method, path, sent, {"content-type": "application/json"} if sent else {})
-        answer = self.getresponse()
-        return answer.status, answer.read()
-
-
-def _quantiles(waited_s: Sequence[float]) -> dict[str, float]:
-    p50, p99, longest = 1e3 * np.quantile(waited_s, [0.5, 0.99, 1.0])
-    return {"requests": len(waited_s), "p50_ms": float(p50), "p99_ms": float(p99), "max_ms": float(longest)}
-
-
 def _timed_s(call: Callable[[], object]) -> float:
     began = time.perf_counter()
     call()
@@ -112,7 +80,7 @@ def _timed_s(call: Callable[[], object]) -> float:
 
 
 def _beside(port: int, documents: Sequence[Document], turn_s: float) -> dict[str, Any]:
-    with closing(_Client(port)) as client:
+    with closing(Client(port)) as client:
         for number in range(TOPICS):
             client.ask("POST", "/topics", {"id": f"beside-{number}", "query": " ".join(documents[number])[:100]})
     some = [{"title": title, "text": text} for title, text in documents[:BATCH]]
@@ -125,12 +93,12 @@ def _while(port: int, large: object, small: bytes, turn_s: float) -> dict[str, f
     ended, batch, batches = threading.Event(), json.dumps(large).encode(), list[float]()
 
     def load_it() -> None:
-        with closing(_Client(port)) as client:
+        with closing(Client(port)) as client:
             while not ended.is_set():
                 batches.append(_timed_s(lambda: client.ask("POST", "/classify", batch)))
 
     waited: list[float] = []
-    with ThreadPoolExecutor(1) as pool, closing(_Client(port)) as client:
+    with ThreadPoolExecutor(1) as pool, closing(Client(port)) as client:
         loading = pool.submit(load_it)
         began = time.perf_counter()
         while time.perf_counter() - began < turn_s or not batches:
@@ -139,30 +107,30 @@ def _while(port: int, large: object, small: bytes, turn_s: float) -> dict[str, f
             time.sleep(0.005)
         ended.set()
         loading.result()
-    return _quantiles(waited) | {"batch_ms": 1e3 * float(np.median(batches))}
+    return quantiles(waited) | {"batch_ms": 1e3 * float(np.median(batches))}
 
 
 def _served(ports: Sequence[int], documents: Sequence[Document], judgements: int) -> dict[str, float]:
     topic = "served"
 
-    def version(client: _Client) -> int:
+    def version(client: Client) -> int:
         body = {"documents": [{"text": "oil"}], "topics": [topic], "store": False}
         return int(client.ask("POST", "/classify", body)["results"][0]["decisions"][0]["version"])
 
-    def heard_s(client: _Client, wanted: int, since: float) -> float:
+    def heard_s(client: Client, wanted: int, since: float) -> float:
         while version(client) < wanted:
             time.sleep(0.001)
         return time.perf_counter() - since
 
     delays: list[float] = []
     with ThreadPoolExecutor(len(ports)) as pool, ExitStack() as stack:
-        clients = [stack.enter_context(closing(_Client(port))) for port in ports]
+        clients = [stack.enter_context(closing(Client(port))) for port in ports]
         clients[0].ask("POST", "/topics", {"id": topic, "query": "oil"})
         for number in range(judgements):
             learned = clients[number % len(ports)].ask("POST", "/feedback", _judgement(topic, documents, number))
             since = time.perf_counter()
             delays.append(max(pool.map(heard_s, clients, repeat(learned["version"]), repeat(since))))
-    return _quantiles(delays)
+    return quantiles(delays)
 
 
 def _judgement(topic: str, documents: Sequence[Document], number: int) -> dict[str, Any]:
@@ -180,7 +148,7 @@ def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict
     def median_ms(call: Callable[[int], object]) -> float:
         return 1e3 * float(np.median([_timed_s(partial(call, n)) for n in range(LOOKS)]))
 
-    with closing(_Client(port)) as client:
+    with closing(Client(port)) as client:
         client.ask("POST", "/topics", {"id": topic, "query": "oil"})
         for start in range(0, judgements, 500):
             numbers = range(start, min(start + 500, judgements))
@@ -223,7 +191,7 @@ def _frozen(store: Embedded, port: int, documents: Sequence[Document]) -> dict[s
     ready = threading.Barrier(ASKING)
 
     def ask(number: int) -> list[float]:
-        with closing(_Client(port)) as client:
+        with closing(Client(port)) as client:
             client.ask("GET", "/healthz")
             ready.wait()
             mine = requests[number % len(requests) :] + requests[: number % len(requests)]
@@ -235,7 +203,7 @@ def _frozen(store: Embedded, port: int, documents: Sequence[Document]) -> dict[s
             waited = np.concatenate(list(pool.map(ask, range(ASKING))))
     finally:
         os.kill(store.server.pid, signal.SIGCONT)
-    with closing(_Client(port)) as client:
+    with closing(Client(port)) as client:
         while True:
             try:
                 client.ask("GET", "/readyz")

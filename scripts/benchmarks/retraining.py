@@ -1,0 +1,139 @@
+"""Retraining on a live service: some topics with some judgements each, by one method after the other, while documents
+are decided and judged all the time.
+
+Of each method: how long the job took, how the topics rank before and after (SAP of held-out documents, as the job's
+result says), how many would be published, and how long requests took meanwhile. A request that fails ends the
+benchmark. Nothing is published, so that each method meets the same topics.
+"""
+
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from scripts.benchmarks.corpus import SEED, Corpus, load
+from scripts.benchmarks.live import Client, live, quantiles, working
+from service.embedded import Embedded
+
+AT_ONCE = 100  # judgements a request, when topics are made
+PAUSE_S = 0.02
+LOOK_S = 0.1
+
+
+class Sizes(NamedTuple):
+    """How much to measure."""
+
+    corpus: Path | None
+    generated: int
+    topics: int
+    judgements: int
+    methods: Sequence[str]
+
+
+def measure(sizes: Sizes) -> list[dict[str, Any]]:
+    corpus = load(sizes.corpus, sizes.generated)
+    largest = [name for name, _ in Counter(t for one in corpus.past.topics for t in one).most_common(sizes.topics)]
+    with (
+        tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder,
+        Embedded(Path(folder)) as store,
+        live(store.url) as service,
+        working(store.url),
+        closing(Client(service.port)) as client,
+    ):
+        names = {f"topic-{n}": name for n, name in enumerate(largest)}
+        _teach(client, corpus.past, names, sizes.judgements)
+        shown = track(sizes.methods, "Retraining", transient=True, console=Console(stderr=True))
+        return [_beside(service.port, client, corpus, names, method) for method in shown]
+
+
+def _teach(client: Client, past: Corpus, names: dict[str, str], judgements: int) -> None:
+    """Makes the topics; a third of each one's judgements is of relevant documents, if there are as many."""
+    rng = np.random.default_rng(SEED)
+    for number, (topic, name) in enumerate(names.items()):
+        client.ask("POST", "/topics", {"id": topic, "query": name})
+        relevant = np.array([name in topics for topics in past.topics])
+        found = rng.permutation(np.flatnonzero(relevant))[: judgements // 3]
+        others = rng.permutation(np.flatnonzero(~relevant))[: judgements - len(found)]
+        chosen = rng.permutation(np.concatenate([found, others])).tolist()
+        judged = [
+            {"topic": topic, "document": _document(past, i, f"{number}-{i}"), "relevant": bool(relevant[i])}
+            for i in chosen
+        ]
+        for start in range(0, len(judged), AT_ONCE):
+            client.ask("POST", "/feedback", {"judgements": judged[start : start + AT_ONCE]})
+
+
+def _beside(port: int, client: Client, corpus: Corpus, names: dict[str, str], method: str) -> dict[str, Any]:
+    """One job, and all others that ask meanwhile."""
+    ended = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        deciding = pool.submit(_decide, port, corpus, ended)
+        judging = pool.submit(_judge, port, corpus, names, method, ended)
+        try:
+            began = time.perf_counter()
+            asked = {"kind": "retrain", "topics": list(names), "method": method, "publish": "never"}
+            job = client.ask("POST", "/jobs", asked)
+            while job["state"] in ("queued", "running"):
+                time.sleep(LOOK_S)
+                job = client.ask("GET", f"/jobs/{job['id']}")
+            took = time.perf_counter() - began
+        finally:
+            ended.set()
+        waits = {"classify": quantiles(deciding.result()), "feedback": quantiles(judging.result())}
+    if job["state"] != "succeeded":
+        raise RuntimeError(f"{method}: {job['state']}, {job['message']}")
+    told = [one for one in job["result"]["topics"] if one["candidate"]]
+    return {
+        "method": method,
+        "seconds": took,
+        "topics": len(told),
+        "sap_served": float(np.mean([one["served"]["sap"] for one in told])),
+        "sap_candidate": float(np.mean([one["candidate"]["sap"] for one in told])),
+        "f1_served": float(np.mean([one["served"]["f1"] for one in told])),
+        "f1_candidate": float(np.mean([one["candidate"]["f1"] for one in told])),
+        "surely_better": sum(one["better"] for one in told),
+        **{f"{what}_{name}": value for what, row in waits.items() for name, value in row.items()},
+    }
+
+
+def _decide(port: int, corpus: Corpus, ended: threading.Event) -> list[float]:
+    middle, waited = len(corpus.past.documents), list[float]()
+    places = cycle(range(middle, len(corpus.documents)))
+    with closing(Client(port)) as client:
+        while not ended.is_set():
+            document = _document(corpus, i := next(places), f"stream-{i}")
+            began = time.perf_counter()
+            client.ask("POST", "/classify", {"documents": [document]})
+            waited.append(time.perf_counter() - began)
+            time.sleep(PAUSE_S)
+    return waited
+
+
+def _judge(port: int, corpus: Corpus, names: dict[str, str], method: str, ended: threading.Event) -> list[float]:
+    waited = list[float]()
+    with closing(Client(port)) as client:
+        stream = range(len(corpus.past.documents), len(corpus.documents))
+        for i, topic in zip(cycle(stream), cycle(names), strict=False):
+            if ended.is_set():
+                break
+            body = {"topic": topic, "document": _document(corpus, i, f"{method}-{i}")}
+            began = time.perf_counter()
+            client.ask("POST", "/feedback", body | {"relevant": names[topic] in corpus.topics[i]})
+            waited.append(time.perf_counter() - began)
+            time.sleep(PAUSE_S)
+    return waited
+
+
+def _document(corpus: Corpus, i: int, id: str) -> dict[str, str]:
+    title, text = corpus.documents[i]
+    return {"id": id, "title": title, "text": text}
