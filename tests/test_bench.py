@@ -19,9 +19,9 @@ DOCUMENTS = 600
 SMALL = ("--generated", str(DOCUMENTS))
 
 
-def run(*arguments: str) -> dict[str, Any]:
+def run(command: str, *arguments: str) -> dict[str, Any]:
     """What the command prints for programs."""
-    result = CliRunner().invoke(app, [*arguments, *SMALL], catch_exceptions=False)
+    result = CliRunner().invoke(app, [command, *SMALL, *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     printed: dict[str, Any] = json.loads(result.stdout)
     assert printed["corpus"] == "generated"
@@ -53,7 +53,7 @@ def test_judging_looks_at_every_length_of_the_log() -> None:
 
 
 def test_topics_are_retrained_while_others_ask() -> None:
-    asked = ("--topics", "1", "--judgements", "60", "--methods", "centroid")
+    asked = ("--generated", "2000", "--topics", "1", "--judgements", "60", "--methods", "centroid")
     (row,) = run("retrain", *asked)["retraining"]
     assert (row["method"], row["topics"]) == ("centroid", 1)
     assert 0 <= row["sap_candidate"] <= 1

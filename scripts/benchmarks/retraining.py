@@ -93,6 +93,8 @@ def _beside(port: int, client: Client, corpus: Corpus, names: dict[str, str], me
     if job["state"] != "succeeded":
         raise RuntimeError(f"{method}: {job['state']}, {job['message']}")
     told = [one for one in job["result"]["topics"] if one["candidate"]]
+    if not told:
+        raise RuntimeError(f"{method}: {job['result']['topics'][0]['detail']}")
     return {
         "method": method,
         "seconds": took,
