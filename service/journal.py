@@ -23,6 +23,7 @@ To forget is an event too, so that every version before it stays what it was; wh
 log when no version that can still be restored needs it.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
@@ -149,6 +150,11 @@ class Lineage:
             self.settings = event
         return False
 
+    def follow(self, events: Sequence[Event], after: int, upto: int) -> None:
+        """Follows those of the events that lie between these versions; none of them is `restored`."""
+        for event in events[bisect_right(events, after, key=_seq) : bisect_right(events, upto, key=_seq)]:
+            self.take(event)
+
     def rests_on(self, standing: Standing) -> bool:
         """Whether the base was made from this judgement, so that the fold does not learn it again."""
         return self.base is not None and standing.latest.seq <= (self.base.version or self.base.seq)
@@ -168,17 +174,21 @@ class Lineage:
 
 def resolve(events: Sequence[Event], upto: int | None = None) -> Lineage:
     """What stands after all events, or after those up to version `upto`."""
+    # From the end back: a restored version stands in place of all that came before the restoring, so only the last one
+    # of each stretch counts. (To follow every one on the way would take twice as long for each that restores another.)
+    end = events[-1].seq if upto is None else upto
+    stretches: list[tuple[Event, int]] = []
+    for event in reversed(events):
+        if event.kind == "restored" and event.seq <= end:
+            stretches.append((event, end))
+            end = event.version
     # A compaction may leave judgements before the settings in force, so begin with the first settings there are.
     begin = next(event for event in events if event.settings)
     lineage = Lineage(begin.seq, begin.epoch, begin)
-    for event in events:
-        if upto is not None and event.seq > upto:
-            break
-        if event.kind == "restored":
-            lineage = resolve(events, event.version)
-            lineage.version, lineage.epoch, lineage.settings = event.seq, event.epoch, event
-        else:
-            lineage.take(event)
+    lineage.follow(events, 0, end)
+    for restored, end in reversed(stretches):
+        lineage.version, lineage.epoch, lineage.settings = restored.seq, restored.epoch, restored
+        lineage.follow(events, restored.seq, end)
     return lineage
 
 
@@ -199,3 +209,7 @@ def obsolete(events: Sequence[Event], floor: int) -> list[int]:
 def without(events: Iterable[Event], gone: Iterable[int]) -> list[Event]:
     forgotten = set(gone)
     return [event for event in events if event.seq not in forgotten]
+
+
+def _seq(event: Event) -> int:
+    return event.seq
