@@ -5,7 +5,12 @@ epoch and publishes the sum as the next one, by compare-and-set: several process
 counted twice. Epochs come geometrically (a quarter more documents each), and once AGE documents are counted all counts
 are halved, so that frequencies follow a stream that changes and an epoch never lasts for ever.
 
-Each event of a topic's log names the epoch in force, so a replay chooses its thresholds against the same documents.
+    number = place in its stream · 2³² + the first 32 bits of the digest of its bytes
+
+Each event of a topic's log names the epoch in force, so a replay chooses its thresholds against the same documents. A
+number says both how late an epoch is and what it holds, so it means the same on every server: a topic that moves to
+another (see archive.py) takes along the epochs that its log names, and no event has to be written anew.
+
 Epoch 0 has seen nothing: frequencies are the prior's, the sample is empty. An epoch that is gone counts as that.
 """
 
@@ -15,6 +20,7 @@ from collections import OrderedDict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from threading import Lock
 from typing import Any
 
@@ -36,6 +42,18 @@ HELD = 8  # epochs kept in memory
 STALE = 6  # epochs behind, which is about four times the documents: a topic is put under the newest
 SOON = 2  # the same for a topic that promises how much it abstains from: half as many again
 KEPT = 16  # newest epochs that are never forgotten: versions that can be restored name them
+_DIGEST_BITS = 32
+
+
+def place_of(number: int) -> int:
+    """How many epochs of its stream came before this one."""
+    return number >> _DIGEST_BITS
+
+
+def numbered(place: int, blob: bytes | None = None) -> int:
+    """The number of the epoch that these bytes are, at that place of its stream; without any, the least there."""
+    digest = blake2b(blob, digest_size=_DIGEST_BITS // 8).digest() if blob else b""
+    return place << _DIGEST_BITS | int.from_bytes(digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +99,10 @@ class Epoch:
         return cls(number, Frequencies.of(meta["documents"], arrays["buckets"], arrays["df"]), sample)
 
     def plus(self, counted: Counter, recent: Sequence[Sampled]) -> "Epoch":
-        """The next epoch: these counts added, and the newest documents of both samples."""
+        """The next epoch, but for its number: these counts added, and the newest documents of both samples."""
         fresh = {s.document for s in recent}
         sample = [s for s in self.sample if s.document not in fresh] + list(recent)
-        return Epoch(self.number + 1, self.frequencies.plus(counted, age=AGE), sample[-SAMPLE:])
+        return Epoch(numbered(place_of(self.number) + 1), self.frequencies.plus(counted, age=AGE), sample[-SAMPLE:])
 
 
 class Epochs:
@@ -146,7 +164,7 @@ class Epochs:
             await self.follow()
             current = self.current
             following, blob = await asyncio.to_thread(_following, current, counted, recent)
-            if await self._store.advance(current.number, blob):
+            if await self._store.advance(current.number, following.number, blob):
                 self._hold(following)
                 self.current = following
                 return
@@ -160,4 +178,6 @@ class Epochs:
 
 def _following(epoch: Epoch, counted: Counter, recent: Sequence[Sampled]) -> tuple[Epoch, bytes]:
     following = epoch.plus(counted, recent)
-    return following, following.to_bytes()
+    blob = following.to_bytes()
+    following.number = numbered(place_of(following.number), blob)
+    return following, blob

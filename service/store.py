@@ -16,6 +16,7 @@
     sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
     sluice:{background}:current    string   number of the newest background epoch
     sluice:{background}:epochs     hash     number -> blob
+    sluice:{background}:lent       hash     number of an epoch that came with a topic -> epoch then in force here
     sluice:changes                 channel  "ID BORN VERSION" for each published model; version 0 is a deleted topic
 
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
@@ -27,7 +28,7 @@ Scripts are sent whole (EVAL), but in bulk: Redis keeps them compiled by digest 
 reloading.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
@@ -41,6 +42,7 @@ TOPICS = "sluice:topics"
 CHANGES = "sluice:changes"
 CURRENT = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"
+LENT = "sluice:{background}:lent"
 PASSED = "sluice:{stream}:passed"
 PARTS = ("topic", "log", "judged", "model", "versions", "tally", "likely", "uncertain", "skipped", "known")
 PARTITIONS = 16
@@ -370,20 +372,29 @@ class Store:
         async with self._asking():
             return cast(bytes | None, await self._redis.hget(EPOCHS, str(number)))
 
-    async def advance(self, expected: int, blob: bytes) -> int | None:
-        """Publishes the epoch after `expected`; None if somebody else has."""
+    async def advance(self, expected: int, number: int, blob: bytes) -> bool:
+        """Publishes the epoch that follows `expected`; False if somebody else has."""
         async with self._asking():
-            number = await self._redis.eval(scripts.ADVANCE, 2, CURRENT, EPOCHS, str(expected), blob)
-        return int(number) or None
+            return bool(await self._redis.eval(scripts.ADVANCE, 2, CURRENT, EPOCHS, expected, number, blob))
+
+    async def lend(self, number: int, blob: bytes, current: int) -> None:
+        """Takes over an epoch of another server; where none is in force yet, the one that was there is (if it came)."""
+        async with self._asking():
+            await self._redis.eval(scripts.LEND, 3, CURRENT, EPOCHS, LENT, number, blob, current)
 
     async def epochs(self) -> list[int]:
         async with self._asking():
             return sorted(int(number) for number in await self._redis.hkeys(EPOCHS))
 
-    async def forget_epochs(self, numbers: Sequence[int]) -> None:
+    async def lent_epochs(self) -> dict[int, int]:
+        """Of each epoch that came from elsewhere, the one of ours that was in force then."""
         async with self._asking():
-            if numbers:
-                await self._redis.hdel(EPOCHS, *[str(number) for number in numbers])
+            return {int(number): int(then) for number, then in (await self._redis.hgetall(LENT)).items()}
+
+    async def forget_epochs(self, before: int, named: Collection[int]) -> None:
+        """Forgets those that came before that number and that nobody names."""
+        async with self._asking():
+            await self._redis.eval(scripts.FORGET, 2, EPOCHS, LENT, before, *named)
 
     # -- notice --------------------------------------------------------------------------------------------------------
 

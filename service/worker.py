@@ -6,7 +6,7 @@
   frequencies, its thresholds chosen against the present stream. That is an event of its log like any other. A topic
   that promises how much it abstains from is refreshed sooner, for the stream moves on though nobody judges.
 * A topic that is due for retraining by its policy has a job submitted (see policy.py).
-* Epochs that no topic names any more are forgotten, but for the newest.
+* Epochs that no topic names any more are forgotten, but for the newest, and those that came with a topic not long ago.
 * A log that is ahead of its model, because a process died in between, is folded (by `following`, as in every process).
 
 It keeps no state. Any number may run; what two do at once is done once (compare-and-set) or twice without harm.
@@ -18,7 +18,7 @@ import signal
 import structlog
 
 from service import scripts
-from service.background import KEPT, SOON, STALE
+from service.background import KEPT, SOON, STALE, numbered, place_of
 from service.config import Settings
 from service.errors import Conflict, NotFound, StoreUnavailable
 from service.jobs import new_id
@@ -54,11 +54,13 @@ async def main() -> None:
 async def keep_house(sluice: Sluice) -> None:
     """One round over all topics."""
     await sluice.epochs.follow()
-    newest = sluice.epochs.current.number
-    named: set[int] = {newest}
+    newest = place_of(sluice.epochs.current.number)
+    named: set[int] = {sluice.epochs.current.number}
+    lent = await sluice.store.lent_epochs()
     for served in list(sluice.serving.topics.values()):
         named.add(served.epoch)
-        if newest - served.epoch >= (STALE if served.settings.goal.max_abstain is None else SOON):
+        behind = newest - place_of(lent.get(served.epoch, served.epoch))
+        if behind >= (STALE if served.settings.goal.max_abstain is None else SOON):
             try:
                 await sluice.refresh(served.topic)
             except (NotFound, Conflict):
@@ -66,8 +68,7 @@ async def keep_house(sluice: Sluice) -> None:
             except (ArithmeticError, ValueError, LookupError) as error:
                 log.error("topic cannot be folded", topic=served.topic, exc_info=error)
     await _retrain(sluice)
-    epochs = await sluice.store.epochs()
-    await sluice.store.forget_epochs([number for number in epochs if number not in named and number <= newest - KEPT])
+    await sluice.store.forget_epochs(numbered(newest - KEPT + 1), named)
 
 
 async def _retrain(sluice: Sluice) -> None:
