@@ -93,10 +93,20 @@ class Epoch:
     @classmethod
     def from_bytes(cls, number: int, blob: bytes) -> "Epoch":
         meta, arrays = codec.unpack(codec.EPOCH, blob)
+        if not arrays["lengths"].sum() == len(arrays["features"]) == len(arrays["counts"]):
+            raise codec.Corrupt("the sample is not as long as it says")
         ends = np.cumsum(arrays["lengths"])[:-1]
         parts = zip(meta["ids"], np.split(arrays["features"], ends), np.split(arrays["counts"], ends), strict=True)
         sample = [Sampled(document, features, counts) for document, features, counts in parts] if meta["ids"] else []
         return cls(number, Frequencies.of(meta["documents"], arrays["buckets"], arrays["df"]), sample)
+
+    def check(self) -> None:
+        """Raises where this cannot have been counted: what comes from elsewhere may hold anything."""
+        documents, ids = self.frequencies.documents, [s.document for s in self.sample]
+        counted = isinstance(documents, int) and 0 <= documents <= AGE and self.frequencies.df.max() <= documents
+        named = all(isinstance(name, str) for name in ids) and len(set(ids)) == len(ids) <= SAMPLE
+        if not counted or not named or not all(map(_in_order, self.sample)):
+            raise codec.Corrupt("the epoch holds what no stream can have given")
 
     def plus(self, counted: Counter, recent: Sequence[Sampled]) -> "Epoch":
         """The next epoch, but for its number: these counts added, and the newest documents of both samples."""
@@ -174,6 +184,12 @@ class Epochs:
         self._held[epoch.number] = epoch
         while len(self._held) > HELD:
             self._held.popitem(last=False)
+
+
+def _in_order(sampled: Sampled) -> bool:
+    features, counts = sampled.features, sampled.counts
+    ascending = features.dtype == np.uint64 and bool((features[1:] > features[:-1]).all())
+    return ascending and counts.dtype == np.float32 and bool(((counts > 0) & (counts < np.inf)).all())
 
 
 def _following(epoch: Epoch, counted: Counter, recent: Sequence[Sampled]) -> tuple[Epoch, bytes]:

@@ -10,11 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
-from service import schemas
+from service import schemas, topics
 from service.bodies import JSON, body, media_type, parse
 from service.errors import BadInput, FieldError, StoreUnavailable, TooLarge
 from service.fields import TOPIC_ID
 from service.problems import SHOWN
+from service.served import Served
 from service.sluice import Sluice
 
 LONG = 100_000  # bytes of a body that is better parsed in a thread
@@ -80,6 +81,16 @@ def reply(value: BaseModel, status: int = 200, headers: dict[str, str] | None = 
 
 def paged(items: Sequence[BaseModel], following: str | None) -> Response:
     return reply(schemas.Page(items=list(items), next=following))
+
+
+async def topic_answer(
+    app: Sluice, served: Served, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    try:
+        (tally,) = await app.tallies.read([served.topic])
+    except StoreUnavailable:
+        tally = None  # what is known of the topic without the store is still worth an answer
+    return reply(topics.topic(served, tally, app.config), status, {"ETag": topics.etag(served)} | (headers or {}))
 
 
 async def _known_parameters(request: Request) -> None:

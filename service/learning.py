@@ -156,6 +156,16 @@ class Learning:
 
         await self._amend(topic, amended)
 
+    async def put(self, topic: str, put: Callable[[], Awaitable[None]]) -> Served:
+        """Serves the topic whose whole log `put` brings, and lets go of another of that name."""
+
+        async def replace(topic: str) -> Served:
+            await put()
+            self._release(topic)
+            return await self._publish(await self._read(topic))
+
+        return await self._alone(topic, replace)
+
     async def delete(self, topic: str) -> None:
         async def delete(topic: str) -> None:
             (head,) = await self._store.heads([topic])

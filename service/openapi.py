@@ -7,13 +7,15 @@ sends them.
 from typing import Any, Literal
 
 from fastapi import FastAPI
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+from pydantic_core import to_json
 
-from service import schemas, schemas_jobs, schemas_measures, schemas_review
+from service import archive, schemas, schemas_jobs, schemas_measures, schemas_review
 from service.bodies import JSON, NDJSON
 from service.problems import MEDIA_TYPE
 from service.schemas import Problem
+from service.schemas_archive import ArchiveLine
 
 _REF = "#/components/schemas/{model}"
 _MODE: Literal["validation"] = "validation"
@@ -75,6 +77,7 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     schemas_jobs.Backfill: {"what is remembered": {"kind": "backfill", "topics": ["crude"]}},
     schemas_review.Skip: {"by id": {"document": "d2"}},
     schemas_review.NewKnown: {"by id, and with its text": {"documents": ["d1", _OIL | {"id": "k1"}]}},
+    ArchiveLine: {str(n): line for n, line in enumerate(archive.example())},
     schemas.ModelFile: {
         "two words": {
             "format": "sluice-model/1",
@@ -94,11 +97,11 @@ def takes(*models: type[BaseModel], line: type[BaseModel] | None = None) -> dict
     """The request's body is one of these; or, as NDJSON, a `line` a line."""
     refs = [{"$ref": _REF.format(model=model.__name__)} for model in models]
     examples = {name: {"value": value} for model in models for name, value in EXAMPLES[model].items()}
-    content: dict[str, Any] = {
-        JSON: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}, "examples": examples},
-    }
+    content: dict[str, Any] = {}
+    if models:
+        content[JSON] = {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}, "examples": examples}
     if line:
-        sent = [TypeAdapter(Any).dump_json(value).decode() + "\n" for value in EXAMPLES[line].values()]
+        sent = [to_json(value).decode() + "\n" for value in EXAMPLES[line].values()]
         content[NDJSON] = _lines(line) | {"example": "".join(sent)}
     return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
 

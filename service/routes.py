@@ -29,6 +29,7 @@ from service.handling import (
     paged,
     read,
     reply,
+    topic_answer,
 )
 from service.openapi import answers, takes
 from service.problems import problem
@@ -56,7 +57,7 @@ T = TypeVar("T")
 async def create_topic(request: Request, app: App) -> Response:
     """Make a topic. It works from its query text at once, before any judgement."""
     served = await app.create(await read(request, NEW_TOPIC))
-    return await _topic_answer(app, served, 201, {"Location": f"/topics/{served.topic}"})
+    return await topic_answer(app, served, 201, {"Location": f"/topics/{served.topic}"})
 
 
 @router.get("/topics", tags=["topics"], **answers(schemas.Page[schemas.Topic], tagged=True))
@@ -72,7 +73,7 @@ async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Re
 @router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404, tagged=True))
 async def read_topic(app: App, topic: TopicPath) -> Response:
     """A topic, its settings and how it stands."""
-    return await _topic_answer(app, await app.find(topic))
+    return await topic_answer(app, await app.find(topic))
 
 
 @router.patch(
@@ -86,7 +87,7 @@ async def change_topic(
 ) -> Response:
     """Change some of a topic's settings. Another learner or query refolds all its judgements."""
     expected = _matched(await app.find(topic), if_match)
-    return await _topic_answer(app, await app.change(topic, await read(request, TOPIC_CHANGE), expected))
+    return await topic_answer(app, await app.change(topic, await read(request, TOPIC_CHANGE), expected))
 
 
 @router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404))
@@ -221,7 +222,7 @@ async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: 
 )
 async def restore_version(app: App, topic: TopicPath, version: VersionPath) -> Response:
     """Serve an old version again, as a new one. Judgements since then no longer count, until they are made again."""
-    return await _topic_answer(app, await app.restore(topic, version))
+    return await topic_answer(app, await app.restore(topic, version))
 
 
 @router.get("/topics/{topic}/model", tags=["versions"], **answers(schemas.ModelInfo | schemas.ModelFile, 404))
@@ -244,7 +245,7 @@ async def read_model(
 async def replace_model(request: Request, app: App, topic: TopicPath) -> Response:
     """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
     model = topics.model(await read(request, MODEL_FILE), app.config.served_weights)
-    return await _topic_answer(app, await app.publish(topic, model, "import"))
+    return await topic_answer(app, await app.publish(topic, model, "import"))
 
 
 # -- health ------------------------------------------------------------------------------------------------------------
@@ -298,16 +299,6 @@ def _or_error(read: Callable[[bytes], T], line: bytes) -> T | ServiceError:
 def _results(results: Sequence[bytes]) -> Response:
     pieces = ndjson.pieces(b'{"results":[', b",", results, b"]}")
     return ndjson.Pieces(pieces, JSON, sum(map(len, results)) + len(results) - 1 + len(b'{"results":[]}'))
-
-
-async def _topic_answer(
-    app: Sluice, served: Served, status: int = 200, headers: dict[str, str] | None = None
-) -> Response:
-    try:
-        (tally,) = await app.tallies.read([served.topic])
-    except StoreUnavailable:
-        tally = None  # what is known of the topic without the store is still worth an answer
-    return reply(topics.topic(served, tally, app.config), status, {"ETag": topics.etag(served)} | (headers or {}))
 
 
 def _matched(served: Served, if_match: str | None) -> int | None:

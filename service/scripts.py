@@ -255,3 +255,39 @@ if before + new > tonumber(ARGV[2]) then return {} end
 for at = 3, #ARGV, 2 do redis.call('HSET', known, ARGV[at], ARGV[at + 1]) end
 return {before + new, new}
 """
+
+# Writes a part of what will be a topic, under a name that expires. Arguments: command, seconds, then entries, counted.
+STAGE = """
+local at = 3
+while at <= #ARGV do
+  local last = at + tonumber(ARGV[at])
+  redis.call(ARGV[1], KEYS[1], unpack(ARGV, at + 1, last))
+  at = last + 1
+end
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+
+DISCARD = "return redis.call('DEL', unpack(KEYS))"
+
+# Makes a topic of what was staged: its parts, then pairs of a part and the name it was staged under. Where the topic is
+# there already, it stays, unless it is to be replaced; one that came with the same file is said to be there.
+# Arguments: born, seq, floor, digest of the file, "1" to replace, how many parts, then the tally.
+IMPORT = """
+local topic, log, tally, parts = KEYS[1], KEYS[2], KEYS[6], tonumber(ARGV[6])
+if redis.call('EXISTS', KEYS[parts + 2]) == 0 then return redis.error_reply('TRYAGAIN what was staged has expired') end
+local there = redis.call('EXISTS', topic, log) > 0
+if there and ARGV[5] ~= '1' then
+  return redis.call('HGET', topic, 'origin') == ARGV[4] and 'there' or 'taken'
+end
+for at = 1, parts do redis.call('DEL', KEYS[at]) end
+redis.call('HSET', topic, 'born', ARGV[1], 'seq', ARGV[2], 'floor', ARGV[3], 'origin', ARGV[4])
+redis.call('HSET', tally, unpack(ARGV, 7))
+for at = parts + 1, #KEYS, 2 do
+  if redis.call('EXISTS', KEYS[at + 1]) == 1 then
+    redis.call('RENAME', KEYS[at + 1], KEYS[at])
+    redis.call('PERSIST', KEYS[at])
+  end
+end
+return there and 'replaced' or 'made'
+"""

@@ -22,6 +22,7 @@ from models.function_words import ENGLISH
 from models.shape import shape
 from models.text import Analysis, bags
 from service import changes, overlay
+from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
 from service.config import Settings as Config
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
@@ -34,6 +35,7 @@ from service.judging import Judging
 from service.known import Known
 from service.learning import Learning, now_ms
 from service.memory import packed
+from service.moving import Moving, Outcome
 from service.preview import Previews
 from service.promises import Promises
 from service.review import Review
@@ -93,6 +95,7 @@ class Sluice:
             self._pool,
         )
         self.jobs = Jobs(JobStore(store.connection), config)
+        self.moving = Moving(store, self.learning, self.epochs, self.tallies, config, self._pool)
         self._tasks: set[asyncio.Task[None]] = set()
         self._publishing = False
 
@@ -163,12 +166,17 @@ class Sluice:
         changes.check_policy(new.retrain)
         overlay.compiled(new.rules)
         topic = new.id or topic_id(new.name)
-        if await self.store.count_topics() >= self.config.max_topics and topic not in self.serving.topics:
-            raise TooLarge(f"There are {self.config.max_topics:,} topics already, which is the limit.")
+        await self._room_for(topic)
         settings = Settings(**new.model_dump(exclude={"id"}), created_ms=now_ms())
         query = await self.in_thread(self.judging.logged, "", settings.query, self.epochs.current)
         await self.learning.create(topic, settings, query)
         return await self.find(topic)
+
+    async def take(self, archive: Archive, name: str | None, replace: bool) -> tuple[Served, Outcome]:
+        """The topic of a file, under its own name or another."""
+        topic = name or archive.header.topic
+        await self._room_for(topic)
+        return await self.moving.take(archive, topic, replace)
 
     async def change(self, topic: str, change: TopicChange, if_match: int | None) -> Served:
         """Applies the fields that are given; a new learner or query refolds the log."""
@@ -203,6 +211,10 @@ class Sluice:
         self.serving.remove(topic)
 
     # -- how -----------------------------------------------------------------------------------------------------------
+
+    async def _room_for(self, topic: str) -> None:
+        if await self.store.count_topics() >= self.config.max_topics and topic not in self.serving.topics:
+            raise TooLarge(f"There are {self.config.max_topics:,} topics already, which is the limit.")
 
     def _rehearse(self) -> None:
         """Learns and decides once, for nobody: compiled kernels are loaded when they are first called, which takes as

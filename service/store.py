@@ -1,7 +1,7 @@
 """Everything Redis remembers, and the only module that knows it is Redis.
 
     sluice:topics                  zset     ids of all topics, in order of name; rebuilt from the logs when lost
-    sluice:{ID}:topic              hash     born, seq, floor: the head of the log
+    sluice:{ID}:topic              hash     born, seq, floor: the head of the log; origin: the file it came from, if any
     sluice:{ID}:log                stream   the truth: events numbered by seq (see journal.py)
     sluice:{ID}:judged             hash     document -> label that stands; what makes appending idempotent
     sluice:{ID}:model              hash     version, blob, digest, born: what is served
@@ -11,6 +11,7 @@
     sluice:{ID}:uncertain          zset     the same of those abstained from
     sluice:{ID}:skipped            zset     documents not to be offered again, by when; bounded
     sluice:{ID}:known              hash     document -> blob: relevant, found elsewhere, never learned from; bounded
+    sluice:{ID}:PART:BORN                   the parts of a topic that is just being imported; they expire
     sluice:{stream}:passed         string   how many documents have been put to all topics
     sluice:documents:{P}           hash     document -> blob, in PARTITIONS parts
     sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
@@ -357,6 +358,12 @@ class Store:
         async with self._asking():
             found = await self._redis.hgetall(key(topic, "known"))
         return {document.decode(): blob for document, blob in found.items()}
+
+    async def skipped(self, topic: str) -> list[tuple[str, int]]:
+        """Documents that are not to be offered again, and since when."""
+        async with self._asking():
+            found = await self._redis.zrange(key(topic, "skipped"), 0, -1, withscores=True)
+        return [(document.decode(), int(at_ms)) for document, at_ms in found]
 
     async def forget_known(self, topic: str, document: str) -> bool:
         async with self._asking():

@@ -104,6 +104,14 @@ def tally_of(stored: Mapping[bytes, bytes], passed: int) -> Tally:
     )
 
 
+def stored(tally: Tally, passed: int) -> list[str | int]:
+    """A tally that was counted elsewhere, as it is kept here, when so many have passed: what came before was named."""
+    ever, lately, bucket = tally.ever, tally.lately, _bucket(passed)
+    row = f"{bucket} {lately.documents} {lately.accepted} {lately.abstained}"
+    counts: list[str | int] = ["named", ever.documents, "accepted", ever.accepted, "abstained", ever.abstained]
+    return ["since", passed, *counts, bucket % SLOTS, row]
+
+
 def _bucket(passed: int) -> int:
     return max(0, passed - 1) // BUCKET
 

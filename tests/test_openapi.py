@@ -39,6 +39,8 @@ CONTRACT = [
     ("get", "/jobs"),
     ("get", "/jobs/{job}"),
     ("delete", "/jobs/{job}"),
+    ("get", "/topics/{topic}/export"),
+    ("post", "/topics/import"),
     ("delete", "/topics/{topic}"),
 ]
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
