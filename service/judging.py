@@ -24,8 +24,8 @@ from service.learning import Learning, now_ms
 from service.memory import unpacked
 from service.promises import Promises
 from service.schemas import Before, Document, Judgement, Learned
-from service.served import Served
-from service.serving import DIGITS, Serving, content_id
+from service.served import DIGITS, Served
+from service.serving import Serving, content_id
 from service.store import Store
 
 LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred

@@ -30,8 +30,7 @@ from service.learning import Learning
 from service.memory import unpacked
 from service.schemas import Document
 from service.schemas_review import KnownItem, KnownRecall
-from service.served import Served
-from service.serving import DIGITS
+from service.served import DIGITS, Served
 from service.store import Call, Store
 
 

@@ -16,8 +16,7 @@ from models.samples import Bounded, Trial
 from service.folding import Fold
 from service.journal import Standing
 from service.schemas_measures import Drift, Figure, Flow, Metrics, Point, Reliability, ReliabilityBin
-from service.served import Served
-from service.serving import DIGITS
+from service.served import DIGITS, Served
 from service.tallies import Tally
 from service.topics import time_of
 

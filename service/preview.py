@@ -29,8 +29,8 @@ from service.memory import unpacked
 from service.overlay import Compiled
 from service.schemas import Decision, Document
 from service.schemas_measures import Compared, Counted, Example, Move, PreviewRequest
-from service.served import Served, Settings
-from service.serving import DIGITS, bag_of
+from service.served import DIGITS, Served, Settings
+from service.serving import bag_of
 from service.store import Store
 
 NEWEST = 500

@@ -38,8 +38,8 @@ from service.folding import Fold
 from service.learning import Learning, now_ms
 from service.memory import unpacked
 from service.schemas_review import Offer, Reason, ReviewPage
-from service.served import Served
-from service.serving import DIGITS, Serving, Verdict
+from service.served import DIGITS, Served
+from service.serving import Serving, Verdict
 from service.store import Call, Store
 
 AUDITED = 4

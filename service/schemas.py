@@ -254,6 +254,15 @@ class Contribution(Answer):
     contribution: float
 
 
+class Flip(Answer):
+    """What would have changed a decision: the fewest of the document's strongest terms without which, or of the query's
+    missing ones with which, the model would have decided otherwise."""
+
+    decision: Decision = Field(description="What it would have been.")
+    without: list[str]
+    with_: list[str] = Field(alias="with")
+
+
 class Verdict(Answer):
     topic: str
     decision: Decision
@@ -261,7 +270,10 @@ class Verdict(Answer):
     probability: float | None
     version: int
     decided_by: str
-    explanation: list[Contribution] | None = None
+    explanation: list[Contribution] | None = Field(default=None, description="With `explain`; it adds up to the score.")
+    flip: Flip | None = Field(
+        default=None, description="With `explain`; null where a rule decides, or where no few terms would do."
+    )
 
 
 class Result(Answer):

@@ -24,6 +24,7 @@ from models.views import view
 from service import codec
 from service.schemas import Decision, TopicFields
 
+DIGITS = 6  # of a score in an answer
 MEANS: Mapping[int, Decision] = {1: "accept", 0: "abstain", -1: "reject"}
 
 

@@ -21,17 +21,16 @@ from models.segment import Topic
 from models.snapshot import Snapshot
 from models.text import Analysis, Bags, bags, terms
 from models.vectors import Bag, Singles
-from models.views import view
+from service import explaining
 from service.background import Epoch
 from service.errors import NotFound, TooLarge
 from service.overlay import Overlay, RuleName
 from service.schemas import ClassifyOptions, Decision, Document, Rules
-from service.served import Served, decide, decide_together
+from service.served import DIGITS, Served, decide, decide_together
 
-DIGITS = 6  # of a score in an answer
 MERGE_AFTER = 512  # topics put since the bank was last merged
 MOST_VERDICTS, MOST_EXPLAINED = 1_000_000, 10_000  # in one answer; a hundred bytes each, and several thousand
-BIAS, REST = "(bias)", "(every other word)"
+MODEL = "model"
 
 
 class Verdict(NamedTuple):
@@ -65,7 +64,7 @@ class Verdict(NamedTuple):
             "score": round(self.score, DIGITS),
             "probability": self.probability,
             "version": self.topic.version,
-            "decided_by": self.rule or "model",
+            "decided_by": self.rule or MODEL,
         }
 
 
@@ -163,7 +162,7 @@ class Serving:
                     continue
                 decisions.append(verdict.to_answer(decision))
             if options.explain and decisions:
-                self._explain(decisions, documents[i], bag_of(counted, idf, i))
+                self._explain(decisions, documents[i], bag_of(counted, idf, i), epoch)
             results.append(to_json({"document": ids[i], "decisions": decisions}))
         return Classified(ids, counted, results, kept)
 
@@ -175,33 +174,22 @@ class Serving:
         ruled = (self._overlay.decides(document, [topic]).get(topic) for document in documents)
         return counted, [verdict._replace(rule=rule) for (verdict,), rule in zip(rows, ruled, strict=True)]
 
-    def _explain(self, decisions: Sequence[dict[str, Any]], document: Document, seen: Bag) -> None:
-        words = terms(document.title, document.text, self.analysis)
-        surfaces = {feature: term.surface for feature, term in words.items()}
+    def _explain(self, decisions: Sequence[dict[str, Any]], document: Document, seen: Bag, epoch: Epoch) -> None:
+        words = self._surfaces(document.title, document.text)
         for decision in decisions:
             served = self.topics.get(decision["topic"])
-            # A version that was published between the snapshot and now has other weights: nothing true to say.
-            same = served and served.version == decision["version"]
-            decision["explanation"] = explain(served, seen, surfaces) if served and same else None
+            if not served or served.version != decision["version"]:
+                # A version that was published between the snapshot and now has other weights: nothing true to say.
+                decision |= {"explanation": None, "flip": None}
+                continue
+            decision["explanation"] = explaining.explain(served, seen, words)
+            query = self._surfaces("", served.settings.query)
+            found = (decision["decision"], seen, words, query, epoch.frequencies.idf)
+            decision["flip"] = explaining.flip(served, *found) if decision["decided_by"] == MODEL else None
 
-
-def explain(served: Served, seen: Bag, words: dict[int, str]) -> list[dict[str, Any]]:
-    """Every term that the model weighs with its part in the score, strongest first; the parts add up to the score.
-
-    `words` are the terms by feature, in the order of the text; so stand terms of equal strength.
-    """
-    linear = served.model.linear
-    x = view(linear.view, seen)
-    own = linear.contributions(x)
-    weighed = np.flatnonzero(own)
-    parts = own[weighed] + linear.rest * x.values[weighed]
-    rounded = dict(zip(x.features[weighed].tolist(), parts.round(DIGITS).tolist(), strict=True))
-    in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
-    said = [{"term": words[f], "contribution": rounded[f]} for f in in_order]
-    if linear.rest:
-        others = linear.rest * float(x.values.sum() - x.values[weighed].sum())
-        said.append({"term": REST, "contribution": round(others, DIGITS)})
-    return [*said, {"term": BIAS, "contribution": round(linear.bias, DIGITS)}]
+    def _surfaces(self, title: str, text: str) -> dict[int, str]:
+        """The words behind the features of a text, as it has them."""
+        return {feature: term.surface for feature, term in terms(title, text, self.analysis).items()}
 
 
 def most(options: ClassifyOptions) -> int:

@@ -140,6 +140,60 @@ async def test_rejections_are_left_out_unless_asked_for(api: Api) -> None:
     assert [(d["topic"], d["decision"]) for d in result["decisions"]] == [("sport", "reject")]
 
 
+async def test_a_flip_names_the_terms_without_which_it_would_be_decided_otherwise(api: Api) -> None:
+    """By deciding again: the document without these words is decided so, and with any one of them as it was."""
+    await api.topic()
+    text = "Crude output of OPEC fell while the harvest and the weather were as usual."
+    said = await api.decide({"text": text}, explain=True)
+    flip = said["flip"]
+    assert said["decision"] == "accept"
+    assert flip["with"] == []
+    assert set(flip["without"]) <= {part["term"] for part in said["explanation"]}
+
+    async def without(gone: list[str]) -> str:
+        left = " ".join(word for word in text.split() if word not in gone)
+        return str((await api.decide({"text": left}))["decision"])
+
+    assert await without(flip["without"]) == flip["decision"] != "accept"
+    for kept in flip["without"]:
+        assert await without([word for word in flip["without"] if word != kept]) == "accept"
+
+
+async def test_a_rejection_is_flipped_by_what_it_has_or_by_what_it_lacks(api: Api) -> None:
+    await api.topic(query="crude opec")
+    lacking = (await api.decide({"text": "Rain fell on Kansas"}, explain=True))["flip"]
+    assert (lacking["without"], lacking["with"]) == ([], ["crude"])
+    with_it = await api.decide({"text": "Rain fell on Kansas crude"})
+    assert with_it["decision"] == lacking["decision"] != "reject"
+    for n in range(6):
+        await api.judge({"id": f"s{n}", "text": f"crude sunflower oil {n}"}, False)
+        await api.judge({"id": f"o{n}", "text": f"crude opec {n}"}, True)
+    spoilt = await api.decide({"text": "crude sunflower sunflower"}, explain=True)
+    assert (spoilt["decision"], spoilt["flip"]["without"]) == ("reject", ["sunflower"])
+    assert (await api.decide({"text": "crude"}))["decision"] == spoilt["flip"]["decision"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_whatever_learns_says_what_would_flip_it(api: Api, kind: str) -> None:
+    await api.topic(learner={"kind": kind})
+    for i in range(5):
+        await api.judge(OIL | {"id": f"o{i}"}, True)
+        await api.judge(GRAIN | {"id": f"g{i}"}, False)
+    text = "opec agreed to cut output of crude in kansas"
+    said = await api.decide({"text": text}, explain=True)
+    gone = said["flip"]["without"]
+    left = " ".join(word for word in text.split() if word not in gone)
+    assert (await api.decide({"text": left}))["decision"] == said["flip"]["decision"] != said["decision"]
+
+
+async def test_nothing_flips_what_a_rule_decides_or_what_no_word_can_change(api: Api) -> None:
+    await api.topic(rules={"accept_if": "opec", "reject_if": None})
+    assert (await api.decide({"text": "opec crude"}, explain=True))["flip"] is None
+    await api.topic("mute", query="")
+    assert (await api.decide({"text": "opec crude"}, "mute", explain=True))["flip"] is None
+    assert "flip" not in await api.decide({"text": "opec crude"}, "mute")
+
+
 async def test_an_explanation_adds_up_to_the_score_in_the_words_of_the_text(api: Api) -> None:
     await api.topic()
     await api.judge(GRAIN, False)
