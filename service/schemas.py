@@ -10,6 +10,7 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     Discriminator,
     Field,
     JsonValue,
@@ -371,7 +372,7 @@ class Term(Answer):
 
 
 class Terms(Answer):
-    toward: list[Term] = Field(serialization_alias="for")
+    toward: list[Term] = Field(validation_alias=AliasChoices("toward", "for"), serialization_alias="for")
     against: list[Term]
 
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from service.app import create_app
 from service.config import Settings
@@ -18,6 +19,7 @@ QUERY = "crude oil OPEC barrels output price"
 class Api(httpx.AsyncClient):
     """A client with the shorthands that most tests need."""
 
+    app: FastAPI
     sluice: Sluice
 
     async def ok(self, method: str, path: str, body: Any = None, **kwargs: Any) -> Any:
@@ -43,5 +45,5 @@ async def serving(redis_url: str, **settings: Any) -> AsyncIterator[Api]:
     async with app.router.lifespan_context(app):
         await app.state.sluice.following.ready.wait()
         async with Api(transport=httpx.ASGITransport(app), base_url="http://sluice") as api:
-            api.sluice = app.state.sluice
+            api.app, api.sluice = app, app.state.sluice
             yield api

@@ -44,9 +44,9 @@ def test_every_path_and_every_learner_is_in_the_readme() -> None:
 
 def test_the_tour_of_the_files_names_every_module() -> None:
     for directory in ("models", "service"):
-        for module in sorted((ROOT / directory).glob("*.py")):
-            if module.name != "__init__.py":
-                assert f"`{directory}/{module.name}`" in CONTRIBUTING, f"{directory}/{module.name}"
+        for module in sorted((ROOT / directory).rglob("*.py")):
+            name = module.relative_to(ROOT).as_posix()
+            assert module.name == "__init__.py" or f"`{name}`" in CONTRIBUTING, name
 
 
 def test_the_tour_works_as_printed(tmp_path: Path) -> None:

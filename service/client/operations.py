@@ -1,0 +1,307 @@
+"""Every call of the API, once, for both clients.
+
+An `Operation` builds a call from its arguments; got from a client that blocks it is a function, from one that awaits a
+coroutine function, of the same arguments and the same answer. `Pages` are iterators over all items of a list, and
+`Streamed` ones over the answers to many lines.
+"""
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from urllib.parse import quote
+
+from pydantic import BaseModel, TypeAdapter
+
+from service.client.calls import Call, nothing, reading
+from service.client.errors import Refused
+from service.client.lines import NDJSON, Lines, plain
+from service.client.sending import Awaiting, Blocking, Listed
+from service.schemas import (
+    Document,
+    Health,
+    Judgement,
+    Learned,
+    LearnedAll,
+    ModelFile,
+    ModelInfo,
+    NewTopic,
+    Page,
+    PastJudgement,
+    PooledRecall,
+    Problem,
+    Result,
+    Results,
+    Topic,
+    TopicChange,
+    Version,
+    Withdrawn,
+)
+from service.schemas_measures import Metrics, Preview, PreviewRequest
+from service.schemas_review import KnownAdded, KnownItem, ReviewPage, Skipped
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Fields = Mapping[str, Any]
+Item = BaseModel | Fields  # a model of service.schemas, or the same as a mapping
+Either = Blocking | Awaiting
+RESULT: TypeAdapter[Result | Problem] = TypeAdapter(Result | Problem)
+LEARNED: TypeAdapter[Learned | Problem] = TypeAdapter(Learned | Problem)
+
+
+class Operation(Generic[P, T]):
+    """One call and its answer."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
+        self._build = build
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, client: Blocking, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
+        def called(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return client.send(self._build(client, *args, **kwargs))
+
+        return called
+
+
+class Pages(Generic[P, T]):
+    """All items of a list, asked for page by page as they are needed."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Listed[T]]) -> None:
+        self._build = build
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, client: Blocking, owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, client: Awaiting, owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
+        def called(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return client.pages(self._build(client, *args, **kwargs))
+
+        return called
+
+
+class Streamed(Generic[P, T]):
+    """An answer, or the problem, for each line, in order."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Lines[T]]) -> None:
+        self._build = build
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(
+        self, client: Blocking, owner: type
+    ) -> Callable[Concatenate[Iterable[Item], P], Iterator[T | Problem]]: ...
+    @overload
+    def __get__(
+        self, client: Awaiting, owner: type
+    ) -> Callable[Concatenate[Iterable[Item] | AsyncIterable[Item], P], AsyncIterator[T | Problem]]: ...
+    def __get__(self, client: Either, owner: type) -> Callable[Concatenate[Any, P], Any]:
+        def called(items: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+            return client.stream(items, self._build(client, *args, **kwargs))
+
+        return called
+
+
+class Operations:
+    # -- topics --------------------------------------------------------------------------------------------------------
+
+    @Operation
+    def create(self, topic: NewTopic | Fields) -> Call[Topic]:
+        """Makes a topic. If a try got no answer and the next finds the id taken, by a topic just like this one, then it
+        was the first that made it. Without an id it is sent once."""
+        wanted = plain(topic)
+        named = NewTopic.model_validate(wanted)
+        if not named.id:
+            return Call("POST", "/topics", reading(Topic), repeatable=False, json=wanted)
+        instead = Call("GET", _topic(named.id), _made_as(named))
+        return Call("POST", "/topics", reading(Topic), json=wanted, done_if=409, instead=instead)
+
+    @Operation
+    def topic(self, topic: str) -> Call[Topic]:
+        return Call("GET", _topic(topic), reading(Topic))
+
+    @Pages
+    def topics(self, limit: int = 100) -> Listed[Topic]:
+        """All topics, by id."""
+        return Listed("/topics", Page[Topic], limit)
+
+    @Operation
+    def change(self, topic: str, change: TopicChange | Fields, if_match: str | None = None) -> Call[Topic]:
+        """Changes some settings. With `if_match`, an ETag, it is sent once: by a second try it would be another's."""
+        headers = {} if if_match is None else {"If-Match": if_match}
+        return Call("PATCH", _topic(topic), reading(Topic), if_match is None, json=plain(change), headers=headers)
+
+    @Operation
+    def delete(self, topic: str) -> Call[None]:
+        return Call("DELETE", _topic(topic), nothing, done_if=404)
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    @Operation
+    def classify(
+        self,
+        documents: Sequence[Document | Fields],
+        topics: Sequence[str] | None = None,
+        *,
+        explain: bool = False,
+        store: bool = True,
+        all: bool = False,
+    ) -> Call[list[Result]]:
+        """What every topic, or those named, make of some documents; `all`: rejections too."""
+        asked: dict[str, Any] = {"documents": [plain(one) for one in documents], "explain": explain, "store": store}
+        asked |= {"topics": list(topics)} if topics is not None else {}
+        asked |= {"include": "all"} if all else {}
+        return Call("POST", "/classify", lambda content: reading(Results)(content).results, json=asked)
+
+    @Streamed
+    def classify_all(
+        self,
+        topics: Sequence[str] | None = None,
+        *,
+        explain: bool = False,
+        store: bool = True,
+        all: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Lines[Result]:
+        """The same of any number of documents, in memory that does not grow."""
+        params = {"explain": explain, "store": store, "topics": topics, "include": "all" if all else None}
+        return Lines("/classify", RESULT, params, progress)
+
+    @Operation
+    def feedback(
+        self, topic: str, document: str | Document | Fields, relevant: bool, by: str | None = None
+    ) -> Call[Learned]:
+        """Judges a document, by its id or with its text."""
+        about = document if isinstance(document, str) else plain(document)
+        said = {"topic": topic, "document": about, "relevant": relevant} | ({"by": by} if by else {})
+        return Call("POST", "/feedback", reading(Learned), json=said)
+
+    @Operation
+    def feedback_on(self, judgements: Sequence[Judgement | Fields]) -> Call[list[Learned | Problem]]:
+        """Several judgements at once; each learned, or what is wrong with it."""
+        asked = {"judgements": [plain(one) for one in judgements]}
+        return Call("POST", "/feedback", lambda content: reading(LearnedAll)(content).results, json=asked)
+
+    @Streamed
+    def feedback_all(self, progress: Callable[[int], None] | None = None) -> Lines[Learned]:
+        """Any number of judgements."""
+        return Lines("/feedback", LEARNED, {}, progress)
+
+    @Pages
+    def judgements(self, topic: str, limit: int = 100) -> Listed[PastJudgement]:
+        """Those that stand, newest first."""
+        return Listed(f"{_topic(topic)}/judgements", Page[PastJudgement], limit)
+
+    @Operation
+    def withdraw(self, topic: str, document: str) -> Call[Withdrawn]:
+        def gone(content: bytes) -> Withdrawn:
+            version = reading(Topic)(content).status.version
+            return Withdrawn(topic=topic, document=document, version=version)
+
+        path = f"{_topic(topic)}/judgements/{quote(document, safe='')}"
+        return Call("DELETE", path, reading(Withdrawn), done_if=404, instead=Call("GET", _topic(topic), gone))
+
+    # -- review, measures ----------------------------------------------------------------------------------------------
+
+    @Operation
+    def review(self, topic: str, limit: int = 20) -> Call[ReviewPage]:
+        """Documents worth a judgement, best first."""
+        return Call("GET", f"{_topic(topic)}/review", reading(ReviewPage), params={"limit": limit})
+
+    @Operation
+    def skip(self, topic: str, document: str) -> Call[Skipped]:
+        return Call("POST", f"{_topic(topic)}/review/skip", reading(Skipped), json={"document": document})
+
+    @Operation
+    def add_known(self, topic: str, documents: Sequence[str | Document | Fields]) -> Call[KnownAdded]:
+        """Tests the topic with relevant documents that were found elsewhere."""
+        asked = {"documents": [one if isinstance(one, str) else plain(one) for one in documents]}
+        return Call("POST", f"{_topic(topic)}/known", reading(KnownAdded), json=asked)
+
+    @Pages
+    def known(self, topic: str, limit: int = 100) -> Listed[KnownItem]:
+        return Listed(f"{_topic(topic)}/known", Page[KnownItem], limit)
+
+    @Operation
+    def delete_known(self, topic: str, document: str) -> Call[None]:
+        return Call("DELETE", f"{_topic(topic)}/known/{quote(document, safe='')}", nothing, done_if=404)
+
+    @Operation
+    def recall(self) -> Call[PooledRecall]:
+        """Recall over all topics that audit."""
+        return Call("GET", "/recall", reading(PooledRecall))
+
+    @Operation
+    def metrics(self, topic: str) -> Call[Metrics]:
+        return Call("GET", f"{_topic(topic)}/metrics", reading(Metrics))
+
+    @Operation
+    def preview(self, topic: str, settings: PreviewRequest | Fields) -> Call[Preview]:
+        """What other settings would change."""
+        return Call("POST", f"{_topic(topic)}/preview", reading(Preview), json=plain(settings))
+
+    # -- versions, models, files ---------------------------------------------------------------------------------------
+
+    @Pages
+    def versions(self, topic: str, limit: int = 100) -> Listed[Version]:
+        """Newest first."""
+        return Listed(f"{_topic(topic)}/versions", Page[Version], limit)
+
+    @Operation
+    def restore(self, topic: str, version: int) -> Call[Topic]:
+        """Serves an old version again. Sent once: each time makes a new version."""
+        return Call("POST", f"{_topic(topic)}/versions/{version}/restore", reading(Topic), repeatable=False)
+
+    @Operation
+    def model(self, topic: str) -> Call[ModelInfo]:
+        return Call("GET", f"{_topic(topic)}/model", reading(ModelInfo))
+
+    @Operation
+    def model_file(self, topic: str) -> Call[ModelFile]:
+        return Call("GET", f"{_topic(topic)}/model", reading(ModelFile), params={"format": "export"})
+
+    @Operation
+    def replace_model(self, topic: str, file: ModelFile) -> Call[Topic]:
+        """Serves a model from elsewhere. Sent once: a second try could undo what was learned since the first."""
+        said = file.model_dump(mode="json")
+        return Call("PUT", f"{_topic(topic)}/model", reading(Topic), repeatable=False, json=said)
+
+    @Operation
+    def export_topic(self, topic: str) -> Call[bytes]:
+        """The topic with its log, as a file."""
+        return Call("GET", f"{_topic(topic)}/export", bytes)
+
+    @Operation
+    def import_topic(self, file: bytes, id: str | None = None, replace: bool = False) -> Call[Topic]:
+        """Makes a topic of a file; the same one again changes nothing."""
+        params = {"id": id, "replace": replace or None}
+        return Call("POST", "/topics/import", reading(Topic), params=params, content=file, headers=NDJSON)
+
+    # -- health --------------------------------------------------------------------------------------------------------
+
+    @Operation
+    def ready(self) -> Call[Health]:
+        """The store answers and all topics are loaded."""
+        return Call("GET", "/readyz", reading(Health))
+
+
+def _topic(topic: str) -> str:
+    return f"/topics/{quote(topic, safe='')}"
+
+
+def _made_as(wanted: NewTopic) -> Callable[[bytes], Topic]:
+    """The topic that is there, if it is as it was wanted."""
+
+    def read(content: bytes) -> Topic:
+        there = reading(Topic)(content)
+        given = wanted.model_dump(include=wanted.model_fields_set - {"id"})
+        if there.model_dump(include=set(given)) != given or there.status.version != 1:
+            detail = f"There is a topic {there.id!r} already, and it is another one."
+            raise Refused(Problem(title="Conflict", status=409, detail=detail))
+        return there
+
+    return read
