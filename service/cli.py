@@ -1,5 +1,7 @@
-"""The command line: `sluice serve`, and its two halves for several machines."""
+"""The command line: `sluice serve`, its two halves for several machines, and everything that can be asked of a service
+that runs (`service/commands`)."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from service import logs
+from service.commands import documents, jobs, moving, review, topics
+from service.commands.demo import demo
+from service.commands.terminal import Failed, say
 from service.config import Settings, StartError
 
 app = typer.Typer(
@@ -56,6 +61,16 @@ def worker(redis: Redis = None) -> None:
     _supervise(api=False, jobs=True, redis=redis)
 
 
+app.add_typer(topics.app, name="topics")
+app.command()(documents.classify)
+app.command()(documents.feedback)
+app.command()(review.review)
+app.add_typer(jobs.app, name="jobs")
+app.command("export")(moving.export_topic)
+app.command("import")(moving.import_topic)
+app.command()(demo)
+
+
 def _supervise(api: bool, jobs: bool, **given: Any) -> None:
     # Only now: the help, and a mistyped option, need not wait for these to load.
     from service.supervisor import supervise
@@ -70,8 +85,12 @@ def _supervise(api: bool, jobs: bool, **given: Any) -> None:
 def main() -> None:
     try:
         app()
-    except StartError as error:
-        print(f"sluice: {error}", file=sys.stderr)
+    except (StartError, Failed) as error:
+        say(str(error))
+        sys.exit(1)
+    except BrokenPipeError:
+        # Whoever reads has enough, as `head` does. What is left in the buffer must not be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
 

@@ -41,10 +41,9 @@ class Unreliable(httpx.AsyncBaseTransport):
         if loss is None:
             return answer
         await answer.aread()
-        if type(loss) is int:
-            return httpx.Response(
-                loss, json={"title": "", "status": loss, "detail": "Later."}, headers={"retry-after": "0"}
-            )
+        if isinstance(loss, int):
+            later = {"title": "Store unavailable", "status": loss, "detail": "Later."}
+            return httpx.Response(loss, json=later, headers={"retry-after": "0"})
         raise loss("lost")
 
 

@@ -34,10 +34,10 @@ class Lines(Generic[T]):
     _bytes: int = 0
     _answered: int = 0
 
-    def put(self, item: BaseModel | Mapping[str, Any]) -> Iterator[Call[list[T | Problem]]]:
-        """One more; gives the call that is to be sent first, if one is due."""
-        line = plain(item)
-        raw = json.dumps(line, ensure_ascii=False).encode() + b"\n"
+    def put(self, item: BaseModel | Mapping[str, Any] | bytes) -> Iterator[Call[list[T | Problem]]]:
+        """One more, or a line that is JSON already; gives the call that is to be sent first, if one is due."""
+        raw = item if isinstance(item, bytes) else json.dumps(plain(item), ensure_ascii=False).encode()
+        raw = raw.rstrip(b"\r\n") + b"\n"
         if self._waiting and (len(self._waiting) >= self.at_once or self._bytes + len(raw) > BYTES):
             yield from self.rest()
         self._waiting.append(raw)

@@ -6,15 +6,15 @@ coroutine function, of the same arguments and the same answer. `Pages` are itera
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from urllib.parse import quote
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from service.client.calls import Call, nothing, reading
 from service.client.errors import Refused
 from service.client.lines import NDJSON, Lines, plain
-from service.client.sending import Awaiting, Blocking, Listed
+from service.client.sending import Awaiting, Blocking, Item, Listed
 from service.schemas import (
     Document,
     Health,
@@ -38,11 +38,13 @@ from service.schemas import (
 from service.schemas_measures import Metrics, Preview, PreviewRequest
 from service.schemas_review import KnownAdded, KnownItem, ReviewPage, Skipped
 
+if TYPE_CHECKING:
+    from service.schemas_jobs import Job
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 Fields = Mapping[str, Any]
-Item = BaseModel | Fields  # a model of service.schemas, or the same as a mapping
 Either = Blocking | Awaiting
 RESULT: TypeAdapter[Result | Problem] = TypeAdapter(Result | Problem)
 LEARNED: TypeAdapter[Learned | Problem] = TypeAdapter(Learned | Problem)
@@ -114,10 +116,9 @@ class Operations:
         """Makes a topic. If a try got no answer and the next finds the id taken, by a topic just like this one, then it
         was the first that made it. Without an id it is sent once."""
         wanted = plain(topic)
-        named = NewTopic.model_validate(wanted)
-        if not named.id:
+        if not wanted.get("id"):
             return Call("POST", "/topics", reading(Topic), repeatable=False, json=wanted)
-        instead = Call("GET", _topic(named.id), _made_as(named))
+        instead = Call("GET", _topic(wanted["id"]), _made_as(wanted))
         return Call("POST", "/topics", reading(Topic), json=wanted, done_if=409, instead=instead)
 
     @Operation
@@ -281,6 +282,28 @@ class Operations:
         params = {"id": id, "replace": replace or None}
         return Call("POST", "/topics/import", reading(Topic), params=params, content=file, headers=NDJSON)
 
+    # -- jobs ----------------------------------------------------------------------------------------------------------
+
+    @Operation
+    def submit(self, job: Fields) -> Call["Job"]:
+        """Begins background work. Sent once: a second try would begin it again."""
+        return Call("POST", "/jobs", _job, repeatable=False, json=job)
+
+    @Operation
+    def job(self, job: str) -> Call["Job"]:
+        return Call("GET", f"/jobs/{quote(job, safe='')}", _job)
+
+    @Pages
+    def jobs(self, limit: int = 100) -> Listed["Job"]:
+        """Newest first."""
+        from service.schemas_jobs import Job
+
+        return Listed("/jobs", Page[Job], limit)
+
+    @Operation
+    def cancel(self, job: str) -> Call["Job"]:
+        return Call("DELETE", f"/jobs/{quote(job, safe='')}", _job)
+
     # -- health --------------------------------------------------------------------------------------------------------
 
     @Operation
@@ -289,15 +312,22 @@ class Operations:
         return Call("GET", "/readyz", reading(Health))
 
 
+def _job(content: bytes) -> "Job":
+    from service.schemas_jobs import Job  # only now: it knows all methods, which takes a while
+
+    return Job.model_validate_json(content)
+
+
 def _topic(topic: str) -> str:
     return f"/topics/{quote(topic, safe='')}"
 
 
-def _made_as(wanted: NewTopic) -> Callable[[bytes], Topic]:
+def _made_as(fields: Fields) -> Callable[[bytes], Topic]:
     """The topic that is there, if it is as it was wanted."""
 
     def read(content: bytes) -> Topic:
         there = reading(Topic)(content)
+        wanted = NewTopic.model_validate(fields)
         given = wanted.model_dump(include=wanted.model_fields_set - {"id"})
         if there.model_dump(include=set(given)) != given or there.status.version != 1:
             detail = f"There is a topic {there.id!r} already, and it is another one."

@@ -20,7 +20,7 @@ TIMEOUT_S = 60.0
 
 T = TypeVar("T")
 
-Fields = Mapping[str, Any]
+Item = BaseModel | Mapping[str, Any] | bytes  # a model of service.schemas, the same as a mapping, or as JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Blocking:
             if (cursor := page.next) is None:
                 return
 
-    def stream(self, items: Iterable[BaseModel | Fields], lines: Lines[T]) -> Iterator[T | Problem]:
+    def stream(self, items: Iterable[Item], lines: Lines[T]) -> Iterator[T | Problem]:
         for item in items:
             for call in lines.put(item):
                 yield from self.send(call)
@@ -135,9 +135,7 @@ class Awaiting:
             if (cursor := page.next) is None:
                 return
 
-    async def stream(
-        self, items: Iterable[BaseModel | Fields] | AsyncIterable[BaseModel | Fields], lines: Lines[T]
-    ) -> AsyncIterator[T | Problem]:
+    async def stream(self, items: Iterable[Item] | AsyncIterable[Item], lines: Lines[T]) -> AsyncIterator[T | Problem]:
         async for item in _awaited(items):
             for call in lines.put(item):
                 for result in await self.send(call):

@@ -1,0 +1,118 @@
+"""How commands read and write.
+
+People are shown text, programs JSON, an object a line: text if stdout is a terminal, else (or with --json) JSON. What
+is not the answer, such as progress and mishaps, goes to stderr; progress only where that is a terminal.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+    from service.client import Client
+
+STDIN = "-"
+M = TypeVar("M", bound="BaseModel")
+
+Url = Annotated[
+    str, typer.Option("--url", envvar="SLUICE_URL", metavar="URL", help="Where the service is.", show_envvar=True)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON, an object a line, though it is a terminal.")]
+Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for what is piped in.")]
+HERE = "http://127.0.0.1:8000"
+
+
+class Failed(Exception):
+    """A command could not do what it was asked; the message is a sentence for the person at the terminal."""
+
+
+@contextmanager
+def connected(url: str) -> "Iterator[Client]":
+    """A client; what it is refused is a sentence of ours."""
+    from service.client import Client, ClientError
+
+    with Client(url) as sluice:
+        try:
+            yield sluice
+        except ClientError as error:
+            raise Failed(str(error)) from error
+
+
+@contextmanager
+def opened(source: str) -> Iterator[IO[bytes]]:
+    if source == STDIN:
+        yield sys.stdin.buffer
+        return
+    try:
+        with open(source, "rb") as file:
+            yield file
+    except OSError as error:
+        raise Failed(f"{source}: {error.strerror}.") from error
+
+
+class Output:
+    """Answers, for people or for programs."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.for_people = sys.stdout.isatty() and not as_json
+
+    def put(self, answer: M, shown: "Callable[[M], RenderableType]") -> None:
+        """One answer; `shown` makes of it what people see."""
+        if self.for_people:
+            self.console.print(shown(answer))
+        else:
+            sys.stdout.write(answer.model_dump_json(by_alias=True) + "\n")
+            sys.stdout.flush()
+
+    def put_all(self, answers: Iterable[M], columns: Sequence[str], row: Callable[[M], Sequence[object]]) -> None:
+        """A list of answers; `row` makes of each what stands in these columns for people."""
+        if self.for_people:
+            self.console.print(table(*columns, rows=map(row, answers)))
+        else:
+            for answer in answers:
+                self.put(answer, str)
+
+    @property
+    def console(self) -> "Console":
+        from rich.console import Console
+
+        return Console(highlight=False)
+
+
+@contextmanager
+def counting(what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """Shows a growing number, on stderr, where that is a terminal; answers what to tell it."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} {task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def say(sentence: str) -> None:
+    print(f"sluice: {sentence}", file=sys.stderr)
+
+
+def table(*columns: str, rows: Iterable[Sequence[object]] = ()) -> "Table":
+    """A plain table; numbers, which columns in brackets hold, stand to the right."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        made.add_column(column.strip("[]"), justify="right" if column.startswith("[") else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(escape(str(cell)) for cell in row))
+    return made

@@ -1,0 +1,279 @@
+"""The command line against a running service: pipes in and out, exit codes, one key a document."""
+
+import io
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from redis import Redis
+
+from service import cli
+from service.client import Client
+from service.embedded import Embedded
+from tests.live import Live, live
+from tests.serving import GRAIN, OIL, QUERY
+from tests.streaming import grain, oil
+
+SLUICE = [sys.executable, "-m", "service.cli"]
+
+
+@pytest.fixture(scope="module")
+def server(embedded: Embedded) -> Iterator[Live]:
+    with Redis.from_url(embedded.url) as client:
+        client.flushall()
+    with live(embedded.url) as server:
+        yield server
+
+
+@pytest.fixture
+def sluice(server: Live) -> Iterator[Client]:
+    """A client of a service with the topic `crude` and no other."""
+    with Client(server.address) as client:
+        for topic in list(client.topics()):
+            client.delete(topic.id)
+        client.create({"id": "crude", "name": "Crude oil", "query": QUERY})
+        yield client
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Runner:
+    """Runs `sluice` in this process, with pipes for a terminal."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+        self._monkeypatch = monkeypatch
+        monkeypatch.setenv("SLUICE_URL", address)
+
+    def __call__(self, *arguments: str, given: Any = b"") -> Ran:
+        raw = given if isinstance(given, bytes) else b"".join(json.dumps(one).encode() + b"\n" for one in given)
+        streams = [io.TextIOWrapper(io.BytesIO(content)) for content in (raw, b"", b"")]
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            self._monkeypatch.setattr(sys, name, stream)
+        self._monkeypatch.setattr(sys, "argv", ["sluice", *arguments])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        read = []
+        for stream in streams[1:]:
+            stream.flush()
+            stream.seek(0)
+            read.append(stream.read())
+        return Ran(code, *read)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, server: Live) -> Runner:
+    return Runner(monkeypatch, server.address)
+
+
+# -- documents and judgements ------------------------------------------------------------------------------------------
+
+
+def test_documents_are_piped_in_and_results_out_in_order(sluice: Client, run: Runner) -> None:
+    ran = run("classify", "-", "--topic", "crude", given=[{"id": "a"} | OIL, {"id": "b"} | GRAIN])
+    assert (ran.code, ran.err) == (0, "")
+    assert [(one["document"], one["decisions"][0]["decision"]) for one in ran.lines] == [
+        ("a", "accept"),
+        ("b", "reject"),
+    ]
+    assert [one.document for one in sluice.review("crude").items] == ["a"]
+
+
+def test_a_line_that_is_refused_says_so_on_its_line_and_in_the_exit_code(sluice: Client, run: Runner) -> None:
+    ran = run("classify", given=b'{"id": "a", "text": "opec"}\n\n{"id": "b"}\nnonsense\n')
+    assert ran.code == 1
+    assert ran.err == "sluice: 2 of 3 documents were refused; their lines say why.\n"
+    assert ["document" in one for one in ran.lines] == [True, False, False]
+
+
+def test_plain_text_is_classified_and_explained_and_not_remembered(sluice: Client, run: Runner, tmp_path: Path) -> None:
+    file = tmp_path / "texts"
+    file.write_text("OPEC cuts crude output\nRain in Kansas\n")
+    ran = run("classify", str(file), "--text", "--explain", "--all", "--no-store")
+    first, second = (one["decisions"][0] for one in ran.lines)
+    assert (first["decision"], second["decision"]) == ("accept", "reject")
+    assert first["flip"]["without"]
+    assert sluice.review("crude").items == []
+
+
+def test_judgements_are_given_one_by_one_or_piped(sluice: Client, run: Runner) -> None:
+    run("classify", given=[*oil(2), *grain(2)])
+    (one,) = run("feedback", "crude", "o0", "yes", "--by", "ann").lines
+    assert (one["status"], one["version"]) == ("learned", 2)
+    judged = [{"topic": "crude", "document": f"g{n}", "relevant": False} for n in range(3)]
+    ran = run("feedback", "-", given=judged)
+    assert (ran.code, [one["status"] for one in ran.lines]) == (1, ["learned", "learned", 404])
+    assert ran.err == "sluice: 1 of 3 judgements were refused; their lines say why.\n"
+    assert [(one.document, one.by) for one in sluice.judgements("crude")] == [("g1", None), ("g0", None), ("o0", "ann")]
+
+
+def test_what_waits_for_a_judgement_is_listed_where_nobody_can_be_asked(sluice: Client, run: Runner) -> None:
+    run("classify", given=oil(3, "listed"))
+    assert {one["document"] for one in run("review", "crude").lines} == {"listed0", "listed1", "listed2"}
+    assert len(run("review", "crude", "--limit", "1").lines) == 1
+
+
+# -- topics ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
+    told = ["--query", "wheat maize", "--goal", "min_precision=.9", "--goal", "max_abstain=.2", "--reject-if", "sport"]
+    (made,) = run("topics", "create", "grain", *told).lines
+    assert made["goal"] == {"min_precision": 0.9, "max_abstain": 0.2}
+    (changed,) = run("topics", "change", "grain", "--accept-if", "harvest", "--learner", "eg", "--name", "Grain").lines
+    assert changed["rules"] == {"accept_if": "harvest", "reject_if": "sport"}
+    assert (changed["learner"]["kind"], changed["name"], changed["query"]) == ("eg", "Grain", "wheat maize")
+    assert [one["id"] for one in run("topics").lines] == [one["id"] for one in run("topics", "list").lines]
+    assert [one["version"] for one in run("topics", "versions", "grain").lines] == [2, 1]
+    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 3
+    assert run("topics", "show", "grain").lines[0]["learner"]["kind"] == "wh"
+    assert run("topics", "metrics", "grain").lines[0]["judgements"] == 0
+    assert run("topics", "delete", "grain") == (0, "", "")
+    assert [topic.id for topic in sluice.topics()] == ["crude"]
+
+
+def test_a_topic_leaves_as_a_file_and_comes_back(sluice: Client, run: Runner, tmp_path: Path) -> None:
+    sluice.feedback("crude", OIL | {"id": "d1"}, True)
+    file = tmp_path / "crude.ndjson"
+    assert run("export", "crude", "--to", str(file)) == (0, "", "")
+    assert run("export", "crude").out.splitlines()[1:-1] == file.read_text().splitlines()[1:-1]
+    assert run("import", str(file)).code == 1
+    (copy,) = run("import", str(file), "--id", "copy").lines
+    assert (copy["id"], copy["status"]["version"]) == ("copy", 2)
+    sluice.withdraw("crude", "d1")
+    assert run("import", "-", "--replace", given=file.read_bytes()).lines[0]["status"]["version"] == 2
+    broken = run("import", "-", given=file.read_bytes()[:-1000])
+    assert broken.code == 1
+    assert broken.err.startswith("sluice: ")
+    assert "line" in broken.err.lower()
+
+
+# -- when it cannot be -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["topics", "show", "none"], 1, "sluice: There is no topic 'none'."),
+        (["topics", "create", "Crude!"], 1, "sluice: Some fields are not as they should be. /id"),
+        (["classify", "no-such-file"], 1, "sluice: no-such-file: No such file or directory."),
+        (["feedback", "crude", "d1", "perhaps"], 2, "Usage:"),
+        (["topics", "change", "crude"], 2, "Usage:"),
+        (["topics", "create", "x", "--goal", "precise"], 2, "Usage:"),
+        (["no-such-command"], 2, "Usage:"),
+        (["demo", "--stories", "5"], 2, "Usage:"),
+    ],
+)
+def test_whatever_is_refused_is_said_in_a_sentence(
+    sluice: Client, run: Runner, arguments: list[str], code: int, said: str
+) -> None:
+    ran = run(*arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_a_service_that_is_not_there_is_said_to_be_missing(run: Runner) -> None:
+    ran = run("topics", "--url", "http://127.0.0.1:9")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "sluice: No Sluice answers there; is it running, and is its address right?\n"
+
+
+def test_whoever_reads_only_the_beginning_is_no_mishap(sluice: Client, server: Live) -> None:
+    documents = b"".join(json.dumps(one).encode() + b"\n" for one in oil(2000))
+    environment = os.environ | {"SLUICE_URL": server.address}
+    piped = " ".join([*SLUICE, "classify", "--no-store", "--all", "|", "head", "-n", "1"])
+    ran = subprocess.run(["bash", "-c", piped], input=documents, env=environment, capture_output=True, timeout=60)
+    assert (len(ran.stdout.splitlines()), ran.stderr) == (1, b"")
+
+
+def test_the_help_does_not_wait_for_what_it_does_not_need() -> None:
+    """Counted in modules, not in seconds."""
+    heavy = {"httpx", "numpy", "numba", "rich.live", "service.schemas"}
+    asked = f"import sys; from service import cli; print(sorted({heavy} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout == "[]\n"
+
+
+# -- at a terminal -----------------------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """A program at a terminal of its own."""
+
+    def __init__(self, *arguments: str, address: str) -> None:
+        self._here, there = pty.openpty()
+        environment = os.environ | {"SLUICE_URL": address, "COLUMNS": "100", "LINES": "40", "TERM": "xterm"}
+        self.process = subprocess.Popen([*SLUICE, *arguments], stdin=there, stdout=there, stderr=there, env=environment)
+        os.close(there)
+        self.shown = ""
+
+    def until(self, said: str, within_s: float = 60) -> None:
+        """Reads until this is on the screen."""
+        while said not in self.shown:
+            assert select.select([self._here], [], [], within_s)[0], self.shown
+            self.shown += self._read()
+
+    def press(self, key: str) -> None:
+        self.shown = ""
+        os.write(self._here, key.encode())
+
+    def end(self) -> int:
+        while True:
+            more = self._read()
+            self.shown += more
+            if not more:
+                break
+        os.close(self._here)
+        return self.process.wait(30)
+
+    def _read(self) -> str:
+        try:
+            return os.read(self._here, 65536).decode(errors="replace")
+        except OSError:  # the other side is closed
+            return ""
+
+
+def test_documents_are_judged_with_one_key_each(sluice: Client, server: Live) -> None:
+    sluice.classify(oil(4, "asked"))
+    terminal = Terminal("review", "crude", "--by", "ann", address=server.address)
+    terminal.until("quit")
+    for key, answer in (("y", "relevant"), ("x", ""), ("n", "not relevant"), ("s", "skipped")):
+        terminal.press(key)
+        if answer:
+            terminal.until(answer)
+            terminal.until("quit")
+    terminal.press("q")
+    assert terminal.end() == 0
+    assert "2 judged." in terminal.shown
+    assert sorted(one.relevant for one in sluice.judgements("crude")) == [False, True]
+
+
+def test_people_are_shown_text(sluice: Client, server: Live) -> None:
+    sluice.classify(oil(4))
+    for arguments, said in (
+        (["topics"], "Crude oil"),
+        (["topics", "show", "crude"], "0 relevant, 0 not"),
+        (["topics", "versions", "crude"], "create"),
+        (["topics", "metrics", "crude"], "nothing is known yet"),
+        (["topics", "--json"], '{"id":"crude"'),
+    ):
+        terminal = Terminal(*arguments, address=server.address)
+        assert terminal.end() == 0
+        assert said in terminal.shown, arguments
