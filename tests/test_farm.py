@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Rounds, Variant, boost, lead
+from models.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Variant, boost, lead
 from models.examples import Examples, Labels
-from models.farm import dealt, farm, fit
+from models.farm import MOST, WorkerDied, dealt, farm, fit
 from models.vectors import Reals
+from service.processes import Processes
 from tests.test_boosting import corpora, examples
 
 
@@ -26,13 +27,23 @@ def assert_same(one: Boosted, other: Boosted) -> None:
         assert a.tobytes() == b.tobytes()
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_a_farm_gives_what_one_process_gives(workers: int) -> None:
+def test_processes_give_what_one_gives_fit_after_fit() -> None:
+    """The second fit has other parameters, and fewer terms than there are workers."""
     x, labels = corpus()
     p, told = Params(S=70, C=1, N=20), list[float]()
-    assert_same(farm(p, x, labels, workers, told.append), boost(p, x, labels))
+    few = x.only(np.arange(40) < 2)
+    with Processes(3) as crew:
+        assert_same(farm(p, x, labels, crew, told.append), boost(p, x, labels))
+        assert_same(farm(Params("RA", S=5), few, labels, crew), boost(Params("RA", S=5), few, labels))
     assert told[-1] == 1.0
     assert multiprocessing.active_children() == []
+
+
+def test_one_process_is_none_but_this() -> None:
+    x, labels = corpus()
+    with Processes(1) as crew:
+        assert multiprocessing.active_children() == []
+        assert_same(farm(Params(S=9), x, labels, crew), boost(Params(S=9), x, labels))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -44,7 +55,7 @@ def test_however_terms_are_dealt_out_the_same_are_chosen(
     X, Y = corpus
     X = np.hstack([X, X[:, ::-1]])
     p = Params(variant, S=6, C=C, N=2)
-    parts = [Rounds(p, x, Y, first) for first, x in dealt(examples(X), workers)]
+    parts = [part.rounds(Y) for part in dealt(p, examples(X), workers)]
 
     def ask(chosen: Chosen | None, K: int) -> list[Candidates]:
         return [part.next(chosen, K) for part in parts]
@@ -55,22 +66,25 @@ def test_however_terms_are_dealt_out_the_same_are_chosen(
 @given(corpus=corpora(), workers=st.integers(1, 9))
 def test_every_term_is_dealt_to_one_worker(corpus: tuple[Reals, Labels], workers: int) -> None:
     x = examples(corpus[0])
-    parts = dealt(x, workers)
+    parts = dealt(Params(), x, workers)
     assert 1 <= len(parts) <= workers
-    assert np.concatenate([part.features for _, part in parts]).tolist() == x.features.tolist()
-    assert [first for first, _ in parts] == np.cumsum([0, *(len(part.features) for _, part in parts)])[:-1].tolist()
-    assert all(len(part.features) and part.size == x.size for _, part in parts)
+    assert np.concatenate([part.x.features for part in parts]).tolist() == x.features.tolist()
+    assert [part.first for part in parts] == np.cumsum([0, *(len(part.x.features) for part in parts)])[:-1].tolist()
+    assert all(len(part.x.features) and part.x.size == x.size for part in parts)
 
 
-def test_what_fails_leaves_no_process_behind() -> None:
+def test_a_fit_that_is_broken_off_ends_the_crew() -> None:
     x, labels = corpus()
 
     def stop(done: float) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        farm(Params(S=5), x, labels, 2, stop)
-    assert multiprocessing.active_children() == []
+    with Processes(2) as crew:
+        with pytest.raises(KeyboardInterrupt):
+            farm(Params(S=5), x, labels, crew, stop)
+        assert multiprocessing.active_children() == []
+        with pytest.raises(RuntimeError, match="the crew has ended"):
+            farm(Params(S=5), x, labels, crew)
 
 
 def test_a_worker_that_is_killed_is_an_error_and_not_a_wait() -> None:
@@ -81,13 +95,21 @@ def test_a_worker_that_is_killed_is_an_error_and_not_a_wait() -> None:
             process.kill()
             process.join()
 
-    with pytest.raises(RuntimeError, match="a worker of the farm has died"):
-        farm(Params(S=5), x, labels, 2, kill)
+    with Processes(2) as crew, pytest.raises(WorkerDied, match="a worker of the farm has died"):
+        farm(Params(S=5), x, labels, crew, kill)
+    assert multiprocessing.active_children() == []
 
 
 def test_terms_are_reduced_before_they_are_dealt_out() -> None:
     x, labels = corpus()
-    planes = fit(Params(S=10, rho=0.9), x, labels, 2)
+    with Processes(2) as crew:
+        planes = fit(Params(S=10, rho=0.9), x, labels, crew)
     assert len(planes.features) <= 4
-    with pytest.raises(ValueError, match="workers must be"):
-        farm(Params(), x, labels, 0)
+
+
+@pytest.mark.parametrize("size", [0, MOST + 1])
+def test_a_crew_of_no_size_is_refused(size: int) -> None:
+    with pytest.raises(ValueError, match="must be a whole number from 1 to"):
+        Processes(size)
+    with pytest.raises(ValueError, match="must be a whole number from 1 to"):
+        dealt(Params(), corpus()[0], size)

@@ -6,6 +6,7 @@ topics    topics such as a learner might make, as many as wanted
 deciding  raw text to decisions: Sluice, Vowpal Wabbit, scikit-learn; memory; one document alone
 judging   one judgement learned: Sluice, River, scikit-learn; a whole log folded again
 starting  a process that finds ten thousand topics in the store
+boosting  one core, two processes, two workers of a Dask cluster: the same hypotheses, sooner
 enduring  what it costs that an acknowledged judgement is on disk
 waiting   how long anybody waits: for a frozen store, beside large requests, for other processes, in a long log
 report    JSON, tables, and what was to be reached

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from models.methods import KINDS
-from scripts.benchmarks import deciding, enduring, judging, plots, report, retraining, starting, waiting
+from scripts.benchmarks import boosting, deciding, enduring, judging, plots, report, retraining, starting, waiting
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
 
@@ -28,6 +28,11 @@ Judgements = Annotated[int, typer.Option(help="Judgements to learn, one after th
 Lengths = Annotated[str, typer.Option(help="Lengths of a log at which to look.")]
 Peers = Annotated[bool, typer.Option(help="Whether River and scikit-learn learn beside us.")]
 Stored = Annotated[int, typer.Option(help="Topics in the store of the cold start.")]
+Patterns = Annotated[str, typer.Option(help="Patterns with commas between; !pattern leaves out.")]
+Whole = Annotated[bool, typer.Option(help="Learn from the test documents too.")]
+Rounds = Annotated[int, typer.Option(help="S.")]
+Rho = Annotated[str, typer.Option(help="Shares of the terms that are left out first.")]
+Dask = Annotated[bool, typer.Option(help="Whether workers of a Dask cluster on this machine do it too.")]
 Plots = Annotated[Path | None, typer.Option(help="Folder for pictures.")]
 
 
@@ -132,6 +137,22 @@ def retrain(
     """Topics retrained by each method while documents are decided and judged: who waits, and what it gains."""
     sizes = retraining.Sizes(corpus, generated, topics, judgements, tuple(methods.split(",")))
     _publish(corpus, {"retraining": retraining.measure(sizes)}, None)
+
+
+@app.command()
+def boost(
+    corpus: Corpus = None,
+    generated: Generated = 8000,
+    topics: Patterns = "*",
+    whole: Whole = False,
+    rounds: Rounds = 200,
+    rho: Rho = "0.9,0",
+    turns: Turns = 3,
+    dask: Dask = True,
+) -> None:
+    """Boosting on one core, by two processes, and by two workers of a Dask cluster; some minutes a turn."""
+    sizes = boosting.Sizes(corpus, generated, tuple(topics.split(",")), whole, rounds, turns, dask)
+    _publish(corpus, {"boosting": [boosting.measure(sizes, float(share)) for share in rho.split(",")]}, None)
 
 
 @app.command()

@@ -58,6 +58,14 @@ def _long_log(report: Report, judgements: int) -> Report:
     return found
 
 
+def _boosted(corpus: str, contender: str, figure: str) -> Callable[[Report], float]:
+    def at_the_default(report: Report) -> float:
+        row = next(row for row in report["boosting"] if row["rho"] == 0.9 and report["corpus"].startswith(corpus))
+        return float(row["by"][contender][figure])
+
+    return at_the_default
+
+
 # By the processes' own time, which on a quiet machine is that of the clock, and on a busy one is still theirs.
 GOALS = (
     Goal("90 topics: times Vowpal Wabbit, given words", _faster(90, "vw words"), at_least=6),
@@ -82,6 +90,12 @@ GOALS = (
     Goal("a judgement, mean", lambda r: r["judging"]["one"]["sluice"]["mean_cpu_ms"], at_most=1, unit=" ms"),
     Goal("a judgement after 1,000 others", _after(1000), at_most=1, unit=" ms"),
     Goal("a judgement: times River", lambda r: r["judging"]["times_faster"]["river"]["cpu"], at_least=10),
+    Goal("ModApte, boosting: one core", _boosted("reuters", "one core", "cpu_s"), at_most=3, unit=" s"),
+    Goal("ModApte, boosting: memory", _boosted("reuters", "one core", "peak_mb"), at_most=1000, unit=" MB"),
+    Goal("arXiv, boosting: one core", _boosted("arxiv", "one core", "cpu_s"), at_most=300, unit=" s"),
+    Goal("arXiv, boosting: memory", _boosted("arxiv", "one core", "peak_mb"), at_most=4000, unit=" MB"),
+    Goal("ModApte, boosting: times faster by two", _boosted("reuters", "two processes", "times_faster"), at_least=1),
+    Goal("arXiv, boosting: times faster by two", _boosted("arxiv", "two processes", "times_faster"), at_least=1),
     Goal("10,000 topics from the store", lambda r: r["starting"]["load_s"], at_most=5, unit=" s"),
     Goal("503 from a frozen store, longest", lambda r: r["waiting"]["frozen"]["max_s"], at_most=2, unit=" s"),
     Goal("a small request beside a large one, p99", _beside("p99_ms"), at_most=50, unit=" ms"),
@@ -120,6 +134,8 @@ def show(report: Report) -> None:
         console.print(_deciding(report["deciding"]))
     if "judging" in report:
         console.print(_judging(report["judging"]), _lengths(report["judging"]["by_length"]))
+    if "boosting" in report:
+        console.print(*map(_boosting, report["boosting"]))
     if "starting" in report:
         console.print(_plain("Cold start", report["starting"].items()))
     if "enduring" in report:
@@ -173,6 +189,16 @@ def _lengths(rows: list[Report]) -> Table:
     table = _table("As the log grows", *(f"{row['judgements']:,} judgements" for row in rows))
     for name in ("one_ms", "one_cpu_ms", "refold_ms", "refold_cpu_ms"):
         table.add_row(name.replace("_", " "), *(_found(row, name) for row in rows))
+    return table
+
+
+def _boosting(row: Report) -> Table:
+    title = (
+        f"{row['rounds']} rounds of boosting, {row['documents']:,} documents, {row['terms']:,} terms (ρ = {row['rho']})"
+    )
+    table = _table(f"{title}, {row['topics']} topics; the same result: {row['same']}", *row["by"])
+    for name in next(iter(row["by"].values())):
+        table.add_row(name.replace("_", " "), *(_number(by[name]) for by in row["by"].values()))
     return table
 
 

@@ -1,0 +1,157 @@
+"""Boosting on one core, by two processes, and by two workers of a Dask cluster on this machine (models/farm.py).
+
+wall_s          S rounds by the clock, from terms that are chosen to hypotheses; parts are sent within it
+cpu_s           processor time of the process that is busiest meanwhile: what the clock would say on idle cores
+all_cpu_s       processor time of all processes together
+start_s         until the others are there, before the documents are: once for any number of fits
+peak_mb         the most memory of each process, together, reading the documents included
+times_faster    by the clock than one core: the median over turns that stood side by side
+times_cpu       the same of cpu_s
+
+Every run is in a process of its own, started afresh. All must give the same hypotheses, bit for bit (`same`). With a
+corpus, the training documents are learned from and topics are those with a training and a test document, as in
+scripts/evaluate; ^KR, C = 1, N = 20.
+"""
+
+import hashlib
+import resource
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import psutil
+
+from models.boosting import Boosted, Params, boost
+from models.examples import Examples, Labels
+from models.farm import Crew, farm
+from models.reduction import reduced
+from models.text import Analysis, bags
+from scripts.benchmarks.contest import one_core, peak_mb
+from scripts.benchmarks.corpus import generate
+from scripts.evaluation.corpus import Corpus, read
+from service.processes import Processes
+
+WORKERS = 2
+
+
+class Sizes(NamedTuple):
+    """How much to measure."""
+
+    corpus: Path | None
+    generated: int
+    topics: tuple[str, ...] = ("*",)
+    whole: bool = False
+    rounds: int = 200
+    turns: int = 3
+    dask: bool = True
+
+
+class Run(NamedTuple):
+    wall_s: float
+    cpu_s: float
+    all_cpu_s: float
+    start_s: float
+    peak_mb: float
+    shape: tuple[int, int, int]  # documents, terms, topics
+    digest: str
+
+
+def measure(sizes: Sizes, rho: float) -> dict[str, Any]:
+    contenders = {"one core": _alone, "two processes": _by_processes} | ({"Dask": _by_dask} if sizes.dask else {})
+    runs: dict[str, list[Run]] = {name: [] for name in contenders}
+    for _ in range(sizes.turns):
+        for name, contender in contenders.items():
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                runs[name].append(pool.submit(contender, sizes, rho).result())
+    alone = runs["one core"]
+    documents, terms, topics = alone[0].shape
+    return {
+        "rho": rho,
+        "rounds": sizes.rounds,
+        "documents": documents,
+        "terms": terms,
+        "topics": topics,
+        "same": len({run.digest for some in runs.values() for run in some}) == 1,
+        "by": {name: _figures(some, alone) for name, some in runs.items()},
+    }
+
+
+def examples(sizes: Sizes) -> tuple[Examples, Labels]:
+    corpus = read(sizes.corpus) if sizes.corpus else _generated(sizes.generated)
+    n = len(corpus.documents) if sizes.whole else corpus.train
+    names = corpus.largest(1, 1, sizes.topics)
+    labels = np.stack([corpus.relevant(name)[:n] for name in names], axis=1)
+    return Examples.present(bags(corpus.documents[:n], Analysis())), labels
+
+
+def _generated(n: int) -> Corpus:
+    made = generate(n)
+    return Corpus(made.name, made.documents, made.topics, n // 2)
+
+
+def _figures(runs: list[Run], alone: list[Run]) -> dict[str, float]:
+    found = {name: float(np.median([getattr(run, name) for run in runs])) for name in Run._fields[:5]}
+    pairs = list(zip(alone, runs, strict=True))
+    found["times_faster"] = float(np.median([one.wall_s / run.wall_s for one, run in pairs]))
+    found["times_cpu"] = float(np.median([one.cpu_s / run.cpu_s for one, run in pairs]))
+    return found
+
+
+def _alone(sizes: Sizes, rho: float) -> Run:
+    one_core()
+    return _run(sizes, rho, lambda p, x, labels: boost(p, x, labels))
+
+
+def _by_processes(sizes: Sizes, rho: float) -> Run:
+    return _by(Processes(WORKERS), sizes, rho)
+
+
+def _by_dask(sizes: Sizes, rho: float) -> Run:
+    return _by(_cluster(), sizes, rho)
+
+
+@contextmanager
+def _cluster() -> Iterator[Crew]:
+    from distributed import Client, LocalCluster
+
+    from service.cluster import Cluster
+
+    where = {"n_workers": WORKERS, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(**where) as cluster, Client(cluster) as client:
+        yield Cluster(client)
+
+
+def _by(hiring: AbstractContextManager[Crew], sizes: Sizes, rho: float) -> Run:
+    began = time.perf_counter()
+    with hiring as crew:
+        start_s = time.perf_counter() - began
+        run = _run(sizes, rho, lambda p, x, labels: farm(p, x, labels, crew))
+    # Ended children have told their memory: the largest of them, for each.
+    others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    workers = WORKERS - isinstance(hiring, Processes)  # of whom we are one
+    return run._replace(start_s=start_s, peak_mb=peak_mb() * (1 + workers * others))
+
+
+def _run(sizes: Sizes, rho: float, by: Callable[[Params, Examples, Labels], Boosted]) -> Run:
+    every, labels = examples(sizes)
+    p = Params(S=sizes.rounds, rho=rho)
+    x = reduced(every, labels, p.reduction, p.rho)
+    by(replace(p, S=1), x, labels)  # so that every process has loaded its kernels
+    cpu, wall = _cpu(), time.perf_counter()
+    boosted = by(p, x, labels)
+    took, busy = time.perf_counter() - wall, [now - cpu.get(pid, 0.0) for pid, now in _cpu().items()]
+    digest = hashlib.sha256(b"".join(a.tobytes() for a in (boosted.pivots, boosted.c0, boosted.c1, boosted.Z)))
+    shape = x.size, len(x.features), labels.shape[1]
+    return Run(took, max(busy), sum(busy), 0.0, peak_mb(), shape, digest.hexdigest())
+
+
+def _cpu() -> dict[int, float]:
+    """Seconds of processor time that this process and those it has started have used so far."""
+    me = psutil.Process()
+    return {process.pid: sum(process.cpu_times()[:2]) for process in (me, *me.children(recursive=True))}

@@ -1,0 +1,84 @@
+"""A crew for models/farm.py: the workers of a Dask cluster, for what one machine is too small or too slow for.
+
+    with Client("tcp://scheduler:8786") as client:
+        planes = farm.fit(Params(), x, labels, Cluster(client))
+
+Every worker process holds one actor: its part, which it is sent once, and D and W, which never leave it. In a round it
+is told what was chosen and answers its candidates. Dask runs all actors of a process in one thread, so a machine of
+eight cores wants eight processes (`dask worker --nworkers 8 --nthreads 1`). Sluice must be installed where they run.
+
+Actors are not made again: what a lost one knew is lost. Dask may wait for it for ever (for a worker to come back, or
+for an answer that failed in a way it did not expect), so that we look every second whether all are still there.
+
+Scheduler, client and security are the user's: Sluice has no cluster of its own. Needs the extra `dask`.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from distributed import Client
+
+from models.boosting import Ask, Candidates, Chosen
+from models.examples import Labels
+from models.farm import Part, WorkerDied
+
+LOOK_S = 1.0
+
+
+class Cluster:
+    """The workers that this client's scheduler has now."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._workers = sorted(client.nthreads())
+        if not self._workers:
+            raise ValueError("the Dask cluster has no workers yet: see Client.wait_for_workers")
+
+    @property
+    def size(self) -> int:
+        return len(self._workers)
+
+    @contextmanager
+    def hired(self, parts: Sequence[Part], labels: Labels) -> Iterator[Ask]:
+        workers = self._workers[: len(parts)]
+        hands = [self._hire(*each, labels) for each in zip(parts, workers, strict=True)]
+        try:
+            actors = [self._result(hand, workers) for hand in hands]
+
+            def ask(chosen: Chosen | None, K: int) -> list[Candidates]:
+                try:
+                    answers = [actor.next(chosen, K) for actor in actors]
+                except RuntimeError as e:  # Dask has noticed by itself
+                    raise WorkerDied("a worker of the Dask cluster has died") from e
+                return [self._result(answer, workers, hands) for answer in answers]
+
+            yield ask
+        finally:
+            for hand in hands:
+                hand.release()
+
+    def _hire(self, part: Part, worker: str, labels: Labels) -> Any:
+        given = self._client.scatter([part, labels], workers=[worker], hash=False)
+        return self._client.submit(Hand, *given, workers=[worker], actor=True, pure=False)
+
+    def _result(self, future: Any, workers: Sequence[str], hands: Sequence[Any] = ()) -> Any:
+        while True:
+            try:
+                return future.result(timeout=LOOK_S)
+            except TimeoutError:
+                here = self._client.nthreads()
+                if not here.keys() >= set(workers) or any(hand.status != "finished" for hand in hands):
+                    raise WorkerDied("a worker of the Dask cluster has died") from None
+            except OSError as e:
+                raise WorkerDied("a worker of the Dask cluster has died") from e
+
+
+class Hand:
+    """What lives in a worker process of the cluster."""
+
+    def __init__(self, part: Part, labels: Labels) -> None:
+        self._rounds = part.rounds(labels)
+
+    def next(self, chosen: Chosen | None, K: int) -> Candidates:
+        return self._rounds.next(chosen, K)
