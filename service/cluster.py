@@ -17,13 +17,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from distributed import Client
+from distributed import CancelledError, Client, KilledWorker
 
 from models.boosting import Ask, Candidates, Chosen
 from models.examples import Labels
 from models.farm import Part, WorkerDied
 
 LOOK_S = 1.0
+DIED = "a worker of the Dask cluster, or its scheduler, has died"
 
 
 class Cluster:
@@ -42,15 +43,16 @@ class Cluster:
     @contextmanager
     def hired(self, parts: Sequence[Part], labels: Labels) -> Iterator[Ask]:
         workers = self._workers[: len(parts)]
-        hands = [self._hire(*each, labels) for each in zip(parts, workers, strict=True)]
+        with _noticed():
+            hands = [self._hire(*each, labels) for each in zip(parts, workers, strict=True)]
         try:
             actors = [self._result(hand, workers) for hand in hands]
 
             def ask(chosen: Chosen | None, K: int) -> list[Candidates]:
                 try:
                     answers = [actor.next(chosen, K) for actor in actors]
-                except RuntimeError as e:  # Dask has noticed by itself
-                    raise WorkerDied("a worker of the Dask cluster has died") from e
+                except RuntimeError as e:  # "Worker holding Actor was lost"
+                    raise WorkerDied(DIED) from e
                 return [self._result(answer, workers, hands) for answer in answers]
 
             yield ask
@@ -63,15 +65,24 @@ class Cluster:
         return self._client.submit(Hand, *given, workers=[worker], actor=True, pure=False)
 
     def _result(self, future: Any, workers: Sequence[str], hands: Sequence[Any] = ()) -> Any:
-        while True:
-            try:
-                return future.result(timeout=LOOK_S)
-            except TimeoutError:
-                here = self._client.nthreads()
-                if not here.keys() >= set(workers) or any(hand.status != "finished" for hand in hands):
-                    raise WorkerDied("a worker of the Dask cluster has died") from None
-            except OSError as e:
-                raise WorkerDied("a worker of the Dask cluster has died") from e
+        """Of an actor that is being made, or of its answer: then all actors must have been made, and be there."""
+        with _noticed():
+            while True:
+                try:
+                    return future.result(timeout=LOOK_S)
+                except TimeoutError:
+                    here = self._client.nthreads()
+                    if not here.keys() >= set(workers) or any(hand.status != "finished" for hand in hands):
+                        raise WorkerDied(DIED) from None
+
+
+@contextmanager
+def _noticed() -> Iterator[None]:
+    """What Dask says when it has lost a worker, or its scheduler, in words of ours."""
+    try:
+        yield
+    except (OSError, CancelledError, KilledWorker) as e:
+        raise WorkerDied(DIED) from e
 
 
 class Hand:

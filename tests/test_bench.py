@@ -66,6 +66,16 @@ def test_a_cold_start_finds_every_topic() -> None:
     assert min(starting[name] for name in ("store_s", "load_s", "ready_s")) > 0
 
 
+def test_boosting_by_two_processes_is_that_of_one() -> None:
+    (row,) = run("boost", "--rounds", "20", "--rho", "0.9", "--turns", "1", "--no-dask")["boosting"]
+    assert (row["rho"], row["rounds"], row["documents"], row["same"]) == (0.9, 20, DOCUMENTS // 2, True)
+    assert row["by"].keys() == {"one core", "two processes"}
+    alone, two = row["by"].values()
+    assert alone["times_faster"] == alone["times_cpu"] == 1.0
+    assert two["cpu_s"] <= two["all_cpu_s"]
+    assert two["peak_mb"] > alone["peak_mb"] > 0
+
+
 def test_durability_is_measured_with_and_without_a_sync_for_each_write() -> None:
     enduring = run("endure", "--turn-s", "0.1", "--turns", "1")["enduring"]
     assert list(enduring) == ["append, 1 client", "append, 16 clients", "judgement, 1 client", "judgement, 16 clients"]

@@ -1,35 +1,57 @@
 """The workers of a Dask cluster give what one process gives, bit for bit; one that dies is an error."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
+from runpy import run_path
 
+import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
 from models.boosting import Params, boost
+from models.boosting import fit as fit_alone
+from models.examples import Examples
 from models.farm import WorkerDied, farm
+from models.text import Analysis, bags
 from service.cluster import Cluster
+from tests.judging import GRAIN, OIL
 from tests.test_farm import assert_same, corpus
+
+GUIDE = (Path(__file__).parent.parent / "docs" / "boosting.md").read_text()
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Three worker processes on this machine."""
-    with (
-        LocalCluster(n_workers=3, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    """Two worker processes on this machine; Dask always serves its state by HTTP, here on any free port."""
+    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **here) as cluster, Client(cluster) as client:
         yield client
 
 
-def test_a_cluster_gives_what_one_process_gives(client: Client) -> None:
+def test_a_cluster_gives_what_one_process_gives_fit_after_fit(client: Client) -> None:
+    """The second fit has other parameters, and fewer terms than there are workers."""
     x, labels = corpus()
-    p, told, crew = Params(S=70, C=1, N=20), list[float](), Cluster(client)
-    assert crew.size == 3
+    p, told, crew = Params(S=30, C=1, N=5), list[float](), Cluster(client)
+    few = x.only(np.arange(40) == 7)
+    assert crew.size == 2
     assert_same(farm(p, x, labels, crew, told.append), boost(p, x, labels))
-    assert_same(farm(Params("D", S=5), x, labels, crew), boost(Params("D", S=5), x, labels))
+    assert_same(farm(Params("RA", S=5), few, labels, crew), boost(Params("RA", S=5), few, labels))
     assert told[-1] == 1.0
+
+
+def test_the_guide_works_as_printed(client: Client, tmp_path: Path) -> None:
+    (printed,) = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.S)
+    assert "tcp://scheduler:8786" in printed
+    documents = [("", " ".join(words[i:] + words[:3])) for words in (OIL, GRAIN) for i in range(8)]
+    labels = np.arange(16)[:, None] < np.array([[8, 2]])
+    script = tmp_path / "guide.py"
+    script.write_text(printed.replace("tcp://scheduler:8786", client.scheduler.address))
+    planes = run_path(str(script), {"documents": documents, "labels": labels})["planes"]
+    alone = fit_alone(Params(), Examples.present(bags(documents, Analysis())), labels)
+    assert planes.w.tobytes() == alone.w.tobytes()
 
 
 def test_a_worker_that_is_killed_is_an_error_and_not_a_wait(client: Client) -> None:
@@ -39,5 +61,5 @@ def test_a_worker_that_is_killed_is_an_error_and_not_a_wait(client: Client) -> N
         if done == 0.2:
             os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
 
-    with pytest.raises(WorkerDied, match="a worker of the Dask cluster has died"):
+    with pytest.raises(WorkerDied, match="a worker of the Dask cluster, or its scheduler, has died"):
         farm(Params(S=5), x, labels, Cluster(client), kill)

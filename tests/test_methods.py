@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from models.examples import Examples, Labels
 from models.methods import KINDS, crossed, dealt, fit, fit_examples, parse
+from models.text import Analysis
+from models.text import bags as read_bags
 from models.vectors import Bag, Reals, View
 from models.views import view
 from tests import reference
@@ -41,6 +43,16 @@ def corpus(seed: int, g: int = 60, m: int = 3) -> tuple[list[Bag], Labels]:
             words |= {100 * int(i + 1) + int(k): 1.0 for k in rng.choice(4, 3, replace=False)}
         bags.append(bag(words))
     return bags, labels
+
+
+def test_what_was_read_becomes_examples_without_a_bag_for_each() -> None:
+    texts = [("Oil", "crude oil"), ("", ""), ("", "wheat and oil"), ("Wheat", "")]
+    read = read_bags(texts, Analysis())
+    bags = [Bag(*read[i], np.ones(len(read[i][0]), np.float32)) for i in range(len(texts))]
+    one, other = Examples.present(read), Examples.of(bags, "presence")
+    for name in ("features", "indptr", "columns", "values"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+        assert getattr(one, name).dtype == getattr(other, name).dtype
 
 
 def dense(bags: list[Bag], through: View) -> Reals:

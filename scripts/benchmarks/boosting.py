@@ -3,7 +3,7 @@
 wall_s          S rounds by the clock, from terms that are chosen to hypotheses; parts are sent within it
 cpu_s           processor time of the process that is busiest meanwhile: what the clock would say on idle cores
 all_cpu_s       processor time of all processes together
-start_s         until the others are there, before the documents are: once for any number of fits
+first_s         starting the others, and a first fit, of one round: processes are started before the documents are read
 peak_mb         the most memory of each process, together, reading the documents included
 times_faster    by the clock than one core: the median over turns that stood side by side
 times_cpu       the same of cpu_s
@@ -56,7 +56,7 @@ class Run(NamedTuple):
     wall_s: float
     cpu_s: float
     all_cpu_s: float
-    start_s: float
+    first_s: float
     peak_mb: float
     shape: tuple[int, int, int]  # documents, terms, topics
     digest: str
@@ -122,33 +122,33 @@ def _cluster() -> Iterator[Crew]:
 
     from service.cluster import Cluster
 
-    where = {"n_workers": WORKERS, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
-    with LocalCluster(**where) as cluster, Client(cluster) as client:
+    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=WORKERS, threads_per_worker=1, **here) as cluster, Client(cluster) as client:
         yield Cluster(client)
 
 
 def _by(hiring: AbstractContextManager[Crew], sizes: Sizes, rho: float) -> Run:
     began = time.perf_counter()
     with hiring as crew:
-        start_s = time.perf_counter() - began
+        started_s = time.perf_counter() - began
         run = _run(sizes, rho, lambda p, x, labels: farm(p, x, labels, crew))
-    # Ended children have told their memory: the largest of them, for each.
-    others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    workers = WORKERS - isinstance(hiring, Processes)  # of whom we are one
-    return run._replace(start_s=start_s, peak_mb=peak_mb() * (1 + workers * others))
+    others = WORKERS - isinstance(hiring, Processes)  # of whom we are one
+    whole_mb = peak_mb() + others * peak_mb(resource.RUSAGE_CHILDREN)
+    return run._replace(first_s=run.first_s + started_s, peak_mb=whole_mb)
 
 
 def _run(sizes: Sizes, rho: float, by: Callable[[Params, Examples, Labels], Boosted]) -> Run:
     every, labels = examples(sizes)
     p = Params(S=sizes.rounds, rho=rho)
     x = reduced(every, labels, p.reduction, p.rho)
+    began = time.perf_counter()
     by(replace(p, S=1), x, labels)  # so that every process has loaded its kernels
-    cpu, wall = _cpu(), time.perf_counter()
+    cpu, ready = _cpu(), time.perf_counter()
     boosted = by(p, x, labels)
-    took, busy = time.perf_counter() - wall, [now - cpu.get(pid, 0.0) for pid, now in _cpu().items()]
+    took, busy = time.perf_counter() - ready, [now - cpu.get(pid, 0.0) for pid, now in _cpu().items()]
     digest = hashlib.sha256(b"".join(a.tobytes() for a in (boosted.pivots, boosted.c0, boosted.c1, boosted.Z)))
     shape = x.size, len(x.features), labels.shape[1]
-    return Run(took, max(busy), sum(busy), 0.0, peak_mb(), shape, digest.hexdigest())
+    return Run(took, max(busy), sum(busy), ready - began, peak_mb(), shape, digest.hexdigest())
 
 
 def _cpu() -> dict[int, float]:

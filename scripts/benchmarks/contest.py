@@ -125,9 +125,9 @@ def quantiles(times: list[Seconds]) -> dict[str, float]:
     }
 
 
-def peak_mb() -> float:
-    """The most memory that this process has held."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak_mb(whose: int = resource.RUSAGE_SELF) -> float:
+    """The most memory that this process has held, or the largest of the children that have ended."""
+    peak = resource.getrusage(whose).ru_maxrss
     return peak / (1e6 if sys.platform == "darwin" else 1e3)
 
 
