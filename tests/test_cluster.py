@@ -4,6 +4,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from runpy import run_path
 
@@ -23,11 +24,17 @@ from tests.test_farm import assert_same, corpus
 GUIDE = (Path(__file__).parent.parent / "docs" / "boosting.md").read_text()
 
 
+@contextmanager
+def local(workers: int) -> Iterator[Client]:
+    """Worker processes on this machine; Dask always serves its state by HTTP, here on any free port."""
+    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=workers, threads_per_worker=1, **here) as cluster, Client(cluster) as client:
+        yield client
+
+
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Two worker processes on this machine; Dask always serves its state by HTTP, here on any free port."""
-    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(n_workers=2, threads_per_worker=1, **here) as cluster, Client(cluster) as client:
+    with local(2) as client:
         yield client
 
 
@@ -43,14 +50,17 @@ def test_a_cluster_gives_what_one_process_gives_fit_after_fit(client: Client) ->
 
 
 def test_the_guide_works_as_printed(client: Client, tmp_path: Path) -> None:
+    """But for where the scheduler is, and in fewer rounds."""
     (printed,) = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.S)
     assert "tcp://scheduler:8786" in printed
+    assert "Params()" in printed
     documents = [("", " ".join(words[i:] + words[:3])) for words in (OIL, GRAIN) for i in range(8)]
     labels = np.arange(16)[:, None] < np.array([[8, 2]])
     script = tmp_path / "guide.py"
-    script.write_text(printed.replace("tcp://scheduler:8786", client.scheduler.address))
+    here = printed.replace("tcp://scheduler:8786", client.scheduler.address)
+    script.write_text(here.replace("Params()", "Params(S=10)"))
     planes = run_path(str(script), {"documents": documents, "labels": labels})["planes"]
-    alone = fit_alone(Params(), Examples.present(bags(documents, Analysis())), labels)
+    alone = fit_alone(Params(S=10), Examples.present(bags(documents, Analysis())), labels)
     assert planes.w.tobytes() == alone.w.tobytes()
 
 
@@ -63,3 +73,8 @@ def test_a_worker_that_is_killed_is_an_error_and_not_a_wait(client: Client) -> N
 
     with pytest.raises(WorkerDied, match="a worker of the Dask cluster, or its scheduler, has died"):
         farm(Params(S=5), x, labels, Cluster(client), kill)
+
+
+def test_a_cluster_without_workers_is_refused() -> None:
+    with local(0) as client, pytest.raises(ValueError, match="the Dask cluster has no workers yet"):
+        Cluster(client)
