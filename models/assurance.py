@@ -84,30 +84,46 @@ def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Repo
 
 def recall(evidence: Evidence, passed: Passed) -> Interval | None:
     """The share of the relevant documents that is not rejected; None while nothing relevant is known."""
-    kept, rejected, noticed = evidence.kept, passed.rejected, evidence.lost + evidence.finds
+    rate = evidence.finds / evidence.audits if evidence.audits else 0.0
+    least, most = (bound(evidence.finds, evidence.audits, SURE) for bound in (intervals.low, intervals.high))
+    return _kept(evidence, passed, Interval(*(passed.rejected * share for share in (rate, least, most))))
+
+
+def pooled(topics: Iterable[tuple[float, Evidence, Passed]]) -> Interval | None:
+    """Recall over the pairs of a document and a topic, all topics together: certain long before that of any one.
+
+    Topics come with the rate at which they audit. What one audit stands for is rejected / audits of the topics of its
+    rate; added up plainly, topics that audit more would speak for those that audit less.
+    """
+    strata: dict[float, tuple[Evidence, Passed]] = {}
+    for rate, evidence, passed in topics:
+        others, before = strata.get(rate, (Evidence(), Passed()))
+        strata[rate] = others + evidence, before + passed
+    everything = sum((e for e, _ in strata.values()), Evidence()), sum((p for _, p in strata.values()), Passed())
+    if len(strata) < 2:
+        return recall(*everything)
+    audited = [(e.finds, p.rejected / e.audits) for e, p in strata.values() if e.audits]
+    missed = intervals.total(audited, SURE) if audited else Interval(0.0, 0.0, 0.0)
+    # Of what is rejected without an audit nothing is known: all of it may have been missed.
+    most = missed.high + sum(p.rejected for e, p in strata.values() if not e.audits)
+    return _kept(*everything, missed._replace(high=min(most, everything[1].rejected)))
+
+
+def _kept(evidence: Evidence, passed: Passed, missed: Interval) -> Interval | None:
+    """The share that was not missed."""
+    kept, noticed = evidence.kept, evidence.lost + evidence.finds
     if not kept + noticed:
         return None
-    rate = evidence.finds / evidence.audits if evidence.audits else 0.0
-    most = intervals.high(evidence.finds, evidence.audits, SURE) if rejected else 0.0
-    least = intervals.low(evidence.finds, evidence.audits, SURE)
     # Not everything that is shown is judged: there may be more relevant documents among it than are known.
     shown = max(evidence.shown, 1)
     unjudged = max(0, passed.accepted + passed.abstained - evidence.shown)
     more = unjudged * kept / shown
     most_more = unjudged * intervals.high(min(kept, shown), shown, SURE)
     return Interval(
-        _share(kept + more, max(noticed, rejected * rate)),
-        _share(kept, max(noticed, rejected * most)),
-        _share(kept + most_more, max(noticed, rejected * least)),
+        _share(kept + more, max(noticed, missed.estimate)),
+        _share(kept, max(noticed, missed.high)),
+        _share(kept + most_more, max(noticed, missed.low)),
     )
-
-
-def pooled(topics: Iterable[tuple[Evidence, Passed]]) -> Interval | None:
-    """Recall over the pairs of a document and a topic, all topics together: certain long before that of any one."""
-    evidence, passed = Evidence(), Passed()
-    for one, counted in topics:
-        evidence, passed = evidence + one, passed + counted
-    return recall(evidence, passed)
 
 
 def _share(part: float, other: float) -> float:

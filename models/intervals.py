@@ -7,16 +7,26 @@ Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the 
 alone holds at least with confidence c, whatever the share. They never promise too much, and a little less than they
 could: the count is discrete.
 
+What counts of rare events add up to, where they weigh unequally:
+
+    total       y = Σ w_i x_i,  v = Σ w_i² x_i,  w the largest weight.  With G_a the quantile of the gamma distribution
+                of shape a:    low = v/y · G_{y²/v}(1 − c),    high = (v + w²)/(y + w) · G_{(y+w)²/(v+w²)}(c)
+
+Fay & Feuer, "Confidence intervals for directly standardized rates: a method based on the gamma distribution", 1997.
+With equal weights these are the exact bounds of a Poisson count; the largest weight stands in `high` because the next
+event might be one of those that count most.
+
 To ask of thousands of cuts whether `low` reaches a goal, no bound need be computed: with n tries so many misses are
 `allowed`, a table that is made once for a goal.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrik, betaincinv
+from scipy.special import bdtr, bdtrik, betaincinv, gammaincinv
 
 Counts = NDArray[np.int64]
 
@@ -40,6 +50,15 @@ def high(k: float, n: float, confidence: float) -> float:
 def interval(k: float, n: float, confidence: float) -> Interval | None:
     """None where nothing was tried."""
     return Interval(k / n, low(k, n, confidence), high(k, n, confidence)) if n else None
+
+
+def total(counts: Sequence[tuple[int, float]], confidence: float) -> Interval:
+    """Of counts x and their weights w, of which there is at least one."""
+    y, v = (sum(x * w**power for x, w in counts) for power in (1, 2))
+    most = max(w for _, w in counts)
+    y1, v1 = y + most, v + most**2
+    least = float(v / y * gammaincinv(y**2 / v, 1 - confidence)) if y else 0.0
+    return Interval(y, least, float(v1 / y1 * gammaincinv(y1**2 / v1, confidence)))
 
 
 @lru_cache(maxsize=256)

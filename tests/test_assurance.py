@@ -146,8 +146,43 @@ def test_recall_intervals_cover_as_often_as_they_say_where_the_naive_estimate_is
 
 def test_recall_of_all_topics_together_is_certain_before_that_of_each() -> None:
     one = (Evidence(shown=60, kept=50, audits=90), Passed(9000, 30, 30))
-    alone, together = recall(*one), pooled([one] * 30)
+    alone, together = recall(*one), pooled([(0.01, *one)] * 30)
     assert alone is not None
     assert together is not None
     assert alone.low < 0.2
     assert together.low > 0.8
+
+
+@pytest.mark.parametrize(("often", "seldom"), [(20, 200), (200, 20), (0, 150)])
+def test_topics_that_audit_seldom_are_not_spoken_for_by_those_that_audit_often(often: int, seldom: int) -> None:
+    """Two topics reject 4,000 documents each and miss some; one audits half of them, the other one in fifty. Added up
+    plainly, what the second misses counts for little."""
+    random = np.random.default_rng(8)
+    runs, n, kept = 1000, 4000, 300
+    rates, missed = (0.5, 0.02), (often, seldom)
+    truth = kept / (kept + sum(missed))
+    low, high, plain = 0, 0, 0
+    for _ in range(runs):
+        topics = []
+        for rate, many in zip(rates, missed, strict=True):
+            finds = int(random.binomial(many, rate))
+            audits = finds + int(random.binomial(n - many, rate))
+            evidence = Evidence(shown=kept // 2, kept=kept // 2, audits=audits, finds=finds)
+            topics.append((rate, evidence, Passed(n + kept // 2, kept // 2, 0)))
+        found, lumped = pooled(topics), pooled([(0.1, evidence, passed) for _, evidence, passed in topics])
+        assert found is not None
+        assert lumped is not None
+        low, high = low + (found.low <= truth), high + (found.high >= truth)
+        plain += lumped.low <= truth <= lumped.high
+    assert min(low, high) >= 0.95 * runs
+    assert plain < 0.5 * runs
+
+
+def test_what_nobody_audits_may_all_have_been_missed() -> None:
+    audited = (0.01, Evidence(shown=60, kept=50, audits=90), Passed(9000, 30, 30))
+    silent = (0.02, Evidence(shown=60, kept=50), Passed(1060, 30, 30))
+    alone, together = pooled([audited]), pooled([audited, silent])
+    assert alone is not None
+    assert together is not None
+    assert together.low < 100 / (100 + 1000)
+    assert together.estimate == 1.0

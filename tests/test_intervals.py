@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, poisson
 
 from models import intervals
 
@@ -61,3 +61,27 @@ def test_the_table_of_allowed_misses_says_what_the_bound_says(goal: float, c: fl
 
 def test_certainty_is_never_promised() -> None:
     assert (intervals.allowed(1.0, 0.75, 100) == -1).all()
+
+
+def test_counts_of_equal_weight_have_the_exact_bounds_of_their_sum() -> None:
+    """P(Poisson(high) ≤ x) = 1 − c = P(Poisson(low) ≥ x), whatever strata the x events fell into."""
+    found = intervals.total([(3, 10.0), (0, 10.0), (4, 10.0)], 0.95)
+    assert found.estimate == 70
+    assert poisson.cdf(7, found.high / 10) == pytest.approx(0.05)
+    assert poisson.sf(6, found.low / 10) == pytest.approx(0.05)
+
+
+def test_without_an_event_the_largest_weight_counts() -> None:
+    found = intervals.total([(0, 1.0), (0, 100.0)], 0.95)
+    assert (found.estimate, found.low) == (0, 0)
+    assert found.high == pytest.approx(-100 * np.log(0.05))
+
+
+@pytest.mark.parametrize("means", [(0.5, 0.5, 0.5), (5, 1, 0.2), (0.2, 1, 5), (20, 20, 20), (0, 0, 2.5)])
+def test_bounds_of_a_weighted_total_hold_as_often_as_they_say(means: tuple[float, ...]) -> None:
+    random = np.random.default_rng(5)
+    weights, runs = (1.0, 7.0, 50.0), 2000
+    truth = sum(w * m for w, m in zip(weights, means, strict=True))
+    found = [intervals.total(list(zip(row, weights, strict=True)), 0.9) for row in random.poisson(means, (runs, 3))]
+    assert np.mean([one.low <= truth for one in found]) >= 0.9
+    assert np.mean([one.high >= truth for one in found]) >= 0.9
