@@ -14,6 +14,8 @@ Where this differs from the paper:
   function of the series alone, the same wherever it is asked; and once the filter has learned what changed, the signal
   goes out by itself.
 * The change is taken to be at the cut that stands out most, where the paper drops the oldest until no cut passes.
+* Errors stand in the order in which their documents came, not in that of the judgements, and what came together is
+  never cut: whoever judges all relevant documents of a day first, and then the others, has not changed their mind.
 """
 
 import numpy as np
@@ -25,16 +27,20 @@ from models.vectors import Reals
 NEWEST = 1000
 DELTA = 0.05
 
+Times = NDArray[np.int64]
 
-def since(errors: Bools, delta: float = DELTA) -> int:
-    """From here on the errors are of one regime; 0 if they have not become more frequent."""
+
+def since(errors: Bools, came: Times | None = None, delta: float = DELTA) -> int:
+    """From here on the errors are of one regime; 0 if they have not become more frequent. `came`: when each document
+    did, never falling; without it no two came together."""
+    when = np.arange(len(errors)) if came is None else came
     start = first = max(0, len(errors) - NEWEST)
-    while cut := _worst_cut(errors[start:], delta):
+    while cut := _worst_cut(errors[start:], when[start:], delta):
         start += cut
     return start if start > first else 0
 
 
-def _worst_cut(errors: Bools, delta: float) -> int:
+def _worst_cut(errors: Bools, came: Times, delta: float) -> int:
     """How many errors stand before the most significant rise; 0 if there is none that is significant."""
     n = len(errors)
     if n < 2:
@@ -44,6 +50,6 @@ def _worst_cut(errors: Bools, delta: float) -> int:
     n1 = n - n0
     rise = (before[-1] - before[:-1]) / n1 - before[:-1] / n0
     m = n0 * n1 / n
-    strength = rise * np.sqrt(2 * m)
+    strength = np.where(came[1:] > came[:-1], rise * np.sqrt(2 * m), 0.0)
     worst = int(np.argmax(strength))
     return worst + 1 if strength[worst] >= np.sqrt(np.log(n / delta)) else 0

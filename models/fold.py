@@ -63,6 +63,7 @@ class Example:
     origin: Origin = "given"  # how it came to be judged
     chance: float = 0.0  # with which it was drawn for audit, if it was
     accepted: bool = False  # before it was judged
+    came: int = 0  # when the document did, in any unit; 0 if that is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class Trainer:
             unseen[places[learned]] = held_out[numbers[learned] - first]
             band = goals.choose(self._goal, judged, unseen, band)
         calibrated = calibration.of(judged, unseen[unjudged & (unseen < band.reject_below)])
-        evidence = goals.evidence(self._goal, judged, band, n - since if since else 0)
+        evidence = goals.evidence(self._goal, judged, band, self._worse_for(since))
         report = self._council.report() if self._council else None
         figures = self._figures(band.f1)
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, report)
@@ -196,7 +197,7 @@ class Trainer:
         since = self._ledger.changed()
         calibrated = calibration.of(self._ledger.newest(mean, since), unseen[unjudged & (unseen < 0)])
         judged = self._ledger.newest(vote, since)
-        evidence = goals.evidence(self._goal, judged, asked, self._ledger.size - since if since else 0)
+        evidence = goals.evidence(self._goal, judged, asked, self._worse_for(since))
         return Model(linear, 0.0, 0.0, self._figures(asked.f1), evidence, calibrated, committee)
 
     def _told(self, council: Council) -> list[float]:
@@ -246,7 +247,8 @@ class Trainer:
     def _keep(self, example: Example, slots: Slots, seen: Mapping[View, Document]) -> None:
         self._documents[example.document] = self._collection.size
         self._collection.add(slots, [x.values for x in seen.values()])
-        self._ledger.add(example.bag.features, example.relevant, example.origin, example.chance, example.accepted)
+        how = example.origin, example.chance, example.accepted, example.came
+        self._ledger.add(example.bag.features, example.relevant, *how)
 
     def _unseen(self, lane: Lane, linear: Linear, background: Background) -> Reals:
         """The scores of the background; of documents that the lane's base was fitted on, as if it had not been."""
@@ -289,6 +291,9 @@ class Trainer:
             window.scores(v.w, v.bias, v.rest) if self._collection.size <= thresholds.FEW else None,
             wide=wide,
         )
+
+    def _worse_for(self, since: int) -> int:
+        return int(np.count_nonzero(self._ledger.came_since(since))) if since else 0
 
     def _figures(self, f1: float | None) -> Figures:
         n = self._collection.size

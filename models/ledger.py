@@ -1,8 +1,11 @@
 """How each document came to be judged, in the order of the judgements: what makes a judgement evidence, or not.
 
-A judgement is evidence of how the filter does now if its document is not near an earlier one, and if it was made since
-the filter last became worse. That is told from decisions that stood before the judgement: something accepted that is
+A judgement is evidence of how the filter does now if its document is not near an earlier one, and has come since the
+filter last became worse. That is told from decisions that stood before the judgement: something accepted that is
 irrelevant, something drawn for audit that is relevant (see drift.py). What came before such a change still teaches.
+
+Documents of which nobody knows when they came (users brought them, or an old log did not say) are taken to have come
+before all others, in the order of their judgements.
 """
 
 import numpy as np
@@ -23,14 +26,19 @@ class Ledger:
         self._origin = np.zeros(16, np.int8)
         self._chance = np.zeros(16)
         self._accepted = np.zeros(16, np.bool_)
+        self._came = np.zeros(16, np.int64)
 
-    def add(self, features: Features, relevant: bool, origin: Origin, chance: float, accepted: bool) -> None:
-        """One more judged document, and whether it had been accepted."""
+    def add(
+        self, features: Features, relevant: bool, origin: Origin, chance: float, accepted: bool, came: int = 0
+    ) -> None:
+        """One more judged document, whether it had been accepted, and when it came; 0 if that is not known."""
         n = self.size
         self._relevant, self._origin = grown(self._relevant, n + 1), grown(self._origin, n + 1)
         self._chance, self._accepted = grown(self._chance, n + 1), grown(self._accepted, n + 1)
         self._relevant[n], self._origin[n] = relevant, ORIGINS.index(origin)
         self._chance[n], self._accepted[n] = chance, accepted
+        self._came = grown(self._came, n + 1)
+        self._came[n] = came or n + 1
         self.groups.add(features)
 
     @property
@@ -47,19 +55,31 @@ class Ledger:
         return np.equal(self.groups.group, np.arange(self.size))
 
     def changed(self) -> int:
-        """The document with which the filter last became worse; 0 if it has not."""
+        """When the document came with which the filter last became worse; 0 if it has not."""
         accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))
         decided = np.flatnonzero(self.alone & (accepted | (self._origin[: self.size] == ORIGINS.index("audit"))))
-        since = drift.since(self._relevant[decided] != accepted[decided])
-        return int(decided[since]) if since else 0
+        decided = decided[np.argsort(self._came[decided], kind="stable")]
+        came = self._came[decided]
+        since = drift.since(self._relevant[decided] != accepted[decided], came)
+        return int(came[since]) if since else 0
+
+    def came_since(self, when: int) -> Bools:
+        """Which documents came then or later."""
+        return self._came[: self.size] >= when
 
     def newest(self, held_out: Reals, since: int = 0) -> Judged:
-        """The newest documents with these scores; those before `since` are no evidence of how it does now."""
+        """The newest judged documents with these scores; what came before `since` is no evidence of how it does now."""
         first, n = self.size - len(held_out), self.size
-        counts = self.alone & (np.arange(n) >= since)
+        counts = self.alone & self.came_since(since)
         return Judged(held_out, self._relevant[first:n], self._origin[first:n], counts[first:], self._chance[first:n])
 
     @property
     def nbytes(self) -> int:
-        columns: tuple[NDArray[np.generic], ...] = (self._relevant, self._origin, self._chance, self._accepted)
+        columns: tuple[NDArray[np.generic], ...] = (
+            self._relevant,
+            self._origin,
+            self._chance,
+            self._accepted,
+            self._came,
+        )
         return self.groups.nbytes + sum(column.nbytes for column in columns)

@@ -166,7 +166,7 @@ def to_bag(blob: bytes) -> Bag:
 
 def example(standing: Standing) -> Example:
     first = standing.first
-    how = standing.origin, first.chance, first.decision == "accept"
+    how = standing.origin, first.chance, first.decision == "accept", first.came_ms
     return Example(first.document, standing.relevant, to_bag(first.bag), *how)
 
 

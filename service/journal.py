@@ -51,6 +51,7 @@ class Event:
     score: float = 0.0
     probability: float | None = None
     passed: bool = False  # the document had come with the stream, not with the judgement
+    came_ms: int = 0  # when it had; 0 if it had not
     chance: float = 0.0  # with which a rejected document was drawn for audit, if this one was
     settings: str = ""  # the topic as its user wants it, JSON
     model: bytes = b""
@@ -85,6 +86,7 @@ class Event:
             score=float(stored.get(b"score", 0)),
             probability=float(stored[b"probability"]) if b"probability" in stored else None,
             passed=b"passed" in stored,
+            came_ms=int(stored.get(b"came_ms", 0)),
             chance=float(stored.get(b"chance", 0)),
             settings=text(b"settings"),
             model=stored.get(b"model", b""),

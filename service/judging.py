@@ -21,7 +21,7 @@ from service.errors import NotFound, ServiceError, TooLarge
 from service.folding import to_bag
 from service.journal import Event
 from service.learning import Learning, now_ms
-from service.memory import unpacked
+from service.memory import Remembered, unpacked
 from service.promises import Promises
 from service.schemas import Before, Document, Judgement, Learned
 from service.served import DIGITS, Served
@@ -37,7 +37,12 @@ class Source(NamedTuple):
     """The document that a judgement is about, or the event that judged it before."""
 
     document: Document | Event
-    passed: bool  # it came with the stream
+    passed: bool  # it came with the stream ...
+    came_ms: int = 0  # ... then
+
+    @classmethod
+    def of(cls, document: Document, known: Remembered | None, created_ms: int) -> "Source":
+        return cls(document, True, known.came_ms) if known and known.passed(created_ms) else cls(document, False)
 
 
 class Judging:
@@ -127,12 +132,12 @@ class Judging:
                 known = unpacked(blob) if blob else None
                 if isinstance(judgement.document, Document):
                     self.check(judgement.document)
-                    found.append(Source(judgement.document, known is not None and known.passed(created_ms)))
+                    found.append(Source.of(judgement.document, known, created_ms))
                 elif known:
-                    found.append(Source(known.document, known.passed(created_ms)))
+                    found.append(Source.of(known.document, known, created_ms))
                 else:
                     before = await self._judged_before(judgement.topic, document)
-                    found.append(Source(before, before.passed))
+                    found.append(Source(before, before.passed, before.came_ms))
             except ServiceError as error:
                 found.append(error)
         return found
@@ -168,6 +173,7 @@ class Judging:
             score=score,
             probability=calibration.probability(score) if calibration else None,
             passed=source.passed,
+            came_ms=source.came_ms,
             chance=self._promises.chance(served, document) if source.passed else 0.0,
         )
         return event, before

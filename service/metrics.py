@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from models import drift, flow, prequential, reliability
 from models.assurance import Passed
 from models.measures import Contingency, t11su
@@ -71,12 +73,15 @@ def _point(judged: Sequence[Standing], trials: Sequence[Trial]) -> Point:
 
 def _drift(judged: Sequence[Standing], trials: Sequence[Trial]) -> Drift:
     places, errors = prequential.errors(trials)
-    since = drift.since(errors)
+    came = np.array([judged[i].first.came_ms or i + 1 for i in places], np.int64)
+    order = np.argsort(came, kind="stable")
+    errors = errors[order]
+    since = drift.since(errors, came[order])
     if not since:
         said = f"No more errors lately than before, in {len(places)} decisions that were tested."
         said = said if len(places) else "No decision has been tested yet."
         return Drift(drifting=False, since=None, version=None, detail=said)
-    first = judged[places[since]].first
+    first = judged[places[order[since]]].first
     before, after = errors[:since], errors[since:]
     said = (
         f"Of the last {len(after)} decisions that were tested {int(after.sum())} were wrong, of {len(before)} before "

@@ -142,17 +142,19 @@ def platt(f: list[float], relevant: list[bool], weights: list[float]) -> tuple[f
     return a, b
 
 
-def since(errors: list[bool], delta: float) -> int:
-    """Where the newest regime of errors begins; of equally strong cuts the first."""
+def since(errors: list[bool], came: list[int], delta: float) -> int:
+    """Where the newest regime of errors begins; of equally strong cuts the first; what came together is not cut."""
     best, strength = 0, 0.0
     for cut in range(1, len(errors)):
+        if came[cut] == came[cut - 1]:
+            continue
         old, new = errors[:cut], errors[cut:]
         m = 1 / (1 / len(old) + 1 / len(new))
         rise = sum(new) / len(new) - sum(old) / len(old)
         bound = sqrt(log(len(errors) / delta) / (2 * m))
         if rise >= bound and rise * sqrt(m) > strength * (1 + 1e-12):
             best, strength = cut, rise * sqrt(m)
-    return best + since(errors[best:], delta) if best else 0
+    return best + since(errors[best:], came[best:], delta) if best else 0
 
 
 # -- methods that see all documents at once: Y has a column for each topic ---------------------------------------------

@@ -25,10 +25,13 @@ def delay(series: Bools, change: int) -> int:
 
 
 @settings(deadline=None, derandomize=True, max_examples=200)
-@given(st.lists(st.booleans(), max_size=60), st.sampled_from([0.05, 0.5, 1.9]))
-def test_every_cut_is_looked_at(series: list[bool], delta: float) -> None:
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=60), st.sampled_from([0.05, 0.5, 1.9]))
+def test_every_cut_is_looked_at_between_documents_that_did_not_come_together(
+    series: list[tuple[bool, int]], delta: float
+) -> None:
     """With a δ above 1, which promises nothing, short series have changes too."""
-    assert drift.since(np.array(series, np.bool_), delta) == reference.since(series, delta)
+    wrong, came = [error for error, _ in series], np.cumsum([later for _, later in series], dtype=np.int64)
+    assert drift.since(np.array(wrong, np.bool_), came, delta) == reference.since(wrong, came.tolist(), delta)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5])

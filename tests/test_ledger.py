@@ -36,6 +36,20 @@ def test_what_was_judged_before_it_became_worse_is_no_evidence() -> None:
     assert judged.first[-80:].all()
 
 
+def test_the_order_of_judgements_is_no_change_but_that_of_documents_is() -> None:
+    """Half of what comes is relevant, all the time; of each hundred that came together, or of all, the relevant are
+    judged first. Of those that came last, most are irrelevant: that is a change in whatever order they are judged."""
+    together, sorted_, worse = Ledger(), Ledger(), Ledger()
+    order = sorted(range(400), key=lambda i: i % 2)
+    for i in order:
+        together.add(words().features, i % 2 == 0, "shown", 0.0, accepted=True, came=1000 + i // 100)
+        sorted_.add(words().features, i % 2 == 0, "shown", 0.0, accepted=True, came=1000 + i)
+        worse.add(words().features, i % 2 == 0 and i < 300, "shown", 0.0, accepted=True, came=1000 + i)
+    assert (together.changed(), sorted_.changed()) == (0, 0)
+    assert 1290 <= worse.changed() <= 1310
+    assert np.count_nonzero(worse.newest(np.zeros(400), worse.changed()).first) == 1400 - worse.changed()
+
+
 def test_finds_among_the_rejected_are_errors_too() -> None:
     ledger = Ledger()
     for i in range(400):

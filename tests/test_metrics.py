@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.serving import Api, serving
-from tests.streaming import grain, oil, passes
+from tests.streaming import grain, oil, passes, status
 
 FIGURES = ("precision", "recall", "f1", "error", "abstain", "sap", "t11su")
 
@@ -119,9 +119,10 @@ async def test_the_figures_of_a_model_that_came_from_elsewhere_go_on(api: Api) -
 async def test_a_change_of_what_is_wanted_is_noticed_and_dated(api: Api) -> None:
     await api.topic()
     documents = oil(100)
-    await passes(api, documents)
+    await passes(api, documents[:60])
     await judge(api, documents[:60], True)
     assert not (await metrics(api))["drift"]["drifting"]
+    await passes(api, documents[60:])
     await judge(api, documents[60:], False)
     said = (await metrics(api))["drift"]
     assert said["drifting"]
@@ -130,12 +131,37 @@ async def test_a_change_of_what_is_wanted_is_noticed_and_dated(api: Api) -> None
     assert "40" in said["detail"]
 
 
+async def test_judging_the_relevant_ones_first_and_the_others_after_is_no_change(api: Api) -> None:
+    await api.topic(goal={"min_precision": 0.9})
+    documents = oil(100)
+    for start in (0, 50):
+        await passes(api, documents[start : start + 50])
+    await judge(api, documents[::2], True)
+    await judge(api, documents[1::2], False)
+    said = (await metrics(api))["drift"]
+    assert not said["drifting"], said
+    assert "has become worse" not in (await status(api))["goal"]["detail"]
+
+
 async def test_a_topic_that_accepts_everything_is_flooded(api: Api) -> None:
     await api.topic()
     await passes(api, oil(300))
     said = (await metrics(api))["flow"]
     assert (said["silent"], said["flooded"]) == (False, True)
     assert "300" in said["detail"]
+
+
+async def test_a_topic_from_which_nothing_comes_any_more_is_silent_until_something_does(api: Api) -> None:
+    """What passed lately is the newest ten thousand documents."""
+    await api.topic()
+    await passes(api, oil(300))
+    for start in range(0, 10_000, 1000):
+        await passes(api, [{"id": f"n{start + i}", "text": "wheat and barley"} for i in range(1000)])
+    said = (await metrics(api))["flow"]
+    assert (said["silent"], said["flooded"]) == (True, False)
+    assert said["detail"].startswith("Nothing of the last")
+    await passes(api, oil(5, "again"))
+    assert (await metrics(api))["flow"] == {"silent": False, "flooded": False, "detail": ""}
 
 
 # -- probability -------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class Filter:
     def _judge(self, i: int) -> None:
         decision = decide(self._model, self._stream.scores(self._model.linear, i, i + 1))[0]
         origin: Origin = "shown" if decision != REJECT else "audit" if self._plan.drawn[i] else "found"
-        how = origin, self._plan.reader.audit, bool(decision == ACCEPT)
+        how = origin, self._plan.reader.audit, bool(decision == ACCEPT), i + 1
         self._trainer.learn(Example(str(i), bool(self._plan.says[i]), self._stream.bags[i], *how))
         self._judged += 1
         self._audited += origin == "audit"
