@@ -5,8 +5,9 @@ example's number and the seed, so the members of a log are, bit for bit, those o
 
 If k is to be found, committees of 1, 2, 4 and 8 members learn side by side (four updates a judgement), and the search
 chooses among them at every check of the pocket. Its estimates come from judged documents that a member was not shown,
-cut where their F_1 is best; covariances from the smallest committee in which two members leave documents to a third;
-the KL estimator is fitted to the two largest. With a given k there is nothing to fit that one to, and it is left out.
+cut where their F_1 is best; covariances from the same committee or, if it has no two members that leave documents to a
+third, and for the KL estimator, from the smallest that has. That estimator is fitted to the two largest; with a given k
+there is nothing to fit it to, and it is left out.
 
 Every member has a cut of its own, and the form that votes is the score over that cut, so that all cut at 0.
 """
@@ -130,17 +131,17 @@ class Council:
         several = [k for k in right if k > 2]
         if not several:
             return found if max(right) > 1 else {"cv": lambda k: unanimous([accuracy[k]] * k, 0.0)}
-        cov = pair_covariance(right[several[0]], unseen[several[0]])
+        cov = {k: pair_covariance(right[k], unseen[k]) for k in several}
 
         def beta(k: int) -> Estimate:
             at = k if k in several else several[0]
             return alike(accuracy[k], correlation(right[at], unseen[at]), k)
 
-        found = {"beta": beta, "cv": lambda k: unanimous([accuracy[k]] * k, cov)}
+        found = {"beta": beta, "cv": lambda k: unanimous([accuracy[k]] * k, cov.get(k, cov[several[0]]))}
         if len(several) > 1:
             differ = {k: _difference(lanes, window, relevant) for k, lanes in self._of_size.items()}
             line = regression([(differ[k], accuracy[k]) for k in several[-2:]])
-            found["kl"] = lambda k: unanimous([line.at(differ[k])] * k, cov)
+            found["kl"] = lambda k: unanimous([line.at(differ[k])] * k, cov[several[0]])
         return found
 
 

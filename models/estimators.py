@@ -17,13 +17,17 @@
 
 Siersdorfer, Sizov & Weikum, CIKM 2004, sections 4.1, 4.3 and 4.4.
 
-Differences. (10) multiplies probabilities only if no factor is one that cannot be: cov is measured on three parts and
-p is that of another k, so cov is first clipped to what a pair of these members can have, −min(p, q)² to p·q; unclipped,
+Differences. The paper takes cov from three parts of whatever size; but a member of a large k has learned less, and what
+it finds hard others find hard too. So the CV estimator takes it from members of the same k, any two of which leave the
+other parts untouched (for k = 2, of 3). (10) multiplies probabilities only if no factor is one that cannot be: cov may
+be of another k than p, so it is first clipped to what a pair of these members can have, −min(p, q)² to p·q; unclipped,
 a p near 1 makes the factors exceed 1, and the estimates explode. A p that the regression puts beyond 0 or 1 is clipped.
+
 The beta estimator is ours, and what the search believes unless told otherwise: a chain forgets, so that (10) expects
-members 1 and 8 to disagree far more often than they do, while what is hard for one member is hard for all. On held-out
-training documents of newsgroups (SVM, 500 documents) the estimated loss is off by .030 at k = 8 and .041 at k = 16,
-with the chain by .076 and .158.
+members 1 and 8 to disagree far more often than they do, while what is hard for one member is hard for all.
+
+How far the estimated loss is off at k = 2, 4, 8 on held-out training documents of newsgroups (60 pairs, SVM, 375
+documents): CV .015, .036, .092 with cov from three thirds, .015, .029, .076 from the same k; beta .013, .018, .032.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

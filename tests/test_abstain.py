@@ -16,7 +16,6 @@ from scripts.evaluation.abstain import (
     KS,
     LOSSES,
     Tally,
-    centroid,
     learner,
     measure,
     nearest_dropped,
@@ -108,7 +107,7 @@ def test_the_error_falls_where_documents_are_left_out(pair: Pair, name: str) -> 
 
 def test_what_is_tuned_knows_nothing_of_the_truth_about_test_documents(pair: Pair) -> None:
     other = replace(pair, y_test=~pair.y_test)
-    one, two = (measure(p, centroid, seed=1) for p in (pair, other))
+    one, two = (measure(p, BASES["Centroid"], seed=1) for p in (pair, other))
     for goal in GOALS:
         assert one.tuned[goal].distance.decided == two.tuned[goal].distance.decided
         assert {by: t.decided for by, t in one.tuned[goal].split.items()} == {

@@ -161,6 +161,18 @@ def test_centroid_equals_the_difference_of_distances(seed: int) -> None:
         assert scores[j, i] == pytest.approx(reference.centroid(X, labels[:, i].astype(float), X[j]), abs=1e-9)
 
 
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6))
+def test_centroid_by_cosine_is_the_difference_of_cosines(seed: int) -> None:
+    bags, labels = corpus(seed, 12, 2)
+    X = dense(bags, "tfidf")
+    scores = fit("centroid", {"by": "cosine"}, bags, labels).scores(Examples.of(bags, "tfidf"))
+    for j, i in np.ndindex(3, 2):
+        means = [X[labels[:, i] == kind].sum(axis=0) for kind in (True, False)]
+        near = [X[j] @ mean / (np.linalg.norm(mean) or 1) for mean in means]  # documents have length 1
+        assert scores[j, i] == pytest.approx(near[0] - near[1], abs=1e-9)
+
+
 def test_centroid_by_hand() -> None:
     """Means at 1 on either axis: the cut is where x_1 = x_2."""
     bags, labels = [bag({1: 3.0}), bag({2: 1.0})], np.array([[True], [False]])

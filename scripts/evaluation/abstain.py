@@ -15,7 +15,7 @@ The smaller constant of the service is for rare topics: here .2 gave .0068 where
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from models.estimators import (
     unanimous,
 )
 from models.measures import Bools
+from models.methods import fit_examples, parse
 from models.routing import train
 from models.vectors import Reals
 from scripts.evaluation.pairs import Pair
@@ -114,29 +115,22 @@ def half_way(scores: Reals, y: Bools) -> float:
     return float(scores[y].mean() + scores[~y].mean()) / 2
 
 
-def centroid(pair: Pair, rows: Order, seed: int) -> Plane:
-    """Half way between the mean documents of the two groups."""
-    X, y = pair.X[rows], pair.y[rows]
-    one, other = (np.asarray(X[y == kind].mean(axis=0)) if (y == kind).any() else 0.0 for kind in (True, False))
-    w = np.zeros(X.shape[1]) + one - other
-    return Plane(w, -float(np.sum(w * (one + other))) / 2)
+def method(kind: str, params: Mapping[str, object]) -> Fit:
+    """One that learns from all documents at once, and cuts at 0."""
+    p = parse(kind, params)
 
+    def fit(pair: Pair, rows: Order, seed: int) -> Plane:
+        planes = fit_examples(p, pair.examples(rows), pair.y[rows][:, None], seed)
+        return Plane(planes.w[0], float(planes.bias[0]))
 
-def svm(pair: Pair, rows: Order, seed: int) -> Plane:
-    from sklearn.svm import LinearSVC  # from the extra `bench`
-
-    y = pair.y[rows]
-    if y.all() or not y.any():
-        return Plane(np.zeros(pair.X.shape[1]), 1.0 if y.any() else -1.0)
-    model: Any = LinearSVC(C=1.0, random_state=seed).fit(pair.X[rows], y)
-    return Plane(model.coef_[0], float(model.intercept_[0]))
+    return fit
 
 
 BASES: Mapping[str, Fit] = {
     "WH": learner("wh", {"eta": 0.5, "bias": 0.3}, 1),
     "WH, 5 passes": learner("wh", {"eta": 0.5, "bias": 0.3}, 5),
-    "SVM": svm,
-    "Centroid": centroid,
+    "SVM": method("svm", {}),
+    "Centroid": method("centroid", {"by": "cosine"}),
 }
 
 
@@ -205,15 +199,15 @@ def estimators(
     right = {k: (s.train > 0) == pair.y[:, None] for k, s in splits.items()}
     accuracy = {k: float(accuracies(right[k], s.unseen).mean()) for k, s in splits.items()}
     accuracy[1] = float(np.mean((crossed > 0) == pair.y))
-    cov = pair_covariance(right[3], splits[3].unseen)
+    cov = {k: pair_covariance(right[k], s.unseen) for k, s in splits.items() if k > 2}
     differ = differences(pair, seed)
     line = regression([(differ[k], accuracy[k]) for k in PROBED])
 
     def cv(k: int) -> Estimate:
-        return unanimous([accuracy[k]] * k, cov)
+        return unanimous([accuracy[k]] * k, cov[max(k, 3)])
 
     def kl(k: int) -> Estimate:
-        return unanimous([line.at(differ[k])] * k, cov)
+        return unanimous([line.at(differ[k])] * k, cov[3])
 
     @cache
     def beta(k: int) -> Estimate:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from models.dense import Document
+from models.examples import Examples
 from models.frequencies import Counter, Frequencies
 from models.measures import Bools
 from models.text import Analysis, Bags, bags
-from models.vectors import Bag
+from models.vectors import Bag, Features
 from models.views import view
 from scripts.evaluation.corpus import Corpus
 
@@ -34,11 +35,17 @@ QUOTE = re.compile(r"^\s*(?:[>|:]|\w{1,4}>|.*\b(?:writes|wrote|said)(?::|\.\.\.)
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
     names: tuple[str, str]
+    features: Features  # of the training documents: the columns
     documents: Sequence[Document]  # to train with, in random order
     X: Any  # the same, a row each; a scipy matrix, whose stubs know too many kinds
     y: Bools  # which are of the first group
     X_test: Any
     y_test: Bools
+
+    def examples(self, rows: Rows) -> Examples:
+        """Training documents for a method that learns from all at once; one may come several times."""
+        X = self.X[rows]
+        return Examples("tfidf", self.features, X.indptr.astype(np.int64), X.indices, X.data.astype(np.float64))
 
 
 class Groups:
@@ -81,7 +88,7 @@ class Groups:
         ends = X.indptr[1:n]
         slots, values = np.split(X.indices[: X.indptr[n]], ends), np.split(X.data[: X.indptr[n]], ends)
         documents = [Document(s, v) for s, v in zip(slots, values, strict=True)]
-        return Pair(names, documents, X[:n], y[:n], X[n:], y[n:])
+        return Pair(names, features, documents, X[:n], y[:n], X[n:], y[n:])
 
     def _seen(self, i: int, frequencies: Frequencies) -> tuple[Any, Any]:
         features, counts = self._bags[i]
