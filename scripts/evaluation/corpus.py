@@ -31,7 +31,11 @@ class Corpus:
     @property
     def holdout(self) -> "Corpus":
         """The last quarter of the training documents in the place of the test documents, which are not there at all."""
-        return Corpus(self.name, self.documents[: self.train], self.topics[: self.train], 3 * self.train // 4)
+        return self.held_out(0.75)
+
+    def held_out(self, share: float) -> "Corpus":
+        """The same, with this share of the training documents still to train with."""
+        return Corpus(self.name, self.documents[: self.train], self.topics[: self.train], int(share * self.train))
 
     def largest(self, train: int = LEAST_TRAIN, test: int = LEAST_TEST, patterns: Sequence[str] = ("*",)) -> list[str]:
         """Topics with at least so many relevant documents, the most common in training first; see `matches`."""

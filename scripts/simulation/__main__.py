@@ -45,6 +45,9 @@ def simulate(
     learner: Annotated[str, typer.Option(help="which learner")] = "wh",
     queries: Annotated[Path | None, typer.Option(help="JSON, topic: query; a topic's name without it")] = None,
     holdout: Annotated[bool, typer.Option(help="measure on the last quarter of training, not on test")] = False,
+    at: Annotated[
+        float, typer.Option(min=0, max=1, help="share of training that passes before, with --holdout")
+    ] = 0.75,
     seed: Annotated[int, typer.Option(help="of audits, and of what the reader does by chance")] = 0,
     http: Annotated[str | None, typer.Option(help="address of a running service to go through")] = None,
     each: Annotated[bool, typer.Option(help="also a table of all topics")] = False,
@@ -52,7 +55,7 @@ def simulate(
 ) -> None:
     """Every topic promises what it can; then what came is compared with what was promised."""
     corpus = read(path)
-    corpus = _cut(corpus.holdout if holdout else corpus, stream, following)
+    corpus = _cut(corpus.held_out(at) if holdout else corpus, stream, following)
     corpus = with_duplicates(corpus, duplicates, seed) if duplicates else corpus
     names = corpus.largest(least, 3, topics.split(","))[:most]
     if not names:
