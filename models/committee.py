@@ -16,6 +16,11 @@ are right for members that err independently, and a member no better than a coin
 irrelevant examples apart, as both are dealt apart: a small part that has more of one kind by chance accepts, or
 rejects, nearly everything.
 
+A goal moves the cuts at which members vote: accepted is what a vote at `accept_above` accepts, rejected what one at
+`reject_below` rejects, with sign(v_i(d) − cut) for R(v_i, d); without a goal both are 0, and the rule is that above. So
+each document has two `turns`, order statistics of its members' scores: as long as accept_above is below the first it is
+accepted, as long as reject_below is above the second it is rejected. From there on all is as with one score.
+
 A single classifier becomes restrictive by distance: it abstains within `t` of its cut, and `least_distance` finds the t
 that loses a given share of documents. (The paper searches for it by halving; it is an order statistic.)
 
@@ -76,8 +81,8 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Committee:
-    """What is served of a committee. Members that vote have their cuts at 0; where the mean of their scores decides,
-    one linear form is all of them, and none is kept."""
+    """What is served of a committee. The cuts that members had alone are at 0 of their scores; where the mean of their
+    scores decides, one linear form is all of them, and none is kept."""
 
     k: int
     members: tuple[Linear, ...] = ()
@@ -109,8 +114,35 @@ def meta(said: Votes, by: Rule) -> Votes:
 
 def decide(scores: Sequence[float], reject_below: float, accept_above: float, by: Rule) -> int:
     """Meta of one document, from its members' scores."""
-    total = sum(w * ((s > accept_above) - (s < reject_below)) for w, s in zip(by.weights, scores, strict=True))
-    return int(total > by.t + ROUNDING) - int(total < -by.t - ROUNDING)
+
+    def total(cut: float) -> float:
+        return sum(w * ((s > cut) - (s < cut)) for w, s in zip(by.weights, scores, strict=True))
+
+    return int(total(accept_above) > by.t + ROUNDING) - int(total(reject_below) < -by.t - ROUNDING)
+
+
+class Turns(NamedTuple):
+    """Of each document: below which cut it is accepted, and above which it is rejected; the first is not higher."""
+
+    accepted_below: Reals
+    rejected_above: Reals
+
+    def stand(self, reject_below: float, accept_above: float) -> Reals:
+        """Scores that lie to these cuts as the decisions do."""
+        accepted, rejected = self.accepted_below > accept_above, self.rejected_above < reject_below
+        open_ = np.clip((self.accepted_below + self.rejected_above) / 2, reject_below, accept_above)
+        return np.where(accepted, self.accepted_below, np.where(rejected, self.rejected_above, open_))
+
+
+def turns(scores: Reals, by: Rule) -> Turns:
+    """From the members' scores, a row for each document. A vote is won with more than (1 + t) / 2 of the weight."""
+    need, weights = (1 + by.t + ROUNDING) / 2, np.array(by.weights)
+    found = []
+    for order in (np.argsort(-scores, axis=1), np.argsort(scores, axis=1)):
+        enough = np.argmax(np.cumsum(weights[order], axis=1) > need, axis=1)
+        last = np.take_along_axis(order, enough[:, None], axis=1)
+        found.append(np.take_along_axis(scores, last, axis=1)[:, 0])
+    return Turns(*found)
 
 
 def mean_form(members: Sequence[Linear]) -> Linear:

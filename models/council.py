@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from models.collection import Window
-from models.committee import ROUNDING, Committee, Params, meta, rule, shown, votes
+from models.committee import Committee, Params, Rule, meta, rule, shown, votes
 from models.dense import Vector
 from models.estimators import (
     Estimate,
@@ -34,7 +34,6 @@ from models.estimators import (
 from models.lane import Lane
 from models.learners import LEARNERS, parse_params
 from models.measures import Bools, contingency, f_beta
-from models.thresholds import Band
 from models.thresholds import f_beta as best_cut
 from models.vectors import Linear, Reals
 
@@ -102,21 +101,16 @@ class Council:
 
     def convene(
         self, forms: Sequence[Linear], cuts: Sequence[float], over: Reals, relevant: Bools
-    ) -> tuple[Committee, Reals, Band]:
-        """The members as they vote; the vote about judged documents, and how much of it the rule asks for. `over` has
-        held-out scores over the cuts, a column for each member."""
+    ) -> tuple[Committee, Rule, float | None]:
+        """The members as they vote, by which rule, and the F_1 of that. `over` has held-out scores over the cuts, a
+        column for each member."""
         unseen = np.stack([~lane.learned(len(relevant)) for lane in self.members], axis=1)
         quality = accuracies((over > 0) == relevant[:, None], unseen, doubt=1)
         combine = "unanimous" if self._p.combine == "mean" else self._p.combine
         by = rule(combine, quality.tolist())
-        said = votes(over)
-        f1 = f_beta(contingency(meta(said, by) > 0, relevant)) if relevant.any() else None
+        f1 = f_beta(contingency(meta(votes(over), by) > 0, relevant)) if relevant.any() else None
         members = tuple(replace(form, bias=form.bias - cut) for form, cut in zip(forms, cuts, strict=True))
-        return (
-            replace(self.report(), members=members, rule=by),
-            said @ np.array(by.weights),
-            Band(-by.t - ROUNDING, by.t + ROUNDING, f1),
-        )
+        return replace(self.report(), members=members, rule=by), by, f1
 
     def _estimators(self, window: Window, relevant: Bools) -> dict[str, Estimator]:
         right, unseen = {}, {}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from models import calibration, goals, near, pocket, thresholds
 from models.calibration import Calibration
 from models.collection import Background, Collection, Window
-from models.committee import Committee, mean_form, votes
+from models.committee import Committee, mean_form, turns
 from models.council import Council
 from models.dense import Document, Vector
 from models.goals import Evidence, Goal, Origin
@@ -31,6 +31,7 @@ from models.learners import parse_committee
 from models.ledger import Ledger
 from models.measures import Bools
 from models.pocket import Candidate
+from models.thresholds import Band
 from models.vectors import Bag, Linear, Reals, View
 from models.views import view
 from models.vocabulary import Slots, Vocabulary
@@ -164,11 +165,9 @@ class Trainer:
         since = self._ledger.changed()
         band = self._usual_band(v, window, held_out, unseen, unjudged, wide=since > 0)
         held_out = self._apart(held_out, lane, v, window)
-        judged, first = self._ledger.newest(held_out, since), n - window.size
+        judged = self._ledger.newest(held_out, since)
         if self._goal != Goal():
-            places, numbers = background.among(self._documents)
-            learned = numbers >= first
-            unseen[places[learned]] = held_out[numbers[learned] - first]
+            unseen = self._held_out_among(background, held_out, unseen)
             band = goals.choose(self._goal, judged, unseen, band)
         calibrated = calibration.of(judged, unseen[unjudged & (unseen < band.reject_below)])
         evidence = goals.evidence(self._goal, judged, band, self._worse_for(since))
@@ -177,32 +176,34 @@ class Trainer:
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, report)
 
     def _convened(self, council: Council, background: Background) -> Model:
-        """The model of a committee that votes. A goal is measured by its decisions, but moves none of its cuts."""
+        """The model of a committee that votes. Without a goal all vote at their own cuts."""
         name, unjudged = council.members[0].view, background.without(self._documents.keys())
         window = self._window(name)
-        forms, cuts, held_out = [], [], []
+        forms, cuts, held_out, scores = [], [], [], []
         for lane in council.members:
             v = self._truncated(lane.vectors()[0])
             forms.append(self._compiled(v, name))
             mine = lane.held_out(v, window)
-            band = self._usual_band(v, window, mine, self._unseen(lane, forms[-1], background), unjudged)
+            scores.append(self._unseen(lane, forms[-1], background))
+            band = self._usual_band(v, window, mine, scores[-1], unjudged)
             cuts.append(min(band.accept_above, _beyond(v, name)))
             held_out.append(self._apart(mine, lane, v, window))
         over = np.stack(held_out, axis=1) - np.array(cuts)
-        committee, vote, asked = council.convene(forms, cuts, over, self._judged())
-        linear = mean_form(committee.members)
-        mean, said = over.mean(axis=1), votes(vote, asked.reject_below, asked.accept_above)
-        self._voted = self._collection.size, np.abs(mean) * said
-        unseen = self._unseen(council.members[0], linear, background)
-        since = self._ledger.changed()
-        calibrated = calibration.of(self._ledger.newest(mean, since), unseen[unjudged & (unseen < 0)])
-        judged = self._ledger.newest(vote, since)
-        evidence = goals.evidence(self._goal, judged, asked, self._worse_for(since))
-        return Model(linear, 0.0, 0.0, self._figures(asked.f1), evidence, calibrated, committee)
+        unseen = self._held_out_among(background, over, np.stack(scores, axis=1) - np.array(cuts))
+        committee, by, f1 = council.convene(forms, cuts, over, self._judged())
+        since, told, passed = self._ledger.changed(), turns(over, by), turns(unseen, by)
+        high, low = (self._ledger.newest(one, since) for one in told)
+        band = goals.choose(self._goal, high, passed.accepted_below, Band(0.0, 0.0, f1), (low, passed.rejected_above))
+        self._voted = self._collection.size, told.stand(band.reject_below, band.accept_above)
+        rejected = unjudged & (passed.rejected_above < band.reject_below)
+        calibrated = calibration.of(self._ledger.newest(over.mean(axis=1), since), unseen.mean(axis=1)[rejected])
+        evidence = goals.evidence(self._goal, high, band, self._worse_for(since))
+        linear, figures = mean_form(committee.members), self._figures(f1)
+        return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, committee)
 
     def _told(self, council: Council) -> list[float]:
-        """What members that vote make of judged documents, on the side of 0 that the vote is on, and 0 where it is on
-        neither: as far from it as the mean of their scores from their cuts, which are those of the last model."""
+        """What members that vote make of judged documents, as one score that lies to the cuts of the last model as the
+        vote does."""
         if self._voted[0] != self._collection.size:
             self._convened(council, Background())
         return self._voted[1].tolist()
@@ -278,6 +279,14 @@ class Trainer:
             return held_out
         group = self._ledger.groups.group[self._collection.size - window.size :]
         return near.apart(held_out, lane.scores(v, window), group)
+
+    def _held_out_among(self, background: Background, held_out: Reals, scores: Reals) -> Reals:
+        """The scores of the background in which judged documents have those without their own influence."""
+        places, numbers = background.among(self._documents)
+        first = self._collection.size - len(held_out)
+        learned = numbers >= first
+        scores[places[learned]] = held_out[numbers[learned] - first]
+        return scores
 
     def _usual_band(
         self, v: Vector, window: Window, held_out: Reals, unseen: Reals, unjudged: Bools, wide: bool = False

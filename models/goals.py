@@ -125,19 +125,24 @@ class Evidence:
         return Evidence(**{name: getattr(self, name) + getattr(other, name) for name in counts})
 
 
-def choose(goal: Goal, judged: Judged, background: Reals, usual: Band) -> Band:
-    """The band for a goal; `usual` is what the topic would have without one. The background is held out, too."""
+def choose(
+    goal: Goal, judged: Judged, background: Reals, usual: Band, rejecting: tuple[Judged, Reals] | None = None
+) -> Band:
+    """The band for a goal; `usual` is what the topic would have without one. The background is held out, too. A
+    committee that votes has other scores by which it rejects (see committee.py), of the same documents."""
     accept, low = usual.accept_above, usual.reject_below
+    below, unseen = rejecting or (judged, background)
     wanted = max(goal.min_precision or 0.0, 1 - goal.max_error if goal.max_error is not None else 0.0)
     if wanted:
         counted = judged.came("shown") & judged.first
         accept = certified(judged.held_out[counted], judged.relevant[counted], wanted)
     if goal.max_error is not None:
-        low = min(low, clear(judged, goal.max_error, low))
+        low = min(low, clear(below, goal.max_error, low))
     low = min(low, accept)
     if len(background) < ENOUGH or (goal.min_recall is None and goal.max_abstain is None):
         return Band(low, accept, usual.f1)
-    edge = _allowance(background, accept, ALLOWANCE if goal.max_abstain is None else goal.max_abstain)
+    most = ALLOWANCE if goal.max_abstain is None else goal.max_abstain
+    edge = _allowance(unseen[background <= accept], int(SPARE * most * len(unseen)), accept)
     if goal.max_error is None:
         low = edge if goal.min_recall is not None else max(edge, low)
     elif goal.min_recall is not None:
@@ -191,12 +196,10 @@ def clear(judged: Judged, most: float, otherwise: float) -> float:
     return float(judged.held_out[order[last + 1]]) if last + 1 < len(order) else otherwise
 
 
-def _allowance(background: Reals, accept: float, most: float) -> float:
-    """The cut above which, up to `accept`, lies a part of the background that spares some of the share allowed."""
-    ranked = np.sort(background)
-    below = int(np.searchsorted(ranked, accept, side="right"))
-    wanted = min(below, int(SPARE * most * len(ranked)))
-    return float(ranked[below - wanted]) if wanted else accept
+def _allowance(left: Reals, most: int, accept: float) -> float:
+    """The cut above which so many documents lie of those that are not accepted."""
+    wanted = min(len(left), most)
+    return float(np.sort(left)[-wanted]) if wanted else accept
 
 
 def evidence(goal: Goal, judged: Judged, band: Band, worse_for: int = 0) -> Evidence:
@@ -223,7 +226,7 @@ def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) ->
     if not len(scores):
         return {"missing": _tries(goal, 1.0)}
     if band.accept_above < NEVER:
-        # A cut chosen for the goal keeps it; that of a committee that votes was not, and has to be tested.
+        # A cut chosen for the goal keeps it; one of a model that was made elsewhere was not, and has to be tested.
         above = relevant[scores > band.accept_above]
         return {"certified": intervals.low(int(np.count_nonzero(above)), len(above), CONFIDENCE) >= goal}
     _, hits, accepted, _ = cuts_of(scores, relevant)

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from models.rules import Subject
 from models.text import Analysis, bags
-from models.vectors import Bag
 from service import changes, overlay
 from service.background import Epoch, Epochs
 from service.folding import Fold, trained
@@ -35,7 +34,6 @@ from service.store import Store
 
 NEWEST = 500
 ORDER: tuple[Decision, ...] = ("accept", "abstain", "reject")
-SIDES: Mapping[Decision, int] = {"accept": 1, "abstain": 0, "reject": -1}  # of 0, where a committee votes
 
 
 class Case(NamedTuple):
@@ -151,14 +149,7 @@ class Previews:
         """What each of the models says of each document now."""
         counted = bags([(document.title, document.text) for document in documents], self._analysis)
         idf = self._epochs.current.frequencies.idf(counted.features)
-        return [[_score(model, bag_of(counted, idf, i)) for model in models] for i in range(len(documents))]
-
-
-def _score(served: Served, bag: Bag) -> float:
-    decision, score = served.judge(bag)
-    if served.model.committee and served.model.committee.rule:
-        return abs(score) * SIDES[decision]
-    return score
+        return [[model.stand(bag_of(counted, idf, i)) for model in models] for i in range(len(documents))]
 
 
 def _ruled(document: Document | None, rules: Sequence[Compiled | None]) -> list[Decision | None]:

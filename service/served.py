@@ -53,8 +53,17 @@ class Served:
     irrelevant: int
 
     def decide(self, score: float) -> Decision:
-        """What follows from a score; of a committee that votes, from one that is on the vote's side of 0."""
+        """What follows from a score; of a committee that votes, from what `stand` says."""
         return decide(score, self.model.reject_below, self.model.accept_above)
+
+    def stand(self, bag: Bag) -> float:
+        """A score that lies to the thresholds as the decision does."""
+        model = self.model
+        x, together = view(model.linear.view, bag), model.committee
+        if not together or not together.rule:
+            return model.linear.score(x)
+        told = committee.turns(np.array([[member.score(x) for member in together.members]]), together.rule)
+        return float(told.stand(model.reject_below, model.accept_above)[0])
 
     def judge(self, bag: Bag) -> tuple[Decision, float]:
         """What is decided about a document, and its score."""

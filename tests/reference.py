@@ -4,6 +4,7 @@ X has a row for each document and a column for each feature; y is 1 for relevant
 weight vector and the average of all, the first one included.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from math import exp, log, log2, sqrt
@@ -76,6 +77,16 @@ def winnow(
 
 
 # -- committees (Siersdorfer, Sizov & Weikum 2004) ---------------------------------------------------------------------
+
+
+def voted_twice(rows: list[list[int]], weights: Sequence[float], t: float, low: float, high: float) -> list[int]:
+    """+1 if a vote about being above `high` is won, −1 if one about being below `low` is."""
+    decided = []
+    for row in rows:
+        above = sum(w for w, s in zip(weights, row, strict=True) if s > high)
+        below = sum(w for w, s in zip(weights, row, strict=True) if s < low)
+        decided.append(int(2 * above - 1 > t + 1e-9) - int(2 * below - 1 > t + 1e-9))
+    return decided
 
 
 def meta(said: list[list[int]], weights: list[Fraction], unanimous: bool) -> list[int]:

@@ -12,12 +12,14 @@ from models.committee import (
     MOST,
     Method,
     Params,
+    decide,
     least_distance,
     meta,
     parts,
     restrictive,
     rule,
     shown,
+    turns,
     votes,
 )
 from models.measures import Bools
@@ -121,6 +123,29 @@ def test_the_opposite_votes_give_the_opposite_decision(said: list[list[int]]) ->
         by = rule(combine, quality)
         assert (meta(-rows, by) == -meta(rows, by)).all()
         assert sum(by.weights) == pytest.approx(1)
+
+
+@STEADY
+@given(
+    st.integers(1, 6).flatmap(lambda k: st.lists(st.lists(st.integers(-3, 3), min_size=k, max_size=k), min_size=1)),
+    st.sampled_from(["unanimous", "vote", "weighted"]),
+    st.integers(-4, 3),
+    st.integers(0, 4),
+)
+def test_where_a_vote_turns_is_where_its_decision_does(
+    rows: list[list[int]], combine: Literal["unanimous", "vote", "weighted"], low: int, wide: int
+) -> None:
+    """Cuts lie between whole numbers, and scores are whole."""
+    scores, reject_below, accept_above = np.array(rows, np.float64), low + 0.5, low + 0.5 + wide
+    by = rule(combine, np.linspace(0.55, 0.95, scores.shape[1]).tolist())
+    said = [decide(row, reject_below, accept_above, by) for row in scores.tolist()]
+    found = turns(scores, by)
+    assert ((found.accepted_below > accept_above) == (np.array(said) > 0)).all()
+    assert ((found.rejected_above < reject_below) == (np.array(said) < 0)).all()
+    assert (found.accepted_below <= found.rejected_above).all()
+    stand = found.stand(reject_below, accept_above)
+    assert votes(stand, reject_below, accept_above).tolist() == said
+    assert said == reference.voted_twice(rows, by.weights, by.t, reject_below, accept_above)
 
 
 def test_between_the_thresholds_nothing_is_said() -> None:

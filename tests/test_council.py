@@ -15,6 +15,7 @@ from models.council import SEARCHED
 from models.fold import Example, Model, Spec, Trainer, fold
 from models.goals import Goal
 from models.learners import LEARNERS, parse_committee, parse_params
+from models.thresholds import NEVER
 from models.vectors import Linear
 from models.views import view
 from tests.test_fold import EMPTY, STEADY, backgrounds, bag, same, streams
@@ -174,14 +175,39 @@ def test_a_given_size_is_estimated_too_where_it_can_be() -> None:
 # -- goals and bases ---------------------------------------------------------------------------------------------------
 
 
-def test_a_goal_moves_the_thresholds_of_a_mean_and_measures_the_decisions_of_a_vote() -> None:
+@pytest.mark.parametrize("combine", ["mean", "unanimous", "vote", "weighted"])
+def test_a_goal_accepts_what_keeps_it_and_leaves_open_what_does_not(combine: str) -> None:
+    """Of documents with feature 4 all are relevant, of those with 5 every second, of those with 11 none."""
+    random = np.random.default_rng(9)
+
+    def words(i: int) -> list[int]:
+        return [(4, 5, 11)[i % 3], *(20 + int(f) for f in random.integers(0, 500, 3))]
+
+    likely = (1.0, 0.5, 0.0)
+    stream = [
+        Example(str(i), bool(random.random() < likely[i % 3]), bag(words(i)), "shown", came=1000 + i)
+        for i in range(400)
+    ]
+    params = {"combine": combine, "k": 3}
+    steered, free = (fold(Spec("committee", params, None, g), stream, EMPTY) for g in (Goal(min_precision=0.9), Goal()))
+    probes = [words(i) for i in range(60)]
+    said, plain = ([decision(model, probe) for probe in probes] for model in (steered, free))
+    accepted, before = ([sum(one > 0 for one in some[kind::3]) for kind in range(3)] for some in (said, plain))
+    assert before[1] >= 10
+    assert accepted[0] >= 10
+    assert accepted[1] + accepted[2] <= 1
+    assert steered.evidence.certified
+    assert steered.evidence.hits >= 0.9 * steered.evidence.accepted > 0
+
+
+def test_a_vote_that_cannot_keep_the_goal_accepts_nothing_and_one_without_a_goal_does() -> None:
     stream = [Example(e.document, e.relevant, e.bag, "shown") for e in NOISY]
-    goal = Goal(min_precision=0.8)
-    mean, free = (fold(Spec("committee", {"combine": "mean"}, None, g), stream, EMPTY) for g in (goal, Goal()))
-    assert mean.accept_above != free.accept_above
-    vote, alone = (fold(Spec("committee", {"combine": "vote"}, None, g), stream, EMPTY) for g in (goal, Goal()))
-    assert (vote.reject_below, vote.accept_above) == (alone.reject_below, alone.accept_above) == (0, 0)
-    assert 0 < vote.evidence.hits <= vote.evidence.accepted < len(stream)
+    vote, alone = (
+        fold(Spec("committee", {"combine": "vote"}, None, g), stream, EMPTY) for g in (Goal(min_precision=0.99), Goal())
+    )
+    assert (vote.accept_above, vote.evidence.accepted) == (NEVER, 0)
+    assert (alone.reject_below, alone.accept_above) == (0, 0)
+    assert 0 < alone.evidence.hits <= alone.evidence.accepted < len(stream)
 
 
 @each

@@ -7,6 +7,7 @@ import pytest
 
 from models.committee import decide
 from models.text import bags
+from models.thresholds import NEVER
 from models.vectors import Bag
 from models.views import view
 from service.served import Base, Served
@@ -33,8 +34,8 @@ def documents(n: int, seed: int = 1) -> list[tuple[dict[str, str], bool]]:
     return made
 
 
-async def taught(api: Api, params: dict[str, Any], n: int = 24, topic: str = "crude") -> Served:
-    await api.topic(topic, learner={"kind": "committee", "params": params})
+async def taught(api: Api, params: dict[str, Any], n: int = 24, topic: str = "crude", **settings: Any) -> Served:
+    await api.topic(topic, learner={"kind": "committee", "params": params}, **settings)
     for document, relevant in documents(n):
         await api.judge(document, relevant, topic)
     return api.sluice.serving.get(topic)
@@ -58,10 +59,15 @@ async def test_a_committee_decides_explains_and_its_parts_add_up(redis_url: str,
             assert total == pytest.approx(verdict["score"], abs=1e-4)
 
 
+@pytest.mark.parametrize("goal", [{}, {"min_precision": 0.8}], ids=str)
 @pytest.mark.parametrize("params", VOTING, ids=str)
-async def test_what_is_decided_is_the_vote_of_the_members(redis_url: str, params: dict[str, Any]) -> None:
+async def test_what_is_decided_is_the_vote_of_the_members(
+    redis_url: str, params: dict[str, Any], goal: dict[str, float]
+) -> None:
+    """With a goal nothing is accepted yet: what a user brought along is no evidence."""
     async with serving(redis_url) as api:
-        served = await taught(api, params)
+        served = await taught(api, params, goal=goal)
+        assert served.model.accept_above == (NEVER if goal else 0)
         together = served.model.committee
         assert together is not None
         assert together.rule is not None
@@ -70,7 +76,7 @@ async def test_what_is_decided_is_the_vote_of_the_members(redis_url: str, params
             features, counts = bags([("", document["text"])], api.sluice.serving.analysis)[0]
             x = view(served.model.linear.view, Bag(features, counts, idf(features)))
             scores = [member.score(x) for member in together.members]
-            said = decide(scores, 0, 0, together.rule)
+            said = decide(scores, served.model.reject_below, served.model.accept_above, together.rule)
             assert verdict["decision"] == {1: "accept", 0: "abstain", -1: "reject"}[said]
             assert verdict["score"] == pytest.approx(sum(scores) / len(scores), abs=1e-4)
 
@@ -85,9 +91,12 @@ async def test_what_was_decided_before_a_judgement_is_what_is_answered_without_o
             assert before["score"] == pytest.approx(verdict["score"], abs=1e-4)
 
 
-async def test_unasked_only_what_the_committee_does_not_reject_is_answered(redis_url: str) -> None:
+@pytest.mark.parametrize("goal", [{}, {"min_precision": 0.8}], ids=str)
+async def test_unasked_only_what_the_committee_does_not_reject_is_answered(
+    redis_url: str, goal: dict[str, float]
+) -> None:
     async with serving(redis_url) as api:
-        await taught(api, {"combine": "vote", "k": 3})
+        await taught(api, {"combine": "vote", "k": 3}, goal=goal)
         await api.topic("plain")
         asked = await decided(api)
         body = {"documents": [d for d, _ in documents(30, seed=2)], "store": False}
