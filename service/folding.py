@@ -7,7 +7,7 @@ Never an inverse of learning. No Redis here and no event loop: `learning.py` cal
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import compress
 
@@ -22,7 +22,7 @@ from models.vectors import Bag
 from service import codec
 from service.background import Epoch
 from service.journal import Event, Lineage, Standing, resolve, without
-from service.served import Base, Served, Settings
+from service.served import Base, Recipe, Served, Settings
 from service.store import Head
 
 CAUSES = {
@@ -104,6 +104,11 @@ class Fold:
         """The version with which a job made a model of its own the base; 0 if it has not."""
         published = (event.seq for event in self.events if event.kind == "published" and event.by == job)
         return max(published, default=0)
+
+    def recipe_of(self, documents: Collection[str]) -> Recipe | None:
+        """How the base was fitted, if one of these documents had a part in it."""
+        base = Base.from_bytes(self.lineage.base.model) if self.lineage.base else None
+        return base.recipe if base and any(document in base.fitted for document in documents) else None
 
     def aside(self) -> tuple[Lineage, dict[str, float]]:
         """A copy of what stands, to be folded otherwise; and the scores of judged documents, held out."""

@@ -32,6 +32,12 @@ class Jobs:
             raise Conflict(f"{OPEN:,} jobs wait already; wait for some, or cancel them.")
         return await self.find(id)
 
+    async def submit_unless_waiting(self, asked: NewJob) -> None:
+        """Submits it unless the very same waits already: it will see all that there is when it begins."""
+        waiting = (one for one in await self.records(await self._store.ids()) if one and one.state == "queued")
+        if not any(one.request == asked.model_dump_json() for one in waiting):
+            await self.submit_as(new_id(), asked)
+
     async def records(self, ids: Sequence[str]) -> list[Record | None]:
         return await self._store.read(ids)
 

@@ -16,8 +16,8 @@ a model is a function of its lineage alone:
 
     model = fold(learn, base or query, judgements after the base)
 
-A correction cannot reach into a published base; of a judgement that the base rests on, it counts as a new one. The
-next retraining sees it as it stands.
+A correction cannot reach into a published base: what the base rests on and is corrected is learned after it, with the
+new label, until the base is fitted again (see judging.py).
 
 To forget is an event too, so that every version before it stays what it was; what only older versions need leaves the
 log when no version that can still be restored needs it.
@@ -135,11 +135,7 @@ class Lineage:
         self.version, self.epoch = event.seq, event.epoch
         if event.kind == "judged":
             standing = self.judged.get(event.document)
-            if standing and not self.rests_on(standing):
-                self.judged[event.document] = Standing(standing.first, event)
-                return False
-            self.judged.pop(event.document, None)
-            self.judged[event.document] = Standing(event, event)
+            self.judged[event.document] = Standing(standing.first if standing else event, event)
             return standing is None
         if event.kind == "withdrawn":
             self.judged.pop(event.document, None)

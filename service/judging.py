@@ -4,14 +4,18 @@
 
 How it came about says what the judgement is evidence of: a document that had passed with the stream, or that its user
 brought along; and with what chance it was drawn, if it was.
+
+A correction, or a withdrawal, of a judgement that a retrained model was fitted on counts at once as one more judgement,
+since nobody shall wait for a fit; and a retraining by the same method is submitted, which sees it in its place.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
+import structlog
 
 from models.text import bags, terms
 from service import codec
@@ -24,13 +28,16 @@ from service.learning import Learning, now_ms
 from service.memory import Remembered, unpacked
 from service.promises import Promises
 from service.schemas import Before, Document, Judgement, Learned
-from service.served import DIGITS, Served
+from service.served import DIGITS, Recipe, Served
 from service.serving import Serving, content_id
 from service.store import Store
 
 LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
+CHANGED = "corrected"
 UNKNOWN = "This document is not known (any more); send it with its text in place of its id."
+
+log = structlog.get_logger()
 
 
 class Source(NamedTuple):
@@ -55,8 +62,10 @@ class Judging:
         promises: Promises,
         config: Config,
         pool: Executor,
+        refit: Callable[[str, Recipe], Awaitable[None]],
     ) -> None:
         self._store = store
+        self._refit = refit
         self._serving = serving
         self._learning = learning
         self._epochs = epochs
@@ -91,6 +100,7 @@ class Judging:
         ((status, version),) = await self._learning.take(topic, [event])
         if status == "absent":
             raise NotFound("This document has no judgement that stands in this topic.")
+        await self._mend(topic, [document])
         return version
 
     def logged(self, title: str, text: str, epoch: Epoch) -> bytes:
@@ -120,6 +130,17 @@ class Judging:
         for (i, event, before), (status, version) in zip(items, taken, strict=True):
             said = {"topic": topic, "document": event.document, "relevant": event.relevant, "before": before}
             answers[i] = Learned.model_validate(said | {"status": status, "version": version})
+        changed = [event.document for (_, event, _), (status, _) in zip(items, taken, strict=True) if status == CHANGED]
+        await self._mend(topic, changed)
+
+    async def _mend(self, topic: str, changed: Sequence[str]) -> None:
+        """A retrained model rests on judgements of which some are not what they were: it is to be fitted again."""
+        try:
+            recipe = await self._learning.read(topic, lambda fold: fold.recipe_of(changed)) if changed else None
+            if recipe:
+                await self._refit(topic, recipe)
+        except ServiceError as error:  # the judgement itself is durable, and has been answered
+            log.warning("a model is not fitted again", topic=topic, detail=error.detail)
 
     async def _sources(self, judgements: Sequence[Judgement]) -> list[Source | ServiceError]:
         """For each judgement the document it is about, or what is wrong."""

@@ -45,7 +45,8 @@ from service.schemas import (
     NewTopic,
     TopicChange,
 )
-from service.served import Base, Served, Settings
+from service.schemas_jobs import Retrain
+from service.served import Base, Recipe, Served, Settings
 from service.serving import Classified, Serving
 from service.store import Head, Store
 from service.tallies import Tallies
@@ -82,7 +83,9 @@ class Sluice:
         self.following = Following(store, self.serving, self.learning, self.epochs, config.sweep_s)
         self.tallies = Tallies(store, self.serving, config.review_kept)
         self.promises = Promises(self.tallies, self.serving, config)
-        self.judging = Judging(store, self.serving, self.learning, self.epochs, self.promises, config, self._pool)
+        self.judging = Judging(
+            store, self.serving, self.learning, self.epochs, self.promises, config, self._pool, self._refit
+        )
         self.review = Review(store, self.serving, self.learning, self.epochs, config)
         self.known = Known(store, self.learning, self.epochs, self.judging, config.known_kept)
         self.previews = Previews(
@@ -205,6 +208,11 @@ class Sluice:
         """Puts a topic under the current background."""
         epoch = self.epochs.current
         await self.learning.refresh(topic, lambda settings: self.judging.logged("", settings.query, epoch))
+
+    async def _refit(self, topic: str, recipe: Recipe) -> None:
+        how = {"method": recipe.method, "params": recipe.params, "publish": "always"}
+        asked = Retrain.model_validate({"kind": "retrain", "topics": [topic], **how})
+        await self.jobs.submit_unless_waiting(asked)
 
     async def delete(self, topic: str) -> None:
         await self.learning.delete(topic)

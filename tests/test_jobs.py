@@ -159,6 +159,24 @@ async def test_only_so_many_jobs_are_remembered_and_none_that_is_not_over_is_for
         await store.cancel(id, now_ms())
 
 
+@MODULE
+async def test_one_job_has_a_topic_at_a_time_until_it_is_over(idle: Api) -> None:
+    store = JobStore(idle.sluice.store.connection)
+    one, other = [await submitted(idle, kind="retrain", topics=["crude"], method="svm") for _ in range(2)]
+    assert [await store.take("crude", one), await store.take("crude", one), await store.take("grain", other)] == [
+        one,
+        one,
+        other,
+    ]
+    assert await store.take("crude", other) == one
+    await store.release("crude", other)  # which does not have it
+    assert await store.take("crude", other) == one
+    await idle.ok("DELETE", f"/jobs/{one}")
+    assert await store.take("crude", other) == other
+    await store.release("crude", other)
+    await idle.ok("DELETE", f"/jobs/{other}")
+
+
 # -- retraining --------------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +219,30 @@ async def test_a_retraining_can_be_rolled_back(api: Api) -> None:
     model = await api.ok("GET", "/topics/back/model")
     assert model["version"] == before["version"] + 2
     assert (await replay(api.sluice.store, "back", api.sluice.config, verify=True)).outcome == "equal"
+
+
+@MODULE
+async def test_a_correction_of_what_a_model_was_fitted_on_has_it_fitted_again(api: Api) -> None:
+    """At once it counts as one more judgement; in the end the model is what it would have been."""
+    for topic in ("wrong", "right"):
+        await api.topic(topic)
+        await teach(api, topic, 60)
+    await api.judge("right-0", False, topic="right")
+    for topic in ("wrong", "right"):
+        await done(api, kind="retrain", topics=[topic], method="centroid", publish="always")
+    assert (await api.judge("wrong-0", False, topic="wrong"))["status"] == "corrected"
+    (job, *_) = (await api.ok("GET", "/jobs", params={"topic": "wrong"}))["items"]
+    assert (job["request"]["method"], job["request"]["publish"]) == ("centroid", "always")
+    assert (await state(api, job["id"], *OVER))["state"] == "succeeded"
+
+    async def weights(topic: str) -> dict[str, float]:
+        model = await api.ok("GET", f"/topics/{topic}/model", params={"format": "export"})
+        return {word: weight for word, weight in model["terms"].items() if not word.startswith("w")}
+
+    async def mended() -> bool:
+        return await weights("wrong") == pytest.approx(await weights("right"), rel=1e-4)
+
+    await soon(mended)
 
 
 @MODULE

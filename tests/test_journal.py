@@ -137,12 +137,12 @@ def test_a_judgement_made_again_after_its_withdrawal_is_the_newest() -> None:
     assert [s.first.document for s in resolve(events).to_fold()] == ["b", "a"]
 
 
-def test_a_base_is_learned_from_no_more_and_a_correction_of_what_it_rests_on_counts_as_new() -> None:
+def test_a_base_is_learned_from_no_more_but_a_correction_of_what_it_rests_on_is() -> None:
     events = _judged(("a", True), ("b", True))
     events += [Event("published", 0, 0, 4, model=b"m", cause="import"), Event("judged", 0, 0, 5, "a", False)]
     lineage = resolve(events)
-    assert [(s.first.seq, s.relevant) for s in lineage.to_fold()] == [(5, False)]
-    assert list(lineage.judged) == ["b", "a"]
+    assert [(s.first.seq, s.relevant) for s in lineage.to_fold()] == [(2, False)]
+    assert list(lineage.judged) == ["a", "b"]
 
 
 def test_what_came_while_a_base_was_made_is_folded_after_it() -> None:
