@@ -31,7 +31,7 @@ def written(rng: random.Random, relevant: bool) -> str:
 
 def documents(n: int, seed: int, name: str = "d") -> list[dict[str, Any]]:
     rng = random.Random(seed)
-    return [{"id": f"{name}{i}", "title": f"{name} {i}", "text": written(rng, i % 3 == 0)} for i in range(n)]
+    return [{"id": f"{name}{i}", "title": f"News {i}", "text": written(rng, i % 3 == 0)} for i in range(n)]
 
 
 async def teach(api: Api, topic: str, n: int = 90, seed: int = 1) -> None:
