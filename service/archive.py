@@ -38,7 +38,7 @@ from pydantic_core import to_json
 from models.assurance import Passed
 from service import changes, codec, overlay
 from service.background import Epoch, numbered, place_of
-from service.errors import BadInput, FieldError, ServiceError
+from service.errors import BadInput, ServiceError
 from service.journal import Event, resolve
 from service.schemas_archive import (
     FORMAT,
@@ -116,7 +116,7 @@ class Reader:
     def finish(self) -> Archive:
         """The whole of it, if it is whole."""
         if not self._archive or not self._ended:
-            raise self._refusal(f"The file ends after line {self._at}, before its end: it was cut short.")
+            raise BadInput(f"The file ends after line {self._at}, before its end: it was cut short.")
         return self._archive
 
     def _line(self, raw: bytes) -> None:
@@ -128,7 +128,7 @@ class Reader:
         except (codec.Corrupt, KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             # Blobs in an old or a broken form; sentences that do not repeat what was sent.
             said = str(error) if isinstance(error, codec.Corrupt | _Wrong) else "what it holds is broken"
-            raise self._refusal(f"Line {self._at}: {said}.") from error
+            raise BadInput(f"Line {self._at}: {said}.") from error
         self._digest.update(raw + b"\n")
 
     def _take(self, line: AnyLine) -> None:
@@ -201,9 +201,6 @@ class Reader:
             raise _Wrong("no event holds the topic's settings")
         resolve(archive.events)
         archive.digest, self._ended = line.digest, True
-
-    def _refusal(self, detail: str) -> BadInput:
-        return BadInput(detail, [FieldError(pointer="", detail=f"line {self._at}")])
 
 
 class _Wrong(ValueError):

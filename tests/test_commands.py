@@ -20,6 +20,7 @@ from service.embedded import Embedded
 from tests.live import Live, live
 from tests.serving import GRAIN, OIL, QUERY
 from tests.streaming import grain, oil
+from tests.working import working
 
 SLUICE = [sys.executable, "-m", "service.cli"]
 
@@ -165,6 +166,26 @@ def test_a_topic_leaves_as_a_file_and_comes_back(sluice: Client, run: Runner, tm
     assert "line" in broken.err.lower()
 
 
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Runner, embedded: Embedded) -> None:
+    (waiting,) = run("jobs", "compare", "crude", "--method", "rocchio").lines
+    assert (waiting["kind"], waiting["state"]) == ("compare", "queued")
+    assert run("jobs", "cancel", waiting["id"]).lines[0]["state"] == "cancelled"
+    over = run("jobs", "wait", waiting["id"])
+    assert (over.code, over.lines[0]["state"]) == (1, "cancelled")
+    assert over.err.startswith("sluice: The job was not done (cancelled)")
+    with working(embedded.url):
+        (done,) = run("jobs", "backfill", "--topic", "crude", "--wait").lines
+        assert (done["state"], done["progress"]) == ("succeeded", 1.0)
+        (trained,) = run("jobs", "retrain", "rocchio", "--topic", "crude", "--publish", "never", "--wait").lines
+        assert trained["result"]["total"] == 1
+    assert [one["id"] for one in run("jobs").lines] == [trained["id"], done["id"], waiting["id"]]
+    assert run("jobs", "show", done["id"]).lines == [done]
+    assert [job.id for job in sluice.jobs(limit=1)] == [trained["id"], done["id"], waiting["id"]]
+
+
 # -- when it cannot be -------------------------------------------------------------------------------------------------
 
 
@@ -217,11 +238,13 @@ def test_the_help_does_not_wait_for_what_it_does_not_need() -> None:
 class Terminal:
     """A program at a terminal of its own."""
 
-    def __init__(self, *arguments: str, address: str) -> None:
+    def __init__(self, *arguments: str, address: str, out: Path | None = None) -> None:
         self._here, there = pty.openpty()
         environment = os.environ | {"SLUICE_URL": address, "COLUMNS": "100", "LINES": "40", "TERM": "xterm"}
-        self.process = subprocess.Popen([*SLUICE, *arguments], stdin=there, stdout=there, stderr=there, env=environment)
+        to = os.open(out, os.O_WRONLY | os.O_CREAT) if out else os.dup(there)
+        self.process = subprocess.Popen([*SLUICE, *arguments], stdin=there, stdout=to, stderr=there, env=environment)
         os.close(there)
+        os.close(to)
         self.shown = ""
 
     def until(self, said: str, within_s: float = 60) -> None:
@@ -263,6 +286,16 @@ def test_documents_are_judged_with_one_key_each(sluice: Client, server: Live) ->
     assert terminal.end() == 0
     assert "2 judged." in terminal.shown
     assert sorted(one.relevant for one in sluice.judgements("crude")) == [False, True]
+
+
+def test_progress_is_shown_beside_the_answer_and_not_in_it(sluice: Client, server: Live, tmp_path: Path) -> None:
+    documents, results = tmp_path / "documents", tmp_path / "results"
+    documents.write_text("".join(json.dumps(one) + "\n" for one in oil(1100)))
+    terminal = Terminal("classify", str(documents), "--no-store", "--all", address=server.address, out=results)
+    assert terminal.end() == 0
+    assert "documents" in terminal.shown
+    assert "1,100" in terminal.shown
+    assert [json.loads(line)["document"] for line in results.read_text().splitlines()] == [f"o{n}" for n in range(1100)]
 
 
 def test_people_are_shown_text(sluice: Client, server: Live) -> None:

@@ -27,7 +27,7 @@ def classify(
     """Decide for documents, a line each: {"id"?, "title"?, "text", …}. A result a line, in order."""
     output = Output(as_json)
     refused = lines = 0
-    with connected(url) as sluice, opened(source) as file, counting("documents", not output.for_people) as progress:
+    with connected(url) as sluice, opened(source) as file, counting("documents") as progress:
         documents = _texts(file) if text else _lines(file)
         options: dict[str, Any] = {"explain": explain, "store": store, "all": all, "progress": progress}
         for result in sluice.classify_all(documents, topic, **options):
@@ -55,7 +55,7 @@ def feedback(
         if len(what) != 1:
             raise typer.BadParameter("give TOPIC DOCUMENT yes|no, or a file of judgements, or -")
         refused = lines = 0
-        with opened(what[0]) as file, counting("judgements", not output.for_people) as progress:
+        with opened(what[0]) as file, counting("judgements") as progress:
             for result in sluice.feedback_all(_lines(file), progress=progress):
                 lines += 1
                 refused += _is_problem(result)

@@ -124,7 +124,7 @@ def _watch(sluice: "Client", job: "Job", as_json: bool) -> None:
             bar.update(task, completed=job.progress, description=job.message or job.kind)
     _put(job, as_json)
     if job.state != "succeeded":
-        raise Failed(f"The job {job.state}: {job.message}")
+        raise Failed(f"The job was not done ({job.state}). {job.message}".rstrip())
 
 
 def _put(job: "Job", as_json: bool) -> None:

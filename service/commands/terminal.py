@@ -1,9 +1,12 @@
 """How commands read and write.
 
 People are shown text, programs JSON, an object a line: text if stdout is a terminal, else (or with --json) JSON. What
-is not the answer, such as progress and mishaps, goes to stderr; progress only where that is a terminal.
+is not the answer, such as progress and mishaps, goes to stderr; progress only where that is a terminal and the answer
+goes to a file: what is piped on may come back to the same terminal.
 """
 
+import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -68,7 +71,7 @@ class Output:
         if self.for_people:
             self.console.print(shown(answer))
         else:
-            sys.stdout.write(answer.model_dump_json(by_alias=True) + "\n")
+            sys.stdout.write(answer.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
             sys.stdout.flush()
 
     def put_all(self, answers: Iterable[M], columns: Sequence[str], row: Callable[[M], Sequence[object]]) -> None:
@@ -87,16 +90,17 @@ class Output:
 
 
 @contextmanager
-def counting(what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Shows a growing number, on stderr, where that is a terminal; answers what to tell it."""
-    if not shown or not sys.stderr.isatty():
+def counting(what: str) -> Iterator[Callable[[int], None]]:
+    """Shows a growing number, where it disturbs nobody; answers what to tell it."""
+    if not sys.stderr.isatty() or not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode):
         yield lambda done: None
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} {task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # Not through the bar's console, which is stderr: what we write to stdout is the answer.
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done: bar.update(task, completed=done)
 
@@ -110,7 +114,7 @@ def table(*columns: str, rows: Iterable[Sequence[object]] = ()) -> "Table":
     from rich.markup import escape
     from rich.table import Table
 
-    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_header=any(columns))
     for column in columns:
         made.add_column(column.strip("[]"), justify="right" if column.startswith("[") else "left", overflow="fold")
     for row in rows:
