@@ -10,6 +10,7 @@ import pytest
 
 from service.client import AsyncClient, Client, Refused, Retries, Unreachable
 from service.client.calls import Call
+from service.client.errors import Strange
 from service.schemas import Document, NewTopic, Problem, Result
 from tests.live import Live, live
 from tests.serving import GRAIN, OIL, QUERY, Api, serving
@@ -262,6 +263,11 @@ def test_whoever_never_answers_is_given_up_on_and_what_is_not_ours_is_said_to_be
         assert asked == 4
         with pytest.raises(Refused, match="504 Gateway Timeout, and not from Sluice"):
             client.topic("other")
+
+
+def test_an_answer_of_another_version_is_said_to_be_one() -> None:
+    with answering(lambda _: httpx.Response(200, json={"id": "crude"})) as client, pytest.raises(Strange):
+        client.topic("crude")
 
 
 def test_a_stream_that_ended_early_is_sent_again_from_there() -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import httpx
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from service.client.errors import Refused, Unreachable
+from service.client.errors import Refused, Strange, Unreachable
 
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)  # whatever was asked was not done
 WORTH_WAITING = (502, 503, 504)
@@ -86,6 +86,8 @@ def flow(call: Call[T], retries: Retries, chance: random.Random) -> Flow[T]:
                 raise
             doubtful = True
             yield Pause(retries.pause_s(failed, chance, refused.retry_after_s))
+        except ValidationError as error:
+            raise Strange from error
         except httpx.TransportError as error:
             sent = not isinstance(error, NOT_SENT)
             if last or (sent and not call.repeatable):

@@ -3,6 +3,7 @@
 * ClientError
   x Unreachable         nobody answered, however often we asked
   x Refused             the service answered with a problem document (RFC 9457), which is in `problem`
+  x Strange             the answer is none that this client knows
 """
 
 import httpx
@@ -17,6 +18,11 @@ class ClientError(Exception):
 
 class Unreachable(ClientError):
     pass
+
+
+class Strange(ClientError):
+    def __init__(self) -> None:
+        super().__init__("The answer is none that this client knows; the service may be of another version.")
 
 
 class Refused(ClientError):
