@@ -16,7 +16,7 @@ from redis import Redis
 from service.config import PREFIX
 from service.embedded import Embedded
 from tests.serving import Api, serving
-from tests.waiting import PATIENCE_S
+from tests.waiting import STORE_S
 
 # The same examples on every run, and no deadline: the machines that run this are shared, and a kernel may be compiled.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _plain_environment() -> None:
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
         del os.environ[name]
-    os.environ[f"{PREFIX}STORE_TIMEOUT_S"] = str(PATIENCE_S)  # where a slow disk is not what a test is about
+    os.environ[f"{PREFIX}STORE_TIMEOUT_S"] = str(STORE_S)  # where a slow disk is not what a test is about
 
 
 @pytest.fixture(scope="session")

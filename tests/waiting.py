@@ -10,7 +10,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0  # a process that starts in four seconds has taken a minute where thirty wanted two cores
+STORE_S = 60.0  # the most that can be set
 
 
 async def soon(found: Callable[[], Awaitable[T | None]], within_s: float = PATIENCE_S, every_s: float = 0.02) -> T:
