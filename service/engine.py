@@ -70,16 +70,17 @@ class Engine:
                 handing.cancel()
 
     def _worker(self) -> Worker[None]:
-        return Worker(
+        worker: Worker[None] = Worker(
             redis_url=self._config.redis or "",
             redis_kwargs={"connect_timeout": self._config.store_timeout_s},
             queue_name=QUEUE,
             concurrency=1,
-            prefetch=1,
             idle_timeout=IDLE_S,
             serializer=_dumps,
             deserializer=json.loads,
         )
+        worker.prefetch = 1  # no job is claimed that another worker could begin; the constructor adds one to have ready
+        return worker
 
     async def _hand_over(self, client: Worker[None]) -> None:
         """Gives the queue every job that it does not have, for ever."""

@@ -145,19 +145,16 @@ async def _retrained(bench: Bench, topic: str, asked: Retrain) -> Retrained:
     if wanted:
         base = _base(made, of, Recipe(asked.method, asked.params))
         version = await bench.learning.publish_once(topic, of.born, base, of.version, bench.job)
-    return Retrained(
-        topic=topic,
-        relevant=told.relevant,
-        irrelevant=told.irrelevant,
-        background=told.background,
-        served=score(served, of.data),
-        candidate=score(made.held_out, of.data),
-        gain=gain(difference),
-        better=difference.sure,
-        published=wanted,
-        version=version or None,
-        detail=_said(difference, asked, wanted),
-    )
+    figures = {
+        "served": score(served, of.data),
+        "candidate": score(made.held_out, of.data),
+        "gain": gain(difference),
+        "better": difference.sure,
+        "published": wanted,
+        "version": version or None,
+        "detail": _said(difference, asked, wanted),
+    }
+    return told.model_copy(update=figures)
 
 
 def _base(made: Refit, of: Material, recipe: Recipe) -> Base:
