@@ -42,7 +42,7 @@ async def at_work(engines: list[subprocess.Popen[bytes]]) -> tuple[int, int]:
         pairs = [(n, pid) for n, engine in enumerate(engines) if engine.poll() is None for pid in toiling(engine)]
         return pairs[0] if pairs else None
 
-    return await soon(found, within_s=60)
+    return await soon(found)
 
 
 async def judging(api: Api, stopping: asyncio.Event) -> list[str]:
@@ -52,7 +52,7 @@ async def judging(api: Api, stopping: asyncio.Event) -> list[str]:
         if stopping.is_set():
             break
         body = {"topic": "crude", "document": document, "relevant": n % 3 == 0}
-        await soon(partial(_acknowledged, api, body), within_s=60, every_s=0.1)
+        await soon(partial(_acknowledged, api, body), every_s=0.1)
         judged.append(document["id"])
         await asyncio.sleep(0.05)
     return judged
@@ -83,7 +83,7 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             server.server.wait()
             server.start()
 
-            ended = await state(api, job, *OVER, within_s=100)
+            ended = await state(api, job, *OVER)
             assert ended["state"] == "succeeded", ended
             stopping.set()
             acknowledged = await reader
@@ -123,11 +123,11 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
                 (record,) = await api.sluice.jobs.records([job])
                 return record and record.checkpoint
 
-            checkpoint = json.loads(await soon(begun, within_s=60))
+            checkpoint = json.loads(await soon(begun))
             _, child = await at_work([engine])
             os.kill(child, signal.SIGKILL)
             assert 0 < checkpoint["written"] <= decisions.stat().st_size
-            ended = await state(api, job, *OVER, within_s=100)
+            ended = await state(api, job, *OVER)
             assert ended["state"] == "succeeded", ended
             assert ended["result"]["documents"] == 60_000
             found = [json.loads(line)["document"] for line in decisions.read_text().splitlines()]
@@ -147,6 +147,6 @@ async def test_a_job_that_takes_too_long_is_ended_and_says_so(server: Embedded) 
             ended = await state(api, await submitted(api, **LONG), *OVER)
             assert ended["state"] == "failed"
             assert "SLUICE_JOB_LIMIT_S" in ended["message"]
-            assert not toiling(engine)
+            await soon(lambda: _true(not toiling(engine)))
     finally:
         end(engine)

@@ -45,7 +45,7 @@ async def submitted(api: Api, **asked: Any) -> str:
     return str(answer.json()["id"])
 
 
-async def state(api: Api, job: str, *states: str, within_s: float = 90) -> Any:
+async def state(api: Api, job: str, *states: str, within_s: float = PATIENCE_S) -> Any:
     """The job, once it is in one of these states; a store that is down meanwhile is waited for."""
 
     async def found() -> Any:
