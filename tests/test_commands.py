@@ -3,8 +3,6 @@
 import io
 import json
 import os
-import pty
-import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ from service.embedded import Embedded
 from tests.live import Live, live
 from tests.serving import GRAIN, OIL, QUERY
 from tests.streaming import grain, oil
+from tests.terminal import Terminal
 from tests.working import working
 
 SLUICE = [sys.executable, "-m", "service.cli"]
@@ -235,47 +234,9 @@ def test_the_help_does_not_wait_for_what_it_does_not_need() -> None:
 # -- at a terminal -----------------------------------------------------------------------------------------------------
 
 
-class Terminal:
-    """A program at a terminal of its own."""
-
-    def __init__(self, *arguments: str, address: str, out: Path | None = None) -> None:
-        self._here, there = pty.openpty()
-        environment = os.environ | {"SLUICE_URL": address, "COLUMNS": "100", "LINES": "40", "TERM": "xterm"}
-        to = os.open(out, os.O_WRONLY | os.O_CREAT) if out else os.dup(there)
-        self.process = subprocess.Popen([*SLUICE, *arguments], stdin=there, stdout=to, stderr=there, env=environment)
-        os.close(there)
-        os.close(to)
-        self.shown = ""
-
-    def until(self, said: str, within_s: float = 60) -> None:
-        """Reads until this is on the screen."""
-        while said not in self.shown:
-            assert select.select([self._here], [], [], within_s)[0], self.shown
-            self.shown += self._read()
-
-    def press(self, key: str) -> None:
-        self.shown = ""
-        os.write(self._here, key.encode())
-
-    def end(self) -> int:
-        while True:
-            more = self._read()
-            self.shown += more
-            if not more:
-                break
-        os.close(self._here)
-        return self.process.wait(30)
-
-    def _read(self) -> str:
-        try:
-            return os.read(self._here, 65536).decode(errors="replace")
-        except OSError:  # the other side is closed
-            return ""
-
-
 def test_documents_are_judged_with_one_key_each(sluice: Client, server: Live) -> None:
     sluice.classify(oil(4, "asked"))
-    terminal = Terminal("review", "crude", "--by", "ann", address=server.address)
+    terminal = Terminal([*SLUICE, "review", "crude", "--by", "ann"], SLUICE_URL=server.address)
     terminal.until("quit")
     for key, answer in (("y", "relevant"), ("x", ""), ("n", "not relevant"), ("s", "skipped")):
         terminal.press(key)
@@ -291,7 +252,9 @@ def test_documents_are_judged_with_one_key_each(sluice: Client, server: Live) ->
 def test_progress_is_shown_beside_the_answer_and_not_in_it(sluice: Client, server: Live, tmp_path: Path) -> None:
     documents, results = tmp_path / "documents", tmp_path / "results"
     documents.write_text("".join(json.dumps(one) + "\n" for one in oil(1100)))
-    terminal = Terminal("classify", str(documents), "--no-store", "--all", address=server.address, out=results)
+    terminal = Terminal(
+        [*SLUICE, "classify", str(documents), "--no-store", "--all"], out=results, SLUICE_URL=server.address
+    )
     assert terminal.end() == 0
     assert "documents" in terminal.shown
     assert "1,100" in terminal.shown
@@ -307,6 +270,6 @@ def test_people_are_shown_text(sluice: Client, server: Live) -> None:
         (["topics", "metrics", "crude"], "nothing is known yet"),
         (["topics", "--json"], '{"id":"crude"'),
     ):
-        terminal = Terminal(*arguments, address=server.address)
+        terminal = Terminal([*SLUICE, *arguments], SLUICE_URL=server.address)
         assert terminal.end() == 0
         assert said in terminal.shown, arguments

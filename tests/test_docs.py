@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from service.app import create_app
 from service.config import PREFIX, Settings
 from service.supervisor import APPLICATION
 from tests.processes import Serve
+from tests.terminal import Terminal
 from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent
@@ -62,6 +64,36 @@ def test_the_tour_works_as_printed(tmp_path: Path) -> None:
                 timeout=PATIENCE_S,
             )
             assert_alike(json.loads(ran.stdout), json.loads(printed), command)
+    finally:
+        sluice.end()
+
+
+def test_the_command_line_works_as_printed(tmp_path: Path) -> None:
+    """At a terminal; figures may differ, words may not."""
+    (printed,) = re.findall(r"```console\n(.*?)```", README, flags=re.S)
+    exchanges = [(one.splitlines()[0], one.splitlines()[1:]) for one in printed.split("$ ")[1:]]
+    sluice = Serve(tmp_path, application=APPLICATION)
+    commands = f"export SLUICE_URL={sluice.address} PATH={Path(sys.executable).parent}:$PATH COLUMNS=120; "
+    try:
+        for command, lines in exchanges:
+            terminal = Terminal(["bash", "-c", commands + command], directory=tmp_path)
+            assert terminal.end() == 0, terminal.shown
+            assert words(terminal.shown) == words("\n".join(lines)), command
+    finally:
+        sluice.end()
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"(?<![\w.])[A-Za-z]+(?![\w.])", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text))
+
+
+def test_the_client_works_as_printed(tmp_path: Path) -> None:
+    ((code, printed),) = re.findall(r"```python\n(from service.client .*?)```\n```\n(.*?)```", README, flags=re.S)
+    sluice = Serve(tmp_path, application=APPLICATION)
+    try:
+        told = code.replace("http://127.0.0.1:8000", sluice.address)
+        ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=60)
+        assert ran.stdout == printed
     finally:
         sluice.end()
 

@@ -46,9 +46,9 @@ def _words(ever: list[Standing], last: list[Standing]) -> str:
     asked = stories * len(ever)
     good = sum((one.recall or 0) >= 0.9 and (one.precision or 0) >= 0.9 for one in last)
     return (
-        f"{stories:,} stories passed; readers judged {judged:,} of {asked:,} decisions. As one chapter of the "
-        f"news gave way to the next, words changed and recall fell, and came back with what readers said. Over the "
-        f"last {LATELY} stories, {good} of {len(ever)} topics have precision and recall of at least 90 %."
+        f"{stories:,} stories passed; readers judged {judged:,} of {asked:,} decisions. With each new chapter of the "
+        f"news words change, and recall falls until readers have judged some of it. Over the last {LATELY} stories, "
+        f"{good} of {len(ever)} topics have precision and recall of at least 90 %."
     )
 
 
