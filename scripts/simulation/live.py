@@ -7,9 +7,8 @@ each, what waits for audit now and then. The topics are deleted in the end, what
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import httpx
 import numpy as np
 from rich.progress import track
 
@@ -20,6 +19,8 @@ from scripts.evaluation.corpus import Corpus
 from scripts.evaluation.report import progress
 from scripts.simulation.attainment import REJECT, Attained, Decisions, Said, attained
 from scripts.simulation.reader import Plan
+from service.client import Client, Refused
+from service.schemas import Estimate, Problem
 
 BATCH = 20  # documents a request
 AUDITING = 25  # batches between two looks at what waits for audit
@@ -40,7 +41,7 @@ def simulate(
 ) -> list[Attained]:
     """What each topic of the service at this address says and does."""
     with (
-        httpx.Client(base_url=address, timeout=60) as client,
+        Client(address) as client,
         _topics(client, list(wanted), queries, goal, plans) as ids,
     ):
         run = _Run(client, corpus, wanted, ids, plans)
@@ -52,7 +53,7 @@ def simulate(
 class _Run:
     def __init__(
         self,
-        client: httpx.Client,
+        client: Client,
         corpus: Corpus,
         wanted: Mapping[str, Bools],
         ids: Mapping[str, str],
@@ -107,13 +108,13 @@ class _Run:
         return results
 
     def _said(self, name: str) -> Said:
-        goal = _read(self._client.get(f"/topics/{self._ids[name]}"))["status"]["goal"]
-        recall, precision = goal.get("recall"), goal.get("precision")
-        known = recall is not None and recall["estimate"] is not None
+        goal = self._client.topic(self._ids[name]).status.goal
+        if goal is None:
+            raise RuntimeError(f"{name} has lost its goal")
         return Said(
-            goal["state"],
-            precision["state"] if precision else None,
-            Interval(recall["estimate"], recall["low"], recall["high"]) if known else None,
+            goal.state,
+            goal.precision.state if goal.precision else None,
+            _interval(goal.recall),
             len(self._judged[name]),
             self._audited[name],
         )
@@ -121,19 +122,17 @@ class _Run:
     def _classify(self, batch: Sequence[int], store: bool) -> dict[str, Decisions]:
         """Of each topic the decisions on these documents."""
         documents = [self._document(i) for i in batch]
-        asked = {"documents": documents, "topics": list(self._names), "store": store}
-        results = _read(self._client.post("/classify", json=asked))["results"]
         found: dict[str, list[int]] = {name: [] for name in self._ids}
-        for result in results:
-            for decision in result["decisions"]:
-                found[self._names[decision["topic"]]].append(CODES[decision["decision"]])
+        for result in self._client.classify(documents, list(self._names), store=store):
+            for decision in result.decisions:
+                found[self._names[decision.topic]].append(CODES[decision.decision])
         return {name: np.array(codes, np.int8) for name, codes in found.items()}
 
     def _audit(self) -> None:
         for name, topic in self._ids.items():
             if self._plans[name].reader.audit:
-                items = _read(self._client.get(f"/topics/{topic}/review", params={"limit": PAGE}))["items"]
-                drawn = [int(one["document"].rpartition("-")[2]) for one in items if one["reason"] == "audit"]
+                items = self._client.review(topic, PAGE).items
+                drawn = [int(one.document.rpartition("-")[2]) for one in items if one.reason == "audit"]
                 new = [i for i in drawn if i not in self._judged[name]]
                 self._audited[name] += len(new)
                 self._feed_back([(name, i, bool(self._plans[name].says[i])) for i in new])
@@ -148,9 +147,9 @@ class _Run:
                 }
                 for name, i, relevant in chunk
             ]
-            for answer in _read(self._client.post("/feedback", json={"judgements": said}))["results"]:
-                if "status" not in answer or not isinstance(answer["status"], str):
-                    raise RuntimeError(f"a judgement was refused: {answer}")
+            for answer in self._client.feedback_on(said):
+                if isinstance(answer, Problem):
+                    raise Refused(answer)
         for name, i, _ in judgements:
             self._judged[name].add(i)
 
@@ -161,7 +160,7 @@ class _Run:
 
 @contextmanager
 def _topics(
-    client: httpx.Client, names: Sequence[str], queries: Mapping[str, str], goal: Goal, plans: Mapping[str, Plan]
+    client: Client, names: Sequence[str], queries: Mapping[str, str], goal: Goal, plans: Mapping[str, Plan]
 ) -> Iterator[dict[str, str]]:
     """Makes a topic for each name, and deletes them."""
     wanted = {name: value for name in Goal.__slots__ if (value := getattr(goal, name)) is not None}
@@ -170,18 +169,18 @@ def _topics(
         for n, name in enumerate(names):
             topic = f"simulated-{secrets.token_hex(4)}-{n}"
             asked = {"id": topic, "name": name, "query": queries.get(name, name), "goal": wanted}
-            _read(client.post("/topics", json=asked | {"audit": plans[name].reader.audit}))
+            client.create(asked | {"audit": plans[name].reader.audit})
             ids[name] = topic
         yield ids
     finally:
         for topic in ids.values():
-            client.delete(f"/topics/{topic}").raise_for_status()
+            client.delete(topic)
 
 
-def _read(answer: httpx.Response) -> Any:
-    if answer.is_error:
-        raise RuntimeError(f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text[:500]}")
-    return answer.json()
+def _interval(recall: Estimate | None) -> Interval | None:
+    if recall is None or recall.estimate is None or recall.low is None or recall.high is None:
+        return None
+    return Interval(recall.estimate, recall.low, recall.high)
 
 
 def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

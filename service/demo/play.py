@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from service.client import Client, Refused
 from service.demo.newswire import newswire
 from service.demo.readers import INTERESTS, Interest, Reader, Seen
+from service.schemas import Problem
 
 if TYPE_CHECKING:
     from service.demo.newswire import Story
@@ -129,7 +130,7 @@ class Play:
     def _say(self, said: Sequence[tuple[str, str, bool]]) -> None:
         judgements = [{"topic": t, "document": d, "relevant": y, "by": "demo"} for t, d, y in said]
         for answer in self.sluice.feedback_on(judgements) if judgements else ():
-            if not isinstance(answer.status, str):
+            if isinstance(answer, Problem):
                 raise Refused(answer)
 
 
