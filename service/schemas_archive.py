@@ -88,6 +88,7 @@ class EventLine(Request):
     score: Number = 0.0
     probability: Share | None = None
     passed: bool = False
+    came_ms: Count = 0
     chance: Share = 0.0
     settings: Settings | None = None
     model: Base64 = ""
