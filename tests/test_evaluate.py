@@ -15,6 +15,7 @@ from models.measures import f_beta
 from scripts.evaluation.__main__ import app, learners
 from scripts.evaluation.batch import Library, Setting, measure
 from scripts.evaluation.corpus import Corpus, matches, read
+from scripts.evaluation.duels import PAIRS, duel
 from scripts.evaluation.jointly import Joint, Runs
 from scripts.evaluation.online import POINTS, Protocol, Run, means, run
 from scripts.evaluation.stream import Stream
@@ -169,6 +170,24 @@ def test_methods_that_see_everything_at_once_separate_it_too(tmp_path: Path, opt
     assert len(lines) == rows
     for line in lines:
         assert min(float(cell) for cell in line[1:5]) > 0.9, line
+
+
+def test_wins_are_counted_topic_by_topic_and_equal_topics_are_nobodys() -> None:
+    ours, theirs = [0.9] * 9 + [0.2, 0.5], [0.8] * 9 + [0.4, 0.5]
+    found = duel(ours, theirs)
+    assert (found.wins, found.losses) == (9, 1)
+    assert found.means == pytest.approx((8.8 / 11, 8.1 / 11))
+    assert found.significant  # P(Bin(10, ½) ≥ 9) = 11/1024
+    assert not duel(ours[4:], theirs[4:]).significant  # P(Bin(6, ½) ≥ 5) = 7/64
+
+
+def test_duels_stand_beside_those_of_the_paper(tmp_path: Path) -> None:
+    path = write(tmp_path / "generated.jsonl")
+    answer = CliRunner().invoke(app, ["batch", str(path), "--orders", "1", "--duels"])
+    assert answer.exit_code == 0, answer.output
+    rows = [line.split("|")[1:-1] for line in answer.output.splitlines() if "rocchio" in line]
+    assert [row[4].strip() for row in rows] == [paper for _, _, paper in PAIRS]
+    assert all(float(row[3].split()[0]) > 0.5 for row in rows)
 
 
 def test_cuts_of_methods_know_nothing_of_test_documents(corpus: Corpus) -> None:

@@ -16,6 +16,7 @@ from scripts.evaluation.abstain import measure as measure_pair
 from scripts.evaluation.batch import Library, figures, measure
 from scripts.evaluation.batch import Result as Outcome
 from scripts.evaluation.corpus import matches, read, read_queries
+from scripts.evaluation.duels import CONTENDERS, PAIRS, by_topic, duel
 from scripts.evaluation.jointly import Joint, Runs
 from scripts.evaluation.online import Protocol, Run, run
 from scripts.evaluation.pairs import Groups
@@ -101,6 +102,7 @@ def batch(
     boosting: Annotated[
         bool, typer.Option(help="the settings of the tables of AdaBoost.MH^KR's paper instead")
     ] = False,
+    duels: Annotated[bool, typer.Option(help="who wins how many topics against Rocchio, instead")] = False,
     holdout: Annotated[bool, typer.Option(help="measure on the last quarter of training, not on test")] = False,
     most: Annotated[int, typer.Option(help="topics at most, the largest")] = 10**6,
 ) -> None:
@@ -112,10 +114,17 @@ def batch(
     known = published.batch(library.mean_features)
     known = published.routing() if routing else published.boosting() if boosting else known
     rows, runs = {}, Runs(library, names)
+    title = f"{corpus.name}, {len(names)} topics, {corpus.train} training documents, {orders} orders"
+    if duels:
+        f1 = {
+            name: by_topic(_measured(library, runs, names, name, published.Batch(setting), orders))
+            for name, setting in CONTENDERS.items()
+        }
+        report.duels([duel(f1[one], f1[other]) for one, other, _ in PAIRS], title)
+        return
     for name, row in known.items():
         if matches(name, only.split(",")):
             rows[name] = (row, [figures(results) for results in _measured(library, runs, names, name, row, orders)])
-    title = f"{corpus.name}, {len(names)} topics, {corpus.train} training documents, {orders} orders"
     report.batch(rows, title, corpus.name.startswith("reuters") and not holdout)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.box import MARKDOWN
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scripts.evaluation.batch import Figures, spread
+from scripts.evaluation.duels import PAIRS, Duel
 from scripts.evaluation.online import POINTS, Run, means
 from scripts.evaluation.published import FIRST_ONLINE, Batch
 
@@ -69,6 +70,19 @@ def batch(rows: Mapping[str, tuple[Batch, Sequence[Figures]]], title: str, besid
         shown.append([name, *ours, *((published.prototype, published.paper) if beside else ())])
     columns = ["learner", "micro-F1", "macro-F1", "break-even", "SAP", *(("prototype", "paper") if beside else ())]
     table(columns, shown, title)
+
+
+def duels(results: Sequence[Duel], title: str) -> None:
+    """As table 4 of Lewis 96 shows them; beside them what stands there."""
+
+    def signs(a: float, b: float, show: Callable[[float], str]) -> str:
+        return f"{show(a)} {'>' if a > b else '<' if a < b else '='} {show(b)}"
+
+    rows = []
+    for (one, other, paper), found in zip(PAIRS, results, strict=True):
+        doubt = "" if found.significant else " ?"
+        rows.append([one, other, signs(found.wins, found.losses, str) + doubt, signs(*found.means, show=figure), paper])
+    table(["learner", "against", "wins", "mean F1", "paper"], rows, title)
 
 
 def topics(runs: Sequence[Run]) -> None:
