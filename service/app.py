@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from service import problems, routes, routes_jobs, routes_measures, routes_moving, routes_review
+from service import problems, routes, routes_flow, routes_jobs, routes_measures, routes_moving, routes_review
 from service.config import Settings, StartError
 from service.openapi import Documented
 from service.sluice import Sluice
@@ -32,7 +32,9 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
     app = Documented(
         title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False
     )
-    routers = (routes.router, routes_review.router, routes_measures.router, routes_jobs.router, routes_moving.router)
+    routers = tuple(
+        each.router for each in (routes, routes_flow, routes_review, routes_measures, routes_jobs, routes_moving)
+    )
     for router in routers:
         app.include_router(router)
     problems.install(app, [route for router in routers for route in router.routes])

@@ -47,6 +47,9 @@ class Settings(BaseSettings):
     max_text_chars: int = Field(1_000_000, ge=1, description="Longest text of a document.")
     max_documents: int = Field(1000, ge=1, description="Most documents, or judgements, in a JSON request.")
     max_requests: int = Field(1000, ge=1, description="Most requests in progress in one API process; more get 503.")
+    max_listeners: int = Field(
+        500, ge=1, description="Most listeners to streams of topics in one API process; they are requests, too."
+    )
     max_topics: int = Field(100_000, ge=1, description="Most topics.")
     max_stream_lines: int = Field(1_000_000, ge=1, description="Most lines of an NDJSON request.")
     max_stream_bytes: int = Field(1_000_000_000, ge=1, description="Longest NDJSON request.")
@@ -79,6 +82,9 @@ class Settings(BaseSettings):
     retrain_nightly: bool = Field(False, description="Topics with new judgements are retrained so every night.")
     archives: Path | None = Field(
         None, description="Directory of NDJSON files that a job may read (`backfill`); without it, none."
+    )
+    out_kept: int = Field(
+        5000, ge=1, description="Decisions kept a topic in the stream of what it lets through, with their documents."
     )
     documents_kept: int = Field(50_000, ge=1, description="Documents remembered for feedback by id.")
 

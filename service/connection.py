@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from hashlib import sha1
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis.asyncio as aredis
 from redis import exceptions
@@ -24,10 +24,19 @@ LOOK_S = 0.25  # that anybody waits to see whether the store has come back
 PAUSE_S = 0.5  # between two looks at a store that keeps silent
 
 AT_ONCE = 500  # commands, so that the first answers come in time
+LONGEST_BLOCK_S = 0.5  # that a reader waits for something new before it asks again
 
 Arg = bytes | str | int | float
 
 SILENT = "The store did not answer in time; try again."
+
+
+class Script(NamedTuple):
+    """A script, the keys it may touch (all of one slot), and its arguments."""
+
+    text: str
+    keys: Sequence[str]
+    args: Sequence[Arg]
 
 
 class Connection:
@@ -43,6 +52,8 @@ class Connection:
         )
         # Any: redis-py types each answer as the union of all clients and encodings, which says nothing.
         self.redis: Any = aredis.Redis.from_pool(pool)
+        # A blocking read must be answered well before the connection gives up, or it would seem to be broken.
+        self.block_ms = max(1, int(1000 * min(LONGEST_BLOCK_S, timeout_s / 2)))
         self._timeout_s = timeout_s
         self._free = asyncio.Semaphore(CONNECTIONS)
         self._silent = False
@@ -75,19 +86,17 @@ class Connection:
         finally:
             self._free.release()
 
-    async def run(
-        self, commands: Sequence[tuple[Arg, ...]], scripts: Sequence[tuple[str, Sequence[str], Sequence[Arg]]]
-    ) -> list[Any]:
-        """Commands and scripts (with keys and arguments) in as few round trips as it takes; their answers in order.
+    async def run(self, commands: Sequence[tuple[Arg, ...]], scripts: Sequence[Script]) -> list[Any]:
+        """Commands and scripts in as few round trips as it takes; their answers in order.
 
         Redis reads 16 KB at a time and writes what they did to disk before it reads on. So scripts are called by their
         digest, which is a fifth of the bytes; whole only where the store does not know them.
         """
         async with self.asking():
-            wanted = [*commands, *(_call(*script, by_digest=True) for script in scripts)]
+            wanted = [*commands, *(_call(script, by_digest=True) for script in scripts)]
             answers = await self._pipelined(wanted)
             unknown = [i for i, answer in enumerate(answers) if isinstance(answer, exceptions.NoScriptError)]
-            again = [_call(*scripts[i - len(commands)], by_digest=False) for i in unknown]
+            again = [_call(scripts[i - len(commands)], by_digest=False) for i in unknown]
             for i, answer in zip(unknown, await self._pipelined(again), strict=True):
                 answers[i] = answer
             for answer in answers:
@@ -129,8 +138,9 @@ class Connection:
             self._silent = isinstance(error, _Silent)  # one that says no at once keeps nobody waiting
 
 
-def _call(script: str, keys: Sequence[str], args: Sequence[Arg], *, by_digest: bool) -> tuple[Arg, ...]:
-    return ("EVALSHA" if by_digest else "EVAL", _digest(script) if by_digest else script, len(keys), *keys, *args)
+def _call(script: Script, *, by_digest: bool) -> tuple[Arg, ...]:
+    how = ("EVALSHA", _digest(script.text)) if by_digest else ("EVAL", script.text)
+    return (*how, len(script.keys), *script.keys, *script.args)
 
 
 @cache

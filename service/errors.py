@@ -9,6 +9,7 @@
   x WrongMediaType      415   neither application/json nor application/x-ndjson
   x BadInput            422   a field is missing, unknown or out of range
   x StoreUnavailable    503   Redis did not answer, or is full
+  x Busy                503   more listeners than the settings allow, or one that does not keep up
 
 Each becomes an RFC 9457 problem document in one place, `problems.py`. The detail is a sentence that says what to do;
 it never repeats the input.
@@ -28,6 +29,7 @@ class FieldError(TypedDict):
 class ServiceError(Exception):
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Internal error"
+    retry_after_s: ClassVar[int | None] = None
 
     def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
         super().__init__(detail)
@@ -73,4 +75,10 @@ class BadInput(ServiceError):
 class StoreUnavailable(ServiceError):
     status = 503
     title = "Store unavailable"
-    retry_after_s: ClassVar[int] = 1
+    retry_after_s = 1
+
+
+class Busy(ServiceError):
+    status = 503
+    title = "Busy"
+    retry_after_s = 1

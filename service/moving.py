@@ -129,6 +129,8 @@ class Moving:
             args: list[Arg] = [head.born, head.seq, head.floor, archive.digest, int(replace), len(PARTS), *counts]
             named = [*PARTS, *(part for pair in zip(STAGED, staged, strict=True) for part in pair)]
             (outcome,) = await self._store.run([Call(scripts.IMPORT, topic, named, args)])
+            if outcome in (b"made", b"replaced"):
+                await self._store.begin_stream(topic, head.born)
             await self._store.enlist(topic)  # once more, as in Store.create
         finally:
             await self._store.run([Call(scripts.DISCARD, topic, staged, [])])

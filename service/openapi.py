@@ -11,12 +11,13 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 
-from service import archive, schemas, schemas_jobs, schemas_measures, schemas_review
+from service import archive, schemas, schemas_flow, schemas_jobs, schemas_measures, schemas_review
 from service.bodies import JSON, NDJSON
 from service.problems import MEDIA_TYPE
 from service.schemas import Problem
 from service.schemas_archive import ArchiveLine
 
+EVENTS = "text/event-stream"
 _REF = "#/components/schemas/{model}"
 _MODE: Literal["validation"] = "validation"
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model=Problem.__name__)}}}
@@ -106,11 +107,19 @@ def takes(*models: type[BaseModel], line: type[BaseModel] | None = None) -> dict
     return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 
-def answers(model: Any, *problems: int, line: type[BaseModel] | None = None, tagged: bool = False) -> dict[str, Any]:
-    """The answer is this, with an ETag if `tagged`; or a problem document."""
+def answers(
+    model: Any,
+    *problems: int,
+    line: type[BaseModel] | None = None,
+    events: type[BaseModel] | None = None,
+    tagged: bool = False,
+) -> dict[str, Any]:
+    """The answer is this, with an ETag if `tagged`; or events, each with one of these; or a problem document."""
     responses: dict[int | str, Any] = {status: _problem(status) for status in (*problems, 422, 503)}
     if line:
         responses[200] = {"content": {NDJSON: _lines(line, "or a `Problem`, ")}}
+    if events:
+        responses[200] = {"content": {EVENTS: _events(events)}}
     if tagged:
         responses[200] = {"headers": _ETAG}
     return {"response_model": model, "responses": responses}
@@ -122,7 +131,7 @@ class Documented(FastAPI):
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
             found = super().openapi()
-            models: set[type[BaseModel]] = {*EXAMPLES, schemas.Result, schemas.Learned, Problem}
+            models: set[type[BaseModel]] = {*EXAMPLES, schemas.Result, schemas.Learned, schemas_flow.Passed, Problem}
             _, extra = models_json_schema([(model, _MODE) for model in models], ref_template=_REF)
             found["components"]["schemas"] = extra["$defs"] | found["components"]["schemas"]
             for path in found["paths"].values():
@@ -146,6 +155,11 @@ def _complete(operation: dict[str, Any]) -> None:
 def _problem(status: int) -> dict[str, Any]:
     described = {"description": _REASONS[status], "content": _PROBLEM}
     return described | ({"headers": _RETRY} if status == 503 else {})
+
+
+def _events(model: type[BaseModel]) -> dict[str, Any]:
+    schema = {"type": "string", "description": f"A `{model.__name__}` as JSON is the `data` of each event."}
+    return {"schema": schema, "x-event": {"$ref": _REF.format(model=model.__name__)}}
 
 
 def _lines(model: type[BaseModel], otherwise: str = "") -> dict[str, Any]:

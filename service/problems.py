@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
 from service import schemas, schemas_jobs
-from service.errors import BadInput, BadRequest, FieldError, ServiceError, StoreUnavailable
+from service.errors import BadInput, BadRequest, FieldError, ServiceError
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 20  # field errors in one answer
@@ -39,7 +39,7 @@ def problem(error: ServiceError) -> dict[str, Any]:
 
 
 def answer(error: ServiceError) -> Response:
-    headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, StoreUnavailable) else None
+    headers = {"Retry-After": str(error.retry_after_s)} if error.retry_after_s else None
     return Response(to_json(problem(error)), error.status, headers, MEDIA_TYPE)
 
 

@@ -180,9 +180,15 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts, and spares the garbage collector from looking through all that is there by now again and again: it
         held every request up for a quarter of a second, each time that large ones had made it look."""
+        self.lifespan.state["stopping"] = asyncio.Event()
         await super().startup(sockets)
         gc.collect()
         gc.freeze()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tells those whose requests have no end of their own (see events.py), then waits for all."""
+        self.lifespan.state["stopping"].set()
+        await super().shutdown(sockets)
 
 
 def server(application: Any, settings: Settings) -> uvicorn.Server:

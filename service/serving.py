@@ -74,6 +74,8 @@ class Kept(NamedTuple):
     place: int  # of the document in its batch
     decision: Decision
     by_rule: bool
+    score: float
+    version: int  # of the model that decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class Serving:
                 verdict = plain._replace(rule=ruled[i].get(plain.topic.name)) if ruled[i] else plain
                 decision = verdict.decision
                 if decision != "reject":
-                    kept.setdefault(verdict.topic.name, []).append(Kept(i, decision, verdict.rule is not None))
+                    kept.setdefault(verdict.topic.name, []).append(_kept(i, verdict, decision))
                 elif asked is None:
                     continue
                 decisions.append(verdict.to_answer(decision))
@@ -222,6 +224,10 @@ def _verdict(topic: Column, scores: Sequence[float], start: int) -> Verdict:
         return Verdict(topic, scores[start])
     members = tuple(scores[start : start + topic.columns])
     return Verdict(topic, sum(members) / len(members), members=members)
+
+
+def _kept(place: int, verdict: Verdict, decision: Decision) -> Kept:
+    return Kept(place, decision, verdict.rule is not None, round(verdict.score, DIGITS), verdict.topic.version)
 
 
 def _affordable(verdicts: int, most: int) -> None:

@@ -1,6 +1,7 @@
 """The service in one object: its parts put together, and the journey of a document.
 
-    document    tokenise, score, decide (serving)  →  remember it, count it (store, background, tallies)
+    document    tokenise, score, decide (serving)  →  remember it, count it, let it through (store, background,
+                tallies, outbox)
     judgement   see judging.py
 
 Everything that may take longer than a millisecond or two runs in a thread; the kernels there release the interpreter.
@@ -21,10 +22,11 @@ from models.fold import Model
 from models.function_words import ENGLISH
 from models.shape import shape
 from models.text import Analysis, bags
-from service import changes, overlay
+from service import changes, outbox, overlay
 from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
 from service.config import Settings as Config
+from service.connection import Script
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
 from service.folding import Fold
 from service.following import Following
@@ -34,8 +36,10 @@ from service.journal import Event
 from service.judging import Judging
 from service.known import Known
 from service.learning import Learning, now_ms
+from service.listening import Listening
 from service.memory import packed
 from service.moving import Moving, Outcome
+from service.outbox import Entry, Outbox
 from service.preview import Previews
 from service.promises import Promises
 from service.review import Review
@@ -47,7 +51,7 @@ from service.schemas import (
 )
 from service.schemas_jobs import Retrain
 from service.served import Base, Recipe, Served, Settings
-from service.serving import Classified, Serving
+from service.serving import Classified, Kept, Serving
 from service.store import Head, Store
 from service.tallies import Tallies
 
@@ -82,6 +86,8 @@ class Sluice:
         self.learning = Learning(store, self.epochs, config, self._pool, self.serving.put)
         self.following = Following(store, self.serving, self.learning, self.epochs, config.sweep_s)
         self.tallies = Tallies(store, self.serving, config.review_kept)
+        self.outbox = Outbox(store.connection)
+        self.listening = Listening(self.outbox, self.serving.topics, config.max_listeners)
         self.promises = Promises(self.tallies, self.serving, config)
         self.judging = Judging(
             store, self.serving, self.learning, self.epochs, self.promises, config, self._pool, self._refit
@@ -107,6 +113,7 @@ class Sluice:
         await self.in_thread(self._rehearse)
         self._background(self.following.listen())
         self._background(self.following.sweep())
+        self._background(self.listening.read())
 
     async def stop(self) -> None:
         while tasks := set(self._tasks):
@@ -135,11 +142,20 @@ class Sluice:
         fresh = {document for document, is_new in new.items() if is_new}
         await asyncio.gather(
             self.in_thread(self.epochs.count, classified.ids, classified.bags, fresh),
-            self.tallies.count(classified, fresh, topics),
+            self.tallies.count(classified, fresh, topics, self._outgoing(documents, classified)),
         )
         if self.epochs.due and not self._publishing:
             self._publishing = True
             self._background(self._publish_epoch())
+
+    def _outgoing(self, documents: Sequence[Document], classified: Classified) -> list[Script]:
+        """What lets through all that was not rejected, be it new or not: the last time may have been cut short."""
+        scripts: list[Script] = []
+        for topic, kept in classified.kept.items():
+            if served := self.serving.topics.get(topic):
+                entries = [_entry(topic, one, classified.ids[one.place], documents[one.place]) for one in kept]
+                scripts.append(outbox.append(topic, served.born, entries, self.config.out_kept, now_ms()))
+        return scripts
 
     async def _publish_epoch(self) -> None:
         try:
@@ -263,6 +279,11 @@ class Sluice:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("background work failed", exc_info=error)
+
+
+def _entry(topic: str, kept: Kept, document: str, whole: Document) -> Entry:
+    score, version = kept.score, kept.version
+    return Entry(outbox.entry_id(topic, document), kept.decision, score, version, document, whole.title, whole.text)
 
 
 def topic_id(name: str) -> str:

@@ -19,6 +19,7 @@
     sluice:{background}:epochs     hash     number -> blob
     sluice:{background}:lent       hash     number of an epoch that came with a topic -> epoch then in force here
     sluice:changes                 channel  "ID BORN VERSION" for each published model; version 0 is a deleted topic
+    sluice:out:ID                  stream   what the topic lets through (see outbox.py)
 
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
 and nothing here needs two slots at once. The log, the documents, the background that logs name, and what stands beside
@@ -34,8 +35,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
-from service import scripts
-from service.connection import Arg, Connection, problems
+from service import outbox, scripts
+from service.connection import Arg, Connection, Script, problems
 from service.errors import NotFound
 from service.journal import Event
 
@@ -128,12 +129,19 @@ class Store:
         await self.enlist(topic)
         since = await self.passed()
         made = await self._eval(scripts.CREATE, topic, ("topic", "log", "tally"), born, since, *_flat(first))
+        if made:
+            await self.begin_stream(topic, born)
         await self.enlist(topic)
         return bool(made)
+
+    async def begin_stream(self, topic: str, born: str) -> None:
+        """What this topic lets through goes to a stream with nothing of another topic in it."""
+        await self.connection.run([], [outbox.begin(topic, born)])
 
     async def delete(self, topic: str, born: str) -> bool:
         if not await self._eval(scripts.DELETE, topic, PARTS, born, CHANGES, f"{topic} {born} 0"):
             return False
+        await self.connection.run([], [outbox.end(topic, born)])
         await self.unlist(topic)
         if (await self.heads([topic]))[0]:
             await self.enlist(topic)  # somebody has made another one of this name meanwhile
@@ -331,10 +339,11 @@ class Store:
         async with self._asking():
             return int(await self._redis.get(PASSED) or 0)
 
-    async def count(self, documents: int, calls: Sequence[Call]) -> int:
-        """Counts documents that were put to all topics, and runs the scripts that count for each topic; how many have
-        been by now."""
-        passed, *_ = await self.connection.run([("INCRBY", PASSED, documents)], [_keyed(call) for call in calls])
+    async def count(self, documents: int, calls: Sequence[Call], others: Sequence[Script] = ()) -> int:
+        """Counts documents that were put to all topics, and runs the scripts that count for each topic, and any others;
+        how many documents have been by now."""
+        scripts = [*(_keyed(call) for call in calls), *others]
+        passed, *_ = await self.connection.run([("INCRBY", PASSED, documents)], scripts)
         return int(passed)
 
     async def run(self, calls: Sequence[Call]) -> list[Any]:
@@ -424,8 +433,8 @@ class Store:
             return await self._redis.eval(script, len(keys), *keys, *args)
 
 
-def _keyed(call: Call) -> tuple[str, list[str], Sequence[Arg]]:
-    return call.script, [key(call.topic, part) for part in call.parts], call.args
+def _keyed(call: Call) -> Script:
+    return Script(call.script, [key(call.topic, part) for part in call.parts], call.args)
 
 
 def _flat(event: Event) -> list[Arg]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from models.assurance import Passed
 from service import scripts
+from service.connection import Script
 from service.policy import Last
 from service.serving import Classified, Kept, Serving
 from service.store import Call, Store
@@ -45,13 +46,15 @@ class Tallies:
         self._kept = kept  # most documents in a queue
         self._passed, self._heard_s = 0, -math.inf
 
-    async def count(self, classified: Classified, new: Collection[str], named: Sequence[str] | None) -> None:
-        """Counts those of the documents that are new, each once."""
+    async def count(
+        self, classified: Classified, new: Collection[str], named: Sequence[str] | None, others: Sequence[Script] = ()
+    ) -> None:
+        """Counts those of the documents that are new, each once; the other scripts run in the same round trip."""
         first: dict[str, int] = {}
         for place, document in enumerate(classified.ids):
             if document in new:
                 first.setdefault(document, place)
-        if not first:
+        if not first and not others:
             return
         everybody, put = (len(first), 0) if named is None else (0, len(first))
         passed = await self._position() + everybody
@@ -63,7 +66,7 @@ class Tallies:
             if served and (kept or put):
                 args = self._args(kept, classified.ids, passed - everybody, passed, put)
                 calls.append(Call(scripts.TALLY, topic, PARTS, [served.born, *args]))
-        self._passed = await self._store.count(everybody, calls)
+        self._passed = await self._store.count(everybody, calls, others)
         self._heard_s = time.monotonic()
 
     async def _position(self) -> int:

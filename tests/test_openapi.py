@@ -21,6 +21,7 @@ CONTRACT = [
     ("patch", "/topics/{topic}"),
     ("post", "/classify"),
     ("post", "/feedback"),
+    ("get", "/topics/{topic}/accepted"),
     ("get", "/topics/{topic}/judgements"),
     ("get", "/topics/{topic}/review"),
     ("post", "/topics/{topic}/review/skip"),
@@ -41,8 +42,10 @@ CONTRACT = [
     ("delete", "/jobs/{job}"),
     ("get", "/topics/{topic}/export"),
     ("post", "/topics/import"),
+    ("get", "/topics/{topic}/stream"),
     ("delete", "/topics/{topic}"),
 ]
+ENDLESS = "/topics/{topic}/stream"  # cannot be read to its end; test_out.py listens, through sockets
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
 
 
@@ -110,6 +113,8 @@ async def test_every_schema_that_is_named_is_there_and_is_one(document: Any) -> 
 async def test_every_example_works_and_every_answer_is_as_declared(api: Api, document: Any) -> None:
     made: dict[str, str] = {}
     for method, path in CONTRACT:
+        if path == ENDLESS:
+            continue
         operation = document["paths"][path][method]
         sent = list(examples(operation))
         assert sent, f"{method} {path} shows no example"

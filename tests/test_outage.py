@@ -80,6 +80,8 @@ def requests(model: Any) -> dict[str, tuple[str, str, Any]]:
         "withdraw": ("DELETE", "/topics/crude/judgements/oil", None),
         "judgements": ("GET", "/topics/crude/judgements", None),
         "review": ("GET", "/topics/crude/review", None),
+        "accepted": ("GET", "/topics/crude/accepted", None),
+        "listen": ("GET", "/topics/crude/stream", None),
         "skip": ("POST", "/topics/crude/review/skip", {"document": "remembered"}),
         "know": ("POST", "/topics/crude/known", {"documents": [OIL]}),
         "known": ("GET", "/topics/crude/known", None),
