@@ -1,4 +1,4 @@
-"""The command line: `sluice serve`, its two halves for several machines, and everything that can be asked of a service
+"""The command line: `sluice serve`, its three parts for several machines, and everything that can be asked of a service
 that runs (`service/commands`)."""
 
 import os
@@ -46,19 +46,25 @@ def serve(
     host: Host = None, port: Port = None, data: Data = None, redis: Redis = None, workers: Workers = None
 ) -> None:
     """Serve in the foreground, with an embedded store unless --redis names another. Ctrl-C stops everything."""
-    _supervise(api=True, jobs=True, host=host, port=port, data=data, redis=redis, workers=workers)
+    _supervise(api=True, jobs=True, consume=True, host=host, port=port, data=data, redis=redis, workers=workers)
 
 
 @app.command()
 def api(host: Host = None, port: Port = None, redis: Redis = None, workers: Workers = None) -> None:
     """Serve the API alone, on a store that others share."""
-    _supervise(api=True, jobs=False, host=host, port=port, redis=redis, workers=workers)
+    _supervise(api=True, host=host, port=port, redis=redis, workers=workers)
 
 
 @app.command()
 def worker(redis: Redis = None) -> None:
     """Do the background work alone, on a store that others share."""
-    _supervise(api=False, jobs=True, redis=redis)
+    _supervise(jobs=True, redis=redis)
+
+
+@app.command()
+def consumer(redis: Redis = None) -> None:
+    """Decide the documents that are added to the stream `sluice:in` alone, on a store that others share."""
+    _supervise(consume=True, redis=redis)
 
 
 app.add_typer(topics.app, name="topics")
@@ -71,15 +77,15 @@ app.command("import")(moving.import_topic)
 app.command()(demo)
 
 
-def _supervise(api: bool, jobs: bool, **given: Any) -> None:
+def _supervise(*, api: bool = False, jobs: bool = False, consume: bool = False, **given: Any) -> None:
     # Only now: the help, and a mistyped option, need not wait for these to load.
     from service.supervisor import supervise
 
     settings = Settings.from_env(**given)
-    if settings.redis is None and not (api and jobs):
+    if settings.redis is None and not (api and jobs and consume):
         raise StartError("This command works on a shared store: give its address with --redis URL or SLUICE_REDIS.")
     logs.configure(settings.log_level)
-    supervise(settings, api=api, jobs=jobs)
+    supervise(settings, api=api, jobs=jobs, consumers=(settings.consumers or not api) if consume else 0)
 
 
 def main() -> None:

@@ -41,6 +41,9 @@ class Settings(BaseSettings):
         "without it, an embedded one is started in the data directory.",
     )
     workers: int = Field(1, ge=1, le=256, description="API processes that share the port.")
+    consumers: int = Field(
+        1, ge=0, le=256, description="Processes that decide documents added to the Redis stream `sluice:in`."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least serious message logged.")
 
     max_body_bytes: int = Field(10_000_000, ge=1, description="Longest request body, NDJSON streams excepted.")
@@ -86,10 +89,20 @@ class Settings(BaseSettings):
     out_kept: int = Field(
         5000, ge=1, description="Decisions kept a topic in the stream of what it lets through, with their documents."
     )
+    dead_kept: int = Field(
+        10_000, ge=1, description="Entries of `sluice:in` that could not be decided, kept in `sluice:dead`."
+    )
     documents_kept: int = Field(50_000, ge=1, description="Documents remembered for feedback by id.")
 
     store_timeout_s: float = Field(
         1.0, gt=0, le=60, allow_inf_nan=False, description="Seconds the store may take before a request answers 503."
+    )
+    take_over_s: float = Field(
+        5.0,
+        gt=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="Seconds after which documents that one consumer took and did not decide are taken by another.",
     )
     sweep_s: float = Field(
         2.0,

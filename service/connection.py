@@ -148,6 +148,10 @@ def _digest(script: str) -> str:
     return sha1(script.encode(), usedforsecurity=False).hexdigest()
 
 
+class GroupGone(StoreUnavailable):
+    """Somebody deleted a stream, and with it the group of those that read it."""
+
+
 class _Silent(StoreUnavailable):
     """The store kept somebody waiting in vain."""
 
@@ -167,4 +171,6 @@ def problems() -> Iterator[None]:
     except exceptions.ResponseError as error:
         if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
             raise StoreUnavailable("The store cannot write now; try again.") from error
+        if str(error).startswith(("NOGROUP", "UNBLOCKED")):
+            raise GroupGone("The stream was deleted; it is made anew.") from error
         raise

@@ -34,7 +34,6 @@ from service.handling import (
 from service.openapi import answers, takes
 from service.problems import problem
 from service.served import Served
-from service.serving import most
 from service.sluice import Sluice
 
 router = new_router()
@@ -132,10 +131,7 @@ async def classify(
         return parsed
 
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
-        # With very many topics, or explanations of many, fewer documents at once.
-        at_once = max(1, most(options) // max(1, len(topics or app.serving.topics)))
-        parts = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
-        return [result for part in parts for result in await app.classify(part, options)]
+        return await app.classify_any(documents, options)
 
     return await ndjson.answer(request, app.config, partial(_each, app, document, classified), duplex)
 

@@ -30,6 +30,7 @@ from service.connection import Script
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
 from service.folding import Fold
 from service.following import Following
+from service.inbox import Inbox
 from service.jobs import Jobs
 from service.jobstore import JobStore
 from service.journal import Event
@@ -51,7 +52,7 @@ from service.schemas import (
 )
 from service.schemas_jobs import Retrain
 from service.served import Base, Recipe, Served, Settings
-from service.serving import Classified, Kept, Serving
+from service.serving import Classified, Kept, Serving, most
 from service.store import Head, Store
 from service.tallies import Tallies
 
@@ -87,6 +88,7 @@ class Sluice:
         self.following = Following(store, self.serving, self.learning, self.epochs, config.sweep_s)
         self.tallies = Tallies(store, self.serving, config.review_kept)
         self.outbox = Outbox(store.connection)
+        self.inbox = Inbox(store.connection)
         self.listening = Listening(self.outbox, self.serving.topics, config.max_listeners)
         self.promises = Promises(self.tallies, self.serving, config)
         self.judging = Judging(
@@ -135,6 +137,12 @@ class Sluice:
         if options.store:
             await self._remember(documents, classified, options.topics)
         return classified.results
+
+    async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
+        """As `classify`, for any number: with very many topics, or explanations of many, fewer documents at once."""
+        at_once = max(1, most(options) // max(1, len(options.topics or self.serving.topics)))
+        parts = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
+        return [result for part in parts for result in await self.classify(part, options)]
 
     async def _remember(self, documents: Sequence[Document], classified: Classified, topics: list[str] | None) -> None:
         blobs = await self.in_thread(packed, classified.ids, documents, now_ms())

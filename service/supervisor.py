@@ -1,5 +1,5 @@
-"""`sluice serve`: the store, the API processes and those that work in the background, started in this order and kept
-running.
+"""`sluice serve`: the store, the API processes and those that work in the background or on streams, started in this
+order and kept running.
 
 Every API process has a listening socket of its own on the same port (SO_REUSEPORT), opened here, so that the kernel
 deals out connections evenly: from one shared socket, the first process to wake takes all that wait (of 48 clients, 3
@@ -35,6 +35,7 @@ from service.tether import tethered
 APPLICATION = "service.app:create_app"
 WORKER = "service.worker"
 ENGINE = "service.engine"
+CONSUMER = "service.consumer"
 BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 5.0
 STEADY_S = 10.0  # a process that lived this long is not failing for a lasting reason
@@ -183,7 +184,13 @@ class Store:
 
 
 def supervise(
-    settings: Settings, *, api: bool = True, jobs: bool = True, application: str = APPLICATION, worker: str = WORKER
+    settings: Settings,
+    *,
+    api: bool = True,
+    jobs: bool = True,
+    consumers: int = 0,
+    application: str = APPLICATION,
+    worker: str = WORKER,
 ) -> None:
     """Serve until a signal says to stop; everything started here is then gone. Raises StartError if it cannot begin."""
     with suppress(Stopped), Signals() as signals, ExitStack() as started:
@@ -208,6 +215,8 @@ def supervise(
             children.append(Child("worker", [sys.executable, "-m", worker], environment))
             engine = [sys.executable, "-m", ENGINE]
             children += [Child(f"jobs-{n}", engine, environment) for n in range(1, settings.job_workers + 1)]
+        consuming = [sys.executable, "-m", CONSUMER]
+        children += [Child(f"consumer-{n}", consuming, environment) for n in range(1, consumers + 1)]
         kept: list[Store | Child] = [*stores, *children]
         while True:
             for each in kept:

@@ -29,9 +29,7 @@ supervisor.PATIENCE_S = supervisor.STOP_S = float(sys.argv.pop(1))
 cli.main()
 """
 APPLICATION, WORKER = "tests.tiny:create_app", "tests.tiny"
-WITHOUT_JOBS = {
-    "SLUICE_JOB_WORKERS": "0"
-}  # unless a test says otherwise: a process that does jobs takes seconds to start
+FEW = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # unless a test says otherwise: they take seconds to start
 
 
 def eventually(found: Callable[[], T | None], within_s: float = PATIENCE_S) -> T:
@@ -68,7 +66,8 @@ def children(pid: int) -> dict[int, str]:
 class Serve:
     """A running `sluice serve`, with the tiny application and worker in place of the real ones unless told otherwise.
 
-    `steady_s` is how long a process must have lived to be started again without a growing delay.
+    There are no consumers but those that the settings ask for. `steady_s` is how long a process must have lived to be
+    started again without a growing delay.
     """
 
     def __init__(
@@ -79,6 +78,7 @@ class Serve:
         application: str = APPLICATION,
         worker: str = WORKER,
         steady_s: float = supervisor.STEADY_S,
+        **settings: object,
     ) -> None:
         self.data = data or directory / "data"
         self.output = directory / f"output-{time.monotonic_ns()}"
@@ -86,7 +86,8 @@ class Serve:
         told = ["serve", "--port", "0", "--data", str(self.data), *options]
         command = [sys.executable, "-c", SERVE, application, worker, str(steady_s), str(PATIENCE_S), *told]
         with self.output.open("w") as out, self.errors.open("w") as err:
-            environment = WITHOUT_JOBS | os.environ
+            given = {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
+            environment = FEW | os.environ | given
             self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 
     @property

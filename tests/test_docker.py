@@ -87,7 +87,7 @@ def test_only_the_api_is_published_and_only_to_this_machine() -> None:
 
 
 def test_services_wait_for_a_healthy_store_that_keeps_its_data_in_a_volume() -> None:
-    for name in ("api", "worker"):
+    for name in ("api", "worker", "consumer"):
         assert SERVICES[name]["depends_on"]["redis"]["condition"] == "service_healthy"
     assert SERVICES["redis"]["healthcheck"]["test"]
     volume, _, place = SERVICES["redis"]["volumes"][0].partition(":")
@@ -96,7 +96,7 @@ def test_services_wait_for_a_healthy_store_that_keeps_its_data_in_a_volume() -> 
 
 
 @pytest.mark.parametrize(
-    "command", [json.loads(instructions("CMD")[-1]), *(SERVICES[n]["command"] for n in ("api", "worker"))]
+    "command", [json.loads(instructions("CMD")[-1]), *(SERVICES[n]["command"] for n in ("api", "worker", "consumer"))]
 )
 def test_the_commands_start(command: list[str]) -> None:
     subprocess.run([BIN / command[0], *command[1:], "--help"], check=True, capture_output=True)
@@ -151,8 +151,9 @@ def test_the_image_is_healthy_exactly_while_the_api_is_ready(sluice: Serve) -> N
     assert not healthy(here)
 
 
-def test_the_worker_is_healthy_exactly_while_its_store_answers(redis_url: str) -> None:
-    form, *check = SERVICES["worker"]["healthcheck"]["test"]
+@pytest.mark.parametrize("name", ["worker", "consumer"])
+def test_what_has_no_port_is_healthy_exactly_while_its_store_answers(redis_url: str, name: str) -> None:
+    form, *check = SERVICES[name]["healthcheck"]["test"]
     assert form == "CMD"
     assert healthy(check, SLUICE_REDIS=redis_url)
     assert not healthy(check, SLUICE_REDIS="unix:///nowhere/socket")

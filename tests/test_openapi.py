@@ -29,6 +29,7 @@ CONTRACT = [
     ("get", "/topics/{topic}/known"),
     ("delete", "/topics/{topic}/known/{document}"),
     ("get", "/recall"),
+    ("get", "/flow"),
     ("get", "/topics/{topic}/metrics"),
     ("post", "/topics/{topic}/preview"),
     ("get", "/topics/{topic}/versions"),

@@ -81,6 +81,7 @@ def requests(model: Any) -> dict[str, tuple[str, str, Any]]:
         "judgements": ("GET", "/topics/crude/judgements", None),
         "review": ("GET", "/topics/crude/review", None),
         "accepted": ("GET", "/topics/crude/accepted", None),
+        "flow": ("GET", "/flow", None),
         "listen": ("GET", "/topics/crude/stream", None),
         "skip": ("POST", "/topics/crude/review/skip", {"document": "remembered"}),
         "know": ("POST", "/topics/crude/known", {"documents": [OIL]}),

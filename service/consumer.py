@@ -1,0 +1,74 @@
+"""A consumer of the stream `sluice:in`, in a process of its own: the way in for feeds that never end.
+
+    python -m service.consumer
+
+Any number may run, on any number of machines; they share the work. Until the first document comes, one costs next to
+nothing: models, kernels and the topics are loaded only then.
+"""
+
+import asyncio
+import signal
+import time
+
+import structlog
+
+from service import logs
+from service.config import Settings
+from service.connection import Connection
+from service.errors import StoreUnavailable
+from service.inbox import Figures, Inbox
+
+REPORT_S = 5.0
+PAUSE_S = 0.5  # before asking again when the store is in trouble
+
+log = structlog.get_logger()
+
+
+async def main() -> None:
+    config = Settings.from_env()
+    logs.configure(config.log_level)
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    connection = Connection(config.redis or "", config.store_timeout_s)
+    inbox, started_ms = Inbox(connection), time.time_ns() // 1_000_000
+    await idle(inbox, Figures(started_ms), stopping)
+    if not stopping.is_set():
+        # Only now: they take a second and a hundred megabytes that nobody may ever need.
+        from service.consuming import Consumer
+        from service.sluice import Sluice
+        from service.store import Store
+
+        sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
+        await sluice.start()
+        ready = asyncio.ensure_future(sluice.following.ready.wait())
+        stopped = asyncio.ensure_future(stopping.wait())
+        await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        await Consumer(sluice, inbox, started_ms).run(stopping)
+        stopped.cancel()
+        await sluice.stop()
+    await connection.close()
+
+
+async def idle(inbox: Inbox, figures: Figures, stopping: asyncio.Event) -> None:
+    """Until there is something to do."""
+    opened, reported_s = False, 0.0
+    while not stopping.is_set():
+        try:
+            if not opened:
+                await inbox.open()
+                opened = True
+            if time.monotonic() - reported_s > REPORT_S:
+                reported_s = time.monotonic()
+                await inbox.report(figures)
+            if await inbox.wait():
+                return
+        except StoreUnavailable as error:
+            log.warning("lost the store", detail=error.detail)
+            opened = False
+            await asyncio.sleep(PAUSE_S)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

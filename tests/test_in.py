@@ -1,0 +1,250 @@
+"""Documents that come by the stream `sluice:in` are decided, each at least once, whatever happens to who took them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from service.connection import Connection, Script
+from service.consuming import ALONE, BATCH, FIRST, GIVEN_UP, Consumer
+from service.embedded import Embedded
+from service.inbox import DEAD, GROUP, IN, RETIRE, Inbox
+from tests.serving import OIL, Api, serving
+from tests.streaming import grain, oil, passes
+from tests.waiting import soon
+
+OUT = "sluice:out:crude"
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
+        await api.topic()
+        yield api
+
+
+@pytest.fixture
+def store(embedded: Embedded) -> Iterator["Redis"]:
+    with Redis.from_url(embedded.url, decode_responses=True) as client:
+        yield client
+
+
+@asynccontextmanager
+async def consuming(api: Api, full: "Redis | None" = None) -> AsyncIterator[Consumer]:
+    """A consumer at work, in this process, until the end of the block; with a store that is `full` from then on."""
+    connection, stopping = Connection(str(api.sluice.config.redis), 1.0), asyncio.Event()
+    inbox = Inbox(connection)
+    await inbox.open()
+    if full:
+        full.config_set("maxmemory", 1)
+    consumer = Consumer(api.sluice, inbox, 0)
+    working = asyncio.create_task(consumer.run(stopping))
+    try:
+        yield consumer
+    finally:
+        stopping.set()
+        await working
+        await connection.close()
+
+
+async def settled(store: "Redis") -> None:
+    async def empty() -> bool:
+        return store.xlen(IN) == 0
+
+    await soon(empty)
+
+
+def add(store: "Redis", document: dict[str, Any]) -> None:
+    store.xadd(IN, {"document": json.dumps(document)})
+
+
+def let_through(store: "Redis") -> list[str]:
+    rows: Any = store.xrange(OUT)
+    return [fields["document"] for _, fields in rows]
+
+
+def dead(store: "Redis") -> list[dict[str, str]]:
+    rows: Any = store.xrange(DEAD)
+    return [fields for _, fields in rows]
+
+
+def accepted(n: int) -> list[dict[str, Any]]:
+    """Documents that the topic is sure of."""
+    return [OIL | {"id": f"o{i}"} for i in range(n)]
+
+
+async def take_and_die(redis_url: str, times: int = 1) -> None:
+    """Somebody takes whatever is there, as often as that, and is never heard of again."""
+    connection = Connection(redis_url, 1.0)
+    for n in range(times):
+        inbox = Inbox(connection)
+        await inbox.open()
+        assert await (inbox.take_over(BATCH, 0) if n else inbox.take(BATCH))
+    await connection.close()
+
+
+async def test_documents_are_decided_as_if_they_had_been_classified(api: Api, store: "Redis") -> None:
+    documents = [*oil(30), *grain(30)]
+    for document in documents[::2]:
+        add(store, document)
+    for document in documents[1::2]:
+        fields: dict[Any, Any] = {**document, "source": "wire", "metadata": '{"page": [1, 2]}'}
+        store.xadd(IN, fields)
+    async with consuming(api):
+        await settled(store)
+    results = await passes(api, documents, store=False)
+    assert sorted(let_through(store)) == sorted(r["document"] for r in results if r["decisions"])
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] == 60
+    assert (await api.judge("o1", True))["status"] == "learned"  # it is remembered
+    assert dead(store) == []
+    assert store.xpending(IN, GROUP)["pending"] == 0
+
+
+async def test_what_was_added_before_the_first_consumer_came_is_decided_too(api: Api, store: "Redis") -> None:
+    add(store, OIL | {"id": "early"})
+    assert (await api.ok("GET", "/flow"))["lag"] == 1
+    async with consuming(api):
+        await settled(store)
+        add(store, OIL | {"id": "late"})
+        await settled(store)
+    assert let_through(store) == ["early", "late"]
+
+
+async def test_what_cannot_be_read_is_dead_with_the_reason_and_holds_up_nobody(api: Api, store: "Redis") -> None:
+    poison: list[tuple[dict[Any, Any], str]] = [
+        ({"document": "{"}, "not valid JSON"),
+        ({"document": '{"txt": "x"}'}, "/txt: There is no such field."),
+        ({"document": '{"text": " "}'}, "the document is empty"),
+        ({"title": "no text"}, "/text"),
+        ({"text": b"\xff\xfe"}, "not UTF-8"),
+        ({"text": "x", "metadata": "{"}, "metadata"),
+        ({"text": "x" * 10_001}, "10,000 characters"),
+        ({"text": "x" * 11_000_000}, "10,000,000 bytes"),
+        ({"text": "x", "colour": "red"}, "/colour"),
+    ]
+    for n, (fields, _) in enumerate(poison):
+        store.xadd(IN, fields)
+        add(store, OIL | {"id": f"good{n}"})
+    async with consuming(api):
+        await settled(store)
+        (said,) = (await api.ok("GET", "/flow"))["consumers"]
+    assert let_through(store) == [f"good{n}" for n in range(len(poison))]
+    with Redis.from_url(str(api.sluice.config.redis)) as raw:
+        found: Any = raw.xrange(DEAD)
+    assert len(found) == len(poison) == said["dead"]
+    for (_, kept), (fields, reason) in zip(found, poison, strict=True):
+        assert reason.lower() in kept.pop(b"reason").decode().lower()
+        assert kept.pop(b"entry")
+        name, value = next(iter(fields.items()))
+        whole = value if isinstance(value, bytes) else value.encode()
+        assert kept[name.encode()] == (whole if len(whole) < 1_000_000 else whole[:1000])
+
+
+async def test_what_somebody_took_and_did_not_decide_is_taken_over(api: Api, store: "Redis", redis_url: str) -> None:
+    for document in accepted(20):
+        add(store, document)
+    await take_and_die(redis_url)
+    flow = await api.ok("GET", "/flow")
+    assert (flow["lag"], flow["pending"]) == (0, 20)
+    assert [(one["alive"], one["pending"]) for one in flow["consumers"]] == [(False, 20)]
+    async with consuming(api):
+        await settled(store)
+        flow = await api.ok("GET", "/flow")
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(20))
+    (alive,) = flow["consumers"]
+    assert (alive["alive"], alive["taken_over"], alive["documents"]) == (True, 20, 20)
+    assert flow | {"consumers": []} == {"lag": 0, "lag_s": 0.0, "pending": 0, "dead": 0, "consumers": []}
+
+
+async def test_what_ended_everybody_who_took_it_is_given_up(api: Api, store: "Redis", redis_url: str) -> None:
+    for document in accepted(3):
+        add(store, document)
+    await take_and_die(redis_url, GIVEN_UP)
+    async with consuming(api):
+        await settled(store)
+    assert let_through(store) == []
+    assert all(f"Taken {GIVEN_UP + 1} times" in one["reason"] for one in dead(store))
+    assert [json.loads(one["document"])["id"] for one in dead(store)] == ["o0", "o1", "o2"]
+
+
+async def test_what_ended_some_is_decided_by_itself(
+    api: Api, store: "Redis", redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for document in accepted(3):
+        add(store, document)
+    await take_and_die(redis_url, ALONE)
+    batches: list[int] = []
+    classify = api.sluice.classify_any
+
+    async def counted(documents: Any, options: Any) -> list[bytes]:
+        batches.append(len(documents))
+        return await classify(documents, options)
+
+    monkeypatch.setattr(api.sluice, "classify_any", counted)
+    async with consuming(api):
+        await settled(store)
+        add(store, OIL)
+        await settled(store)
+    assert batches == [1, 1, 1, 1]
+    assert len(let_through(store)) == 4
+
+
+async def test_a_consumer_takes_fewer_documents_when_they_are_long(api: Api, store: "Redis") -> None:
+    async with consuming(api) as consumer:
+        for document in accepted(3 * BATCH):
+            add(store, document)
+        await settled(store)
+        assert consumer.most == BATCH
+        for n in range(10):
+            store.xadd(IN, {"document": "x" * 1_000_000 + str(n)})
+        await settled(store)
+        assert consumer.most == 1 < FIRST
+
+
+async def test_a_stream_that_is_deleted_is_made_anew(api: Api, store: "Redis") -> None:
+    async with consuming(api):
+        add(store, OIL | {"id": "one"})
+        await settled(store)
+        store.delete(IN)
+        add(store, OIL | {"id": "two"})
+        await settled(store)
+    assert let_through(store) == ["one", "two"]
+
+
+async def test_a_store_that_cannot_write_leaves_documents_where_they_are(api: Api, store: "Redis") -> None:
+    """The store is full: nothing new is taken, nothing is dropped, nobody is blamed; then there is room again."""
+    for document in accepted(2 * FIRST):
+        add(store, document)
+    try:
+        async with consuming(api, full=store):
+            await asyncio.sleep(1)
+            assert store.xlen(IN) == 2 * FIRST
+            assert store.xpending(IN, GROUP)["pending"] <= FIRST
+            assert let_through(store) == []
+            store.config_set("maxmemory", 0)
+            await settled(store)
+    finally:
+        store.config_set("maxmemory", 0)
+    assert len(let_through(store)) == 2 * FIRST
+    assert dead(store) == []
+
+
+async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_something(
+    store: "Redis", redis_url: str
+) -> None:
+    connection = Connection(redis_url, 1.0)
+    idle, holding, alive = Inbox(connection), Inbox(connection), Inbox(connection)
+    for inbox in (idle, holding, alive):
+        await inbox.open()
+    add(store, OIL)
+    assert len(await holding.take(1)) == 1
+    await asyncio.sleep(0.5)
+    await alive.take_over(1, 60)
+    await connection.run([], [Script(RETIRE, [IN], [GROUP, 400])])
+    names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
+    assert names == {holding.name, alive.name}
+    await connection.close()
