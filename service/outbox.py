@@ -18,25 +18,27 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Self
 
-from service.connection import Arg, Connection, Script, problems
+from pydantic_core import to_json
+
+from service.connection import Connection, Script, problems
 from service.schemas import Decision
 
 GONE_S = 60
 AT_ONCE = 100  # entries of a stream that are read together
 START = "0-0"  # before every entry
 
-# Appends what has not been appended yet. Arguments: born, most entries kept, time, then the fields of each entry.
+# Appends what has not been appended yet. Arguments: born, most entries kept, time, and the entries: in JSON, since one
+# argument is sent and read in a fraction of the time that thousands take.
 APPEND = """
 local out, seen, owner = KEYS[1], KEYS[2], KEYS[3]
 local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
 if not standing then redis.call('SET', owner, ARGV[1]) end
 local added = 0
-for at = 4, #ARGV, 7 do
-  if redis.call('ZADD', seen, 'NX', ARGV[3], ARGV[at] .. ' ' .. ARGV[at + 1]) == 1 then
-    redis.call('XADD', out, 'MAXLEN', '~', ARGV[2], '*', 'id', ARGV[at], 'decision', ARGV[at + 1],
-      'score', ARGV[at + 2], 'version', ARGV[at + 3], 'document', ARGV[at + 4], 'title', ARGV[at + 5],
-      'text', ARGV[at + 6])
+for _, e in ipairs(cjson.decode(ARGV[4])) do
+  if redis.call('ZADD', seen, 'NX', ARGV[3], e[1] .. ' ' .. e[2]) == 1 then
+    redis.call('XADD', out, 'MAXLEN', '~', ARGV[2], '*', 'id', e[1], 'decision', e[2], 'score', e[3],
+      'version', e[4], 'document', e[5], 'title', e[6], 'text', e[7])
     added = added + 1
   end
 end
@@ -127,8 +129,9 @@ class Outbox:
 
 
 def append(topic: str, born: str, entries: Sequence[Entry], kept: int, now_ms: int) -> Script:
-    fields: list[Arg] = [field for entry in entries for field in entry]
-    return Script(APPEND, _keys(topic), [born, kept, now_ms, *fields])
+    # Numbers as strings, or Lua would write them its own way.
+    fields = [(e.id, e.decision, str(e.score), str(e.version), e.document, e.title, e.text) for e in entries]
+    return Script(APPEND, _keys(topic), [born, kept, now_ms, to_json(fields)])
 
 
 def begin(topic: str, born: str) -> Script:

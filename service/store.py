@@ -298,12 +298,11 @@ class Store:
         for document in documents:
             parts.setdefault(_partition(document), []).append(document)
         limit = -(-kept // PARTITIONS)
-        async with self._asking():
-            pipe = self._redis.pipeline(transaction=False)
-            for part, ids in parts.items():
-                blobs = [arg for document in ids for arg in (document, documents[document])]
-                pipe.execute_command("EVAL", scripts.REMEMBER, 2, *_document_keys(part), limit, *blobs)
-            answers = await pipe.execute()
+        calls: list[Script] = []
+        for part, ids in parts.items():
+            blobs = [arg for document in ids for arg in (document, documents[document])]
+            calls.append(Script(scripts.REMEMBER, _document_keys(part), [limit, *blobs]))
+        answers = await self.connection.run([], calls)
         return {
             document: bool(new)
             for ids, flags in zip(parts.values(), answers, strict=True)

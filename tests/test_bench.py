@@ -93,6 +93,13 @@ def test_waiting_is_measured_and_a_frozen_store_refuses_everybody(monkeypatch: p
     assert waiting["rules_ms"] > 0
 
 
+def test_documents_flow_through_http_and_through_consumers() -> None:
+    flowing = run("flow", "--documents", "500", "--topics", "5")["flowing"]
+    rates = [flowing[what] for what in ("scored", "stored", "consumers_1", "consumers_2")]
+    assert all(rate["per_s"] > 0 for rate in rates)
+    assert flowing["two_over_one"] == rates[3]["per_s"] / rates[2]["per_s"]
+
+
 def test_topics_are_those_of_the_corpus_and_then_documents_that_share_a_word() -> None:
     corpus = generate(DOCUMENTS)
     past = Past(corpus)

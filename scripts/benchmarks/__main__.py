@@ -13,7 +13,18 @@ from typing import Annotated, Any
 import typer
 
 from models.methods import KINDS
-from scripts.benchmarks import boosting, deciding, enduring, judging, plots, report, retraining, starting, waiting
+from scripts.benchmarks import (
+    boosting,
+    deciding,
+    enduring,
+    flowing,
+    judging,
+    plots,
+    report,
+    retraining,
+    starting,
+    waiting,
+)
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
 
@@ -58,6 +69,7 @@ def everything(
         "starting": starting.measure(starting.Sizes(corpus, generated, stored, repeats=turns)),
         "enduring": enduring.measure(enduring.Sizes(corpus, generated, turn_s, turns)),
         "waiting": waiting.measure(waiting.Sizes(corpus, generated, turns=turns)),
+        "flowing": flowing.measure(flowing.Sizes(corpus, generated)),
     }
     _publish(corpus, found, plots)
 
@@ -153,6 +165,17 @@ def boost(
     """Boosting on one core, by two processes, and by two workers of a Dask cluster; some minutes a turn."""
     sizes = boosting.Sizes(corpus, generated, tuple(topics.split(",")), whole, rounds, turns, dask)
     _publish(corpus, {"boosting": [boosting.measure(sizes, float(share)) for share in rho.split(",")]}, None)
+
+
+@app.command()
+def flow(
+    corpus: Corpus = None,
+    generated: Generated = 8000,
+    documents: Annotated[int, typer.Option(help="Documents that flow through.")] = 50_000,
+    topics: Annotated[int, typer.Option(help="Topics that decide them.")] = 90,
+) -> None:
+    """The whole way of a document: lines through HTTP, and from a Redis stream by one consumer and by two."""
+    _publish(corpus, {"flowing": flowing.measure(flowing.Sizes(corpus, generated, documents, topics))}, None)
 
 
 @app.command()

@@ -24,6 +24,7 @@ TIMEOUT_S = 120.0
 class Live(NamedTuple):
     port: int
     ready_s: float  # how long it took to be ready
+    process: int
 
 
 @contextmanager
@@ -42,7 +43,7 @@ def live(store: str) -> Iterator[Live]:
             if process.poll() is not None or time.perf_counter() - began > PATIENCE_S:
                 raise RuntimeError("the API process did not become ready")
             time.sleep(PAUSE_S)
-        yield Live(port, time.perf_counter() - began)
+        yield Live(port, time.perf_counter() - began, process.pid)
     finally:
         process.terminate()
         process.wait()
