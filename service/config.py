@@ -42,7 +42,10 @@ class Settings(BaseSettings):
     )
     workers: int = Field(1, ge=1, le=256, description="API processes that share the port.")
     consumers: int = Field(
-        1, ge=0, le=256, description="Processes that decide documents added to the Redis stream `sluice:in`."
+        1,
+        ge=0,
+        le=256,
+        description="Processes that decide documents added to the Redis stream `sluice:in`, and deliver along routes.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least serious message logged.")
 
@@ -103,6 +106,19 @@ class Settings(BaseSettings):
         le=3600,
         allow_inf_nan=False,
         description="Seconds after which documents that one consumer took and did not decide are taken by another.",
+    )
+    retry_s: float = Field(
+        60.0,
+        gt=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="Longest time, in seconds, between two attempts to deliver a decision along a route.",
+    )
+    webhook_timeout_s: float = Field(
+        10.0, gt=0, le=60, allow_inf_nan=False, description="Seconds that the receiver of a webhook may take."
+    )
+    webhooks_private: bool = Field(
+        False, description="Webhooks may go to addresses that are not public, such as 127.0.0.1."
     )
     sweep_s: float = Field(
         2.0,

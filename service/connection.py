@@ -6,7 +6,7 @@ are written for.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from hashlib import sha1
@@ -24,6 +24,7 @@ LOOK_S = 0.25  # that anybody waits to see whether the store has come back
 PAUSE_S = 0.5  # between two looks at a store that keeps silent
 
 AT_ONCE = 500  # commands, so that the first answers come in time
+END_AGAIN_S = 0.2
 LONGEST_BLOCK_S = 0.5  # that a reader waits for something new before it asks again
 
 Arg = bytes | str | int | float
@@ -147,6 +148,14 @@ def _call(script: Script, *, by_digest: bool) -> tuple[Arg, ...]:
 @cache
 def _digest(script: str) -> str:
     return sha1(script.encode(), usedforsecurity=False).hexdigest()
+
+
+async def end(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancels tasks, more than once if need be: redis-py swallows a cancellation that meets it connecting."""
+    while waiting := [task for task in tasks if not task.done()]:
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting, timeout=END_AGAIN_S)
 
 
 class GroupGone(StoreUnavailable):

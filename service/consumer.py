@@ -1,4 +1,5 @@
-"""A consumer of the stream `sluice:in`, in a process of its own: the way in for feeds that never end.
+"""A consumer of the stream `sluice:in`, in a process of its own: the way in for feeds that never end. It also delivers
+what topics let through, along their routes.
 
     python -m service.consumer
 
@@ -14,7 +15,8 @@ import structlog
 
 from service import logs
 from service.config import Settings
-from service.connection import Connection
+from service.connection import Connection, end
+from service.courier import Courier
 from service.errors import StoreUnavailable
 from service.inbox import Figures, Inbox
 
@@ -32,6 +34,7 @@ async def main() -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     connection = Connection(config.redis or "", config.store_timeout_s)
     inbox, started_ms = Inbox(connection), time.time_ns() // 1_000_000
+    delivering = asyncio.create_task(Courier(connection, config, inbox.name).run())
     await idle(inbox, Figures(started_ms), stopping)
     if not stopping.is_set():
         # Only now: they take a second and a hundred megabytes that nobody may ever need.
@@ -48,6 +51,7 @@ async def main() -> None:
         await Consumer(sluice, inbox, started_ms).run(stopping)
         stopped.cancel()
         await sluice.stop()
+    await end([delivering])
     await connection.close()
 
 
@@ -57,7 +61,7 @@ async def idle(inbox: Inbox, figures: Figures, stopping: asyncio.Event) -> None:
     while not stopping.is_set():
         try:
             if not opened:
-                await inbox.open()
+                await inbox.group.open()
                 opened = True
             if time.monotonic() - reported_s > REPORT_S:
                 reported_s = time.monotonic()

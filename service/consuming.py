@@ -25,7 +25,8 @@ from pydantic_core import from_json
 from service.bodies import parse
 from service.connection import GroupGone
 from service.errors import BadRequest, ServiceError, StoreUnavailable, TooLarge
-from service.inbox import Arrived, Dead, Figures, Inbox
+from service.group import Arrived
+from service.inbox import Dead, Figures, Inbox
 from service.problems import from_validation
 from service.schemas import ClassifyOptions, Document
 from service.sluice import Sluice
@@ -59,7 +60,7 @@ class Consumer:
         while not stopping.is_set():
             try:
                 if not opened:
-                    await self._inbox.open()
+                    await self._inbox.group.open()
                     opened = True
                 holding = holding or await self._some()
                 await self._handle(holding)
@@ -77,12 +78,12 @@ class Consumer:
             self._reported_s = now
             await self._inbox.report(self._figures._replace(per_s=self._rate(0)))
         if now - self._looked_s > self._config.take_over_s / 2:
-            left = await self._inbox.take_over(self.most, self._config.take_over_s)
+            left = await self._inbox.group.take_over(self.most, self._config.take_over_s)
             if left:
                 self._figures = self._figures._replace(taken_over=self._figures.taken_over + len(left))
                 return left  # and look again at once: there may be more
             self._looked_s = now
-        return await self._inbox.take(self.most)
+        return await self._inbox.group.await_new(self.most)
 
     async def _handle(self, arrived: Sequence[Arrived]) -> None:
         suspects = [one for one in arrived if one.times > ALONE]

@@ -4,10 +4,9 @@
     sluice:dead            stream   what could not be decided, with the reason; bounded
     sluice:consumer:NAME   hash     what a consumer says of itself; expires when it falls silent
 
-All consumers are one consumer group, which knows who was given what. What somebody took and has not settled for long
-is taken over by another: a document is decided at least once, and whoever dies loses nothing. Nothing here drops an
-entry to make room: consumers take no more than they can hold, and the rest stays in the stream for as long as the store
-has memory. Then it refuses further ones, and the producers hear of it.
+All consumers are one consumer group (see group.py), so that a document is decided at least once, whoever dies. Nothing
+here drops an entry to make room: consumers take no more than they can hold, and the rest stays in the stream for as
+long as the store has memory. Then it refuses further ones, and the producers hear of it.
 
 As every entry is deleted when it is settled, what is in the stream is what is pending and what nobody has taken yet.
 """
@@ -16,36 +15,14 @@ import socket
 from collections.abc import Mapping, Sequence
 from os import getpid
 from secrets import token_hex
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from service.connection import Arg, Connection, Script, problems
+from service.group import Arrived, Group
 
 IN, DEAD, GROUP = "sluice:in", "sluice:dead", "sluice"
 SILENT_S = 60  # after which a consumer is not alive any more
 LONGEST_DEAD, CUT = 1_000_000, 1000  # bytes of an entry that is kept whole among the dead; of each field otherwise
-
-# Makes stream and group unless they are there, and this consumer known. Arguments: group, consumer.
-OPEN = """
-local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
-if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP') then return made end
-redis.call('XGROUP', 'CREATECONSUMER', KEYS[1], ARGV[1], ARGV[2])
-return 1
-"""
-
-# Forgets consumers that have been silent for long, unless they hold something: that would be forgotten with them.
-# Arguments: group, milliseconds.
-RETIRE = """
-local retired = 0
-for _, flat in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
-  local consumer = {}
-  for i = 1, #flat, 2 do consumer[flat[i]] = flat[i + 1] end
-  if consumer.pending == 0 and consumer.idle > tonumber(ARGV[2]) then
-    retired = retired + 1
-    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
-  end
-end
-return retired
-"""
 
 # How many entries there are, the oldest, and each consumer with how many it holds. Arguments: group.
 LOOK = """
@@ -59,18 +36,6 @@ end
 local oldest = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
 return {length, oldest and oldest[1] or false, found}
 """
-
-
-class Arrived(NamedTuple):
-    """An entry, and how often it has been given to somebody."""
-
-    place: str
-    fields: Mapping[bytes, bytes]
-    times: int = 1
-
-    @property
-    def size(self) -> int:
-        return sum(len(name) + len(value) for name, value in self.fields.items())
 
 
 class Dead(NamedTuple):
@@ -113,50 +78,27 @@ class Look(NamedTuple):
 class Inbox:
     def __init__(self, connection: Connection) -> None:
         self.name = f"{socket.gethostname()}-{getpid()}-{token_hex(2)}"
+        self.group = Group(connection, IN, GROUP, self.name)
         self._connection = connection
         self._redis = connection.redis
 
     # -- for consumers -------------------------------------------------------------------------------------------------
-
-    async def open(self) -> None:
-        """Stream and group are there, and this consumer is known."""
-        await self._connection.run([], [Script(OPEN, [IN], [GROUP, self.name])])
 
     async def wait(self) -> bool:
         """Whether there is anything in the stream; comes back soon, in any case."""
         with problems():
             return bool(await self._redis.xread({IN: "0"}, count=1, block=self._connection.block_ms))
 
-    async def take(self, most: int) -> list[Arrived]:
-        """Entries that nobody has taken yet, as soon as there are some; nothing if that takes too long."""
-        with problems():
-            found = await self._redis.xreadgroup(
-                GROUP, self.name, {IN: ">"}, count=most, block=self._connection.block_ms
-            )
-        return [Arrived(place.decode(), fields) for _, rows in found or () for place, fields in rows]
-
-    async def take_over(self, most: int, silent_s: float) -> list[Arrived]:
-        """Entries that somebody took this long ago and has not settled."""
-        async with self._connection.asking():
-            idle_ms = int(1000 * silent_s)
-            _, claimed, *_ = await self._redis.xautoclaim(IN, GROUP, self.name, idle_ms, "0", count=most)
-            rows = [(place, fields) for place, fields in claimed if place]  # without those that somebody deleted
-            if not rows:
-                return []
-            pending = await self._redis.xpending_range(IN, GROUP, rows[0][0], rows[-1][0], most, self.name)
-        times = {one["message_id"]: int(one["times_delivered"]) for one in pending}
-        return [Arrived(place.decode(), fields, times.get(place, 1)) for place, fields in rows]
-
     async def settle(self, decided: Sequence[Arrived], dead: Sequence[Dead], kept: int, figures: Figures) -> None:
         """These are done with: their results are durable, or they are among the dead."""
         commands: list[tuple[Arg, ...]] = [("XADD", DEAD, "MAXLEN", "~", kept, "*", *_said(one)) for one in dead]
         places = [one.place for one in (*decided, *(one.arrived for one in dead))]
-        commands += [("XACK", IN, GROUP, *places), ("XDEL", IN, *places), *self._figures(figures)]
+        commands += [self.group.settled(*places), ("XDEL", IN, *places), *self._figures(figures)]
         await self._connection.run(commands, [])
 
     async def report(self, figures: Figures) -> None:
         """Shows that this consumer is alive; consumers that have not been for long are forgotten."""
-        await self._connection.run(self._figures(figures), [Script(RETIRE, [IN], [GROUP, 1000 * SILENT_S])])
+        await self._connection.run(self._figures(figures), [self.group.retired(SILENT_S)])
 
     def _figures(self, figures: Figures) -> list[tuple[Arg, ...]]:
         flat = [part for pair in figures._asdict().items() for part in pair]
@@ -169,18 +111,13 @@ class Inbox:
         dead, (entries, oldest, rows) = await self._connection.run([("XLEN", DEAD)], [Script(LOOK, [IN], [GROUP])])
         names = [name.decode() for name, _ in rows]
         said = await self._connection.run([("HGETALL", _consumer(name)) for name in names], [])
-        figures = [Figures.read(_dict(one)) for one in said]
+        figures = [Figures.read(one) for one in said]
         consumers = [Holder(n, int(row[1]), f) for n, row, f in zip(names, rows, figures, strict=True)]
         return Look(int(entries), int(oldest.partition(b"-")[0]) if oldest else None, int(dead), consumers)
 
 
 def _consumer(name: str) -> str:
     return f"sluice:consumer:{name}"
-
-
-def _dict(flat: Any) -> dict[bytes, bytes]:
-    """Fields as a mapping, in whichever form they came."""
-    return flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _said(dead: Dead) -> list[Arg]:

@@ -76,6 +76,20 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     },
     schemas_jobs.Compare: {"two methods": {"kind": "compare", "topic": "crude", "methods": [{"method": "svm"}]}},
     schemas_jobs.Backfill: {"what is remembered": {"kind": "backfill", "topics": ["crude"]}},
+    schemas_flow.Routes: {
+        "to a webhook, and to a stream": {
+            "routes": [
+                {
+                    "to": "webhook",
+                    "url": "https://example.org/sluice",
+                    "on": ["accept"],
+                    "secret": "whsec_c2x1aWNlIHNsdWljZSBzbHVpY2Ugc2x1aWNl",
+                },
+                {"to": "stream", "key": "crude-news"},
+            ]
+        }
+    },
+    schemas_flow.Replay: {"what is dead": {"after": None}},
     schemas_review.Skip: {"by id": {"document": "d2"}},
     schemas_review.NewKnown: {"by id, and with its text": {"documents": ["d1", _OIL | {"id": "k1"}]}},
     ArchiveLine: {str(n): line for n, line in enumerate(archive.example())},

@@ -73,6 +73,12 @@ class Entry(NamedTuple):
     title: str
     text: str
 
+    @classmethod
+    def read(cls, fields: Mapping[bytes, bytes]) -> Self:
+        said: dict[str, Any] = {name.decode(): value.decode() for name, value in fields.items()}
+        score, version = float(said.pop("score")), int(said.pop("version"))
+        return cls(score=score, version=version, **said)
+
 
 class Placed(NamedTuple):
     """An entry, and the place in its stream from which one can go on reading."""
@@ -83,9 +89,7 @@ class Placed(NamedTuple):
     @classmethod
     def read(cls, row: Any) -> Self:
         place, fields = row
-        said = {name.decode(): value.decode() for name, value in fields.items()}
-        score, version = float(said.pop("score")), int(said.pop("version"))
-        return cls(place.decode(), Entry(score=score, version=version, **said))
+        return cls(place.decode(), Entry.read(fields))
 
     @property
     def at_ms(self) -> int:

@@ -1,18 +1,37 @@
 """What flows through, path by path."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
-from fastapi import Header, Query
+from fastapi import Header, Path, Query, Request
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
+from service.destinations import Destination, Standing
+from service.errors import NotFound
 from service.events import Events
-from service.handling import App, Limit, TopicPath, new_router, paged, reply
+from service.handling import App, Limit, TopicPath, new_router, paged, read, reply
 from service.inbox import Holder
 from service.learning import now_ms
 from service.listening import passed
-from service.openapi import answers
+from service.openapi import answers, takes
+from service.outbox import order
 from service.schemas import Page
-from service.schemas_flow import ConsumerInfo, Flow, Passed
+from service.schemas_flow import (
+    ConsumerInfo,
+    DeadDelivery,
+    Flow,
+    Passed,
+    Replay,
+    Replayed,
+    RouteError,
+    RouteInfo,
+    RouteList,
+    Routes,
+    ToStream,
+    ToWebhook,
+)
+from service.sluice import Sluice
 from service.topics import time_of
 
 PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"
@@ -22,6 +41,11 @@ PlaceCursor = Annotated[
 LastEventId = Annotated[
     str | None, Header(pattern=PLACE, description="The last event that was received; 0: from the beginning.")
 ]
+
+RoutePath = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The route's id.", examples=["a19efdbe68918fbc"])]
+
+ROUTES = TypeAdapter(Routes)
+REPLAY = TypeAdapter(Replay)
 
 router = new_router()
 
@@ -40,6 +64,43 @@ async def list_passed(app: App, topic: TopicPath, limit: Limit = 100, cursor: Pl
     found = await app.outbox.newest(topic, cursor, limit + 1)
     items = [passed(topic, one) for one in found[:limit]]
     return paged(items, found[limit - 1].place if found[limit:] else None)
+
+
+@router.put("/topics/{topic}/routes", tags=["flow"], **takes(Routes), **answers(RouteList, 404))
+async def put_routes(request: Request, app: App, topic: TopicPath) -> Response:
+    """Say where the topic's decisions go. These routes replace those before; one with the same target goes on."""
+    await app.find(topic)
+    asked = await read(request, ROUTES)
+    return reply(await _routes(app, await app.destinations.put(topic, asked.routes, app.config.webhooks_private)))
+
+
+@router.get("/topics/{topic}/routes", tags=["flow"], **answers(RouteList, 404))
+async def list_routes(app: App, topic: TopicPath) -> Response:
+    """Where the topic's decisions go, and how the deliveries stand."""
+    await app.find(topic)
+    return reply(await _routes(app, await app.destinations.of(topic)))
+
+
+@router.get("/topics/{topic}/routes/{route}/dead", tags=["flow"], **answers(Page[DeadDelivery], 404))
+async def list_dead(
+    app: App, topic: TopicPath, route: RoutePath, limit: Limit = 100, cursor: PlaceCursor = None
+) -> Response:
+    """Deliveries that were given up, newest first."""
+    found = await app.destinations.dead(await _route(app, topic, route), cursor, limit + 1)
+    items = [
+        DeadDelivery(document=one.document, reason=one.reason, at=time_of(order(place)[0]))
+        for place, one in found[:limit]
+    ]
+    return paged(items, found[limit - 1][0] if found[limit:] else None)
+
+
+@router.post("/topics/{topic}/routes/{route}/replay", tags=["flow"], **takes(Replay), **answers(Replayed, 404))
+async def replay(request: Request, app: App, topic: TopicPath, route: RoutePath) -> Response:
+    """Deliver again what was given up, or everything after a place in the topic's stream."""
+    one = await _route(app, topic, route)
+    asked = await read(request, REPLAY)
+    again = await app.destinations.replay(one, asked.after, app.config.retry_s)
+    return reply(Replayed(topic=topic, route=route, deliveries=again))
 
 
 @router.get("/flow", tags=["flow"], **answers(Flow))
@@ -64,4 +125,36 @@ def _consumer(one: Holder) -> ConsumerInfo:
         dead=done.dead if done else None,
         taken_over=done.taken_over if done else None,
         per_s=done.per_s if done else None,
+    )
+
+
+async def _route(app: Sluice, topic: str, route: str) -> Destination:
+    await app.find(topic)
+    for one in await app.destinations.of(topic):
+        if one.id == route:
+            return one
+    raise NotFound("The topic has no such route.")
+
+
+async def _routes(app: Sluice, found: Sequence[Destination]) -> RouteList:
+    return RouteList(items=[_info(one, await app.destinations.standing(one)) for one in found])
+
+
+def _info(one: Destination, standing: Standing) -> RouteInfo:
+    route, error = one.route, standing.last_error
+    begun: Literal["waiting", "delivering"] = "delivering" if standing.delivered else "waiting"
+    return RouteInfo(
+        id=one.id,
+        to=route.to,
+        url=route.url if isinstance(route, ToWebhook) else None,
+        key=route.key if isinstance(route, ToStream) else None,
+        on=route.on,
+        state="failing" if standing.failing else begun,
+        delivered=standing.delivered,
+        failed=standing.failed,
+        pending=standing.pending,
+        dead=standing.dead,
+        last_error=RouteError(document=error["document"], reason=error["reason"], at=time_of(int(error["at_ms"])))
+        if error
+        else None,
     )

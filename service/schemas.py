@@ -37,7 +37,9 @@ from service.fields import (
 )
 
 # What pydantic puts into the place of an error to say which of several types it means; not a part of the request.
-TAGS = ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED = "<one>", "<many>", "<id>", "<document>", "<plain>", "<nested>"
+ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED = "<one>", "<many>", "<id>", "<document>", "<plain>", "<nested>"
+WEBHOOK, STREAM = "<webhook>", "<stream>"
+TAGS = (ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM)
 
 Decision = Literal["accept", "reject", "abstain"]
 State = Literal["learning", "met", "at_risk", "unreachable"]

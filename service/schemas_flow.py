@@ -1,11 +1,16 @@
 """The public contract of what flows through, as types."""
 
+import base64
 from datetime import datetime
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from service.fields import Answer
-from service.schemas import Decision
+from service.fields import Answer, Request
+from service.schemas import STREAM, WEBHOOK, Decision
+
+SECRET_BYTES = (24, 64)  # as Standard Webhooks has it
 
 
 class Passed(Answer):
@@ -41,3 +46,118 @@ class Flow(Answer):
     pending: int = Field(description="Documents that were taken and are not decided yet.")
     dead: int = Field(description="Entries in `sluice:dead`.")
     consumers: list[ConsumerInfo]
+
+
+# -- routes ------------------------------------------------------------------------------------------------------------
+
+
+def _receiver(url: str) -> str:
+    parts = urlsplit(url)  # of a port that is none, `port` says so
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("must be an address that begins with https:// or http://")
+    if parts.username is not None or parts.password is not None or parts.fragment or not url.isprintable():
+        raise ValueError("may hold neither a user nor a fragment nor control characters")
+    return url
+
+
+def _secret(secret: str) -> str:
+    low, high = SECRET_BYTES
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        key = b""
+    if not secret.startswith("whsec_") or not low <= len(key) <= high:
+        raise ValueError(f"must be whsec_ and {low} to {high} random bytes in base64")
+    return secret
+
+
+def _foreign(key: str) -> str:
+    if key.startswith(("sluice:", "{sluice:")) or not key.isprintable():
+        raise ValueError("may hold no control characters, nor begin with sluice:")
+    return key
+
+
+NotRejected = Literal["accept", "abstain"]
+On = Annotated[list[NotRejected], Field(min_length=1, max_length=2)]
+
+
+def _both() -> list[NotRejected]:
+    return ["accept", "abstain"]
+
+
+class ToWebhook(Request):
+    """Each decision is posted to an address, signed as Standard Webhooks says."""
+
+    to: Literal["webhook"]
+    url: Annotated[str, Field(max_length=2000), AfterValidator(_receiver)]
+    on: On = Field(default_factory=_both)
+    secret: Annotated[str, Field(max_length=200), AfterValidator(_secret)] | None = Field(
+        default=None, description="Never shown again. May be left out if the topic has this route already."
+    )
+
+
+class ToStream(Request):
+    """Each decision is added to another stream of the same Redis."""
+
+    to: Literal["stream"]
+    key: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_foreign)]
+    on: On = Field(default_factory=_both)
+
+
+def _to(route: object) -> str | None:
+    to = route.get("to") if isinstance(route, dict) else getattr(route, "to", None)
+    return {"webhook": WEBHOOK, "stream": STREAM}.get(str(to))
+
+
+Route = Annotated[Annotated[ToWebhook, Tag(WEBHOOK)] | Annotated[ToStream, Tag(STREAM)], Discriminator(_to)]
+
+
+class Routes(Request):
+    routes: list[Route] = Field(max_length=20)
+
+
+class RouteError(Answer):
+    document: str
+    reason: str
+    at: datetime
+
+
+class RouteInfo(Answer):
+    """`waiting`: nothing was delivered yet; `delivering`; `failing`: the newest attempt failed."""
+
+    id: str
+    to: Literal["webhook", "stream"]
+    url: str | None
+    key: str | None
+    on: On
+    state: Literal["waiting", "delivering", "failing"]
+    delivered: int
+    failed: int = Field(description="Attempts; each is followed by another, until too many have failed.")
+    pending: int = Field(description="Decisions that were tried and are to be tried again.")
+    dead: int = Field(description="Decisions of which too many attempts failed. `replay` tries them again.")
+    last_error: RouteError | None
+
+
+class RouteList(Answer):
+    items: list[RouteInfo]
+    next: None = Field(default=None, description="A topic has few routes; there is no next page.")
+
+
+class DeadDelivery(Answer):
+    document: str
+    reason: str
+    at: datetime
+
+
+class Replay(Request):
+    after: Annotated[str, Field(pattern=r"^[0-9]{1,19}(-[0-9]{1,19})?$")] | None = Field(
+        default=None,
+        description="The place in the topic's stream (`Last-Event-ID`) after which everything is delivered again; "
+        "null: what is dead.",
+    )
+
+
+class Replayed(Answer):
+    topic: str
+    route: str
+    deliveries: int = Field(description="How many will be made again.")

@@ -26,7 +26,8 @@ from service import changes, outbox, overlay
 from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
 from service.config import Settings as Config
-from service.connection import Script
+from service.connection import Script, end
+from service.destinations import Destinations
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
 from service.folding import Fold
 from service.following import Following
@@ -56,7 +57,6 @@ from service.serving import Classified, Kept, Serving, most
 from service.store import Head, Store
 from service.tallies import Tallies
 
-STOP_AGAIN_S = 0.2
 LARGE_CHARS, EXPLAINING = 100_000, 10  # of text in a large request; explaining takes ten times as long
 LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
@@ -89,6 +89,7 @@ class Sluice:
         self.tallies = Tallies(store, self.serving, config.review_kept)
         self.outbox = Outbox(store.connection)
         self.inbox = Inbox(store.connection)
+        self.destinations = Destinations(store.connection)
         self.listening = Listening(self.outbox, self.serving.topics, config.max_listeners)
         self.promises = Promises(self.tallies, self.serving, config)
         self.judging = Judging(
@@ -118,10 +119,7 @@ class Sluice:
         self._background(self.listening.read())
 
     async def stop(self) -> None:
-        while tasks := set(self._tasks):
-            for task in tasks:
-                task.cancel()  # more than once if need be: redis-py swallows a cancellation that meets it connecting
-            await asyncio.wait(tasks, timeout=STOP_AGAIN_S)
+        await end(set(self._tasks))
         self._pool.shutdown(wait=True)
         await self.store.close()
 
@@ -239,6 +237,7 @@ class Sluice:
         await self.jobs.submit_unless_waiting(asked)
 
     async def delete(self, topic: str) -> None:
+        await self.destinations.forget(topic)
         await self.learning.delete(topic)
         self.serving.remove(topic)
 

@@ -30,6 +30,7 @@ from service.inbox import DEAD, GROUP, IN
 from service.outbox import entry_id, key
 from service.supervisor import APPLICATION, WORKER
 from tests.processes import Serve, children, eventually
+from tests.waiting import PATIENCE_S
 
 SEED = 20
 DOCUMENTS, KILLS = 3000, 22
@@ -85,7 +86,7 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
     serve = Serve(directory, **settings)
     try:
         topic = {"id": TOPIC, "query": "report", "rules": {"accept_if": "title:report"}}
-        httpx.post(f"{serve.address}/topics", json=topic, timeout=30).raise_for_status()
+        httpx.post(f"{serve.address}/topics", json=topic, timeout=PATIENCE_S).raise_for_status()
         began = time.monotonic()
         producer = Producer(socket_path(serve.data), documents)
         producer.start()
@@ -93,7 +94,7 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
         for n, target in enumerate(plan):
             more = decided(serve) + 1
             producer.wanted = documents * (n + 1) // kills
-            eventually(partial(decided, serve, at_least=more), within_s=60)  # there is work to interrupt
+            eventually(partial(decided, serve, at_least=more))  # there is work to interrupt
             time.sleep(chance.uniform(0, PAUSE_S))
             killed[target] += kill(serve, target, chance)
         producer.join(600)
@@ -112,9 +113,7 @@ def decided(serve: Serve, at_least: int = 0) -> int:
 
 def kill(serve: Serve, target: str, chance: random.Random) -> int:
     """One process of that kind, when there is one."""
-    victims = eventually(
-        lambda: [pid for pid, command in children(serve.process.pid).items() if target in command], within_s=60
-    )
+    victims = eventually(lambda: [pid for pid, command in children(serve.process.pid).items() if target in command])
     with suppress(ProcessLookupError):
         os.kill(chance.choice(victims), signal.SIGKILL)
         return 1
@@ -133,7 +132,7 @@ def drained(serve: Serve, documents: int) -> list[str]:
     return [fields["id"] for _, fields in rows]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_whatever_is_killed_every_document_is_decided(tmp_path: Path) -> None:
     outcome = campaign(tmp_path, DOCUMENTS, KILLS)
     print(outcome)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.connection import Connection, Script
+from service.connection import Connection
 from service.consuming import ALONE, BATCH, FIRST, GIVEN_UP, Consumer
 from service.embedded import Embedded
-from service.inbox import DEAD, GROUP, IN, RETIRE, Inbox
+from service.inbox import DEAD, GROUP, IN, Inbox
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes
 from tests.waiting import soon
@@ -38,7 +38,7 @@ async def consuming(api: Api, full: "Redis | None" = None) -> AsyncIterator[Cons
     """A consumer at work, in this process, until the end of the block; with a store that is `full` from then on."""
     connection, stopping = Connection(str(api.sluice.config.redis), 1.0), asyncio.Event()
     inbox = Inbox(connection)
-    await inbox.open()
+    await inbox.group.open()
     if full:
         full.config_set("maxmemory", 1)
     consumer = Consumer(api.sluice, inbox, 0)
@@ -82,8 +82,8 @@ async def take_and_die(redis_url: str, times: int = 1) -> None:
     connection = Connection(redis_url, 1.0)
     for n in range(times):
         inbox = Inbox(connection)
-        await inbox.open()
-        assert await (inbox.take_over(BATCH, 0) if n else inbox.take(BATCH))
+        await inbox.group.open()
+        assert await (inbox.group.take_over(BATCH, 0) if n else inbox.group.take_new(BATCH))
     await connection.close()
 
 
@@ -239,12 +239,12 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
     connection = Connection(redis_url, 1.0)
     idle, holding, alive = Inbox(connection), Inbox(connection), Inbox(connection)
     for inbox in (idle, holding, alive):
-        await inbox.open()
+        await inbox.group.open()
     add(store, OIL)
-    assert len(await holding.take(1)) == 1
+    assert len(await holding.group.take_new(1)) == 1
     await asyncio.sleep(0.5)
-    await alive.take_over(1, 60)
-    await connection.run([], [Script(RETIRE, [IN], [GROUP, 400])])
+    await alive.group.take_over(1, 60)
+    await connection.run([], [alive.group.retired(0.4)])
     names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
     assert names == {holding.name, alive.name}
     await connection.close()

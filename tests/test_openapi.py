@@ -30,6 +30,10 @@ CONTRACT = [
     ("delete", "/topics/{topic}/known/{document}"),
     ("get", "/recall"),
     ("get", "/flow"),
+    ("put", "/topics/{topic}/routes"),
+    ("get", "/topics/{topic}/routes"),
+    ("get", "/topics/{topic}/routes/{route}/dead"),
+    ("post", "/topics/{topic}/routes/{route}/replay"),
     ("get", "/topics/{topic}/metrics"),
     ("post", "/topics/{topic}/preview"),
     ("get", "/topics/{topic}/versions"),
@@ -143,7 +147,7 @@ async def test_every_refusal_is_as_declared(api: Api, document: Any) -> None:
     for method, path in CONTRACT:
         operation = document["paths"][path][method]
         missing = path.replace("{topic}", "nowhere").replace("{version}", "1").replace("{document}", "d1")
-        missing = missing.replace("{job}", "0" * 20)
+        missing = missing.replace("{job}", "0" * 20).replace("{route}", "0" * 16)
         refusals = [await api.request(method, missing, params={"no_such": "1"})]
         if "{topic}" in path:
             body = b"{}" if method == "patch" else next(examples(operation))[1]

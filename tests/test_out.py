@@ -19,10 +19,11 @@ from service.embedded import Embedded
 from service.errors import NotFound
 from service.listening import QUEUED, Queue
 from tests.live import Live, live
+from tests.refusals import NDJSON
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes
 from tests.test_openapi import check
-from tests.waiting import soon
+from tests.waiting import PATIENCE_S, soon
 
 KEY = "sluice:out:crude"
 
@@ -51,7 +52,7 @@ def server(embedded: Embedded) -> Iterator[Live]:
 @pytest.fixture
 async def remote(server: Live) -> AsyncIterator[Api]:
     """A client of a live process, with a topic that nobody has used yet."""
-    async with Api(base_url=server.address, timeout=20) as api:
+    async with Api(base_url=server.address, timeout=PATIENCE_S) as api:
         await api.topic()
         yield api
         await api.ok("DELETE", "/topics/crude")
@@ -142,6 +143,16 @@ async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: 
     assert store.ttl(names[0]) == -1
 
 
+async def test_a_topic_that_is_replaced_by_a_file_begins_a_stream_of_its_own(api: Api, store: "Redis") -> None:
+    await passes(api, [OIL | {"id": "before"}])
+    file = (await api.get("/topics/crude/export")).content
+    replaced = await api.post("/topics/import?replace=true", content=file, headers=NDJSON)
+    assert replaced.is_success, replaced.text
+    assert entries(store) == []
+    await passes(api, [OIL | {"id": "after"}])
+    assert [entry["document"] for entry in entries(store)] == ["after"]
+
+
 async def test_pages_go_through_the_stream_newest_first(api: Api) -> None:
     accepted = [r["document"] for r in await passes(api, oil(25)) if r["decisions"]]
     found: list[str] = []
@@ -172,7 +183,7 @@ class Listener:
     async def next(self) -> tuple[str, Any]:
         """The next event that is not a heartbeat: its name and its data."""
         fields: dict[str, str] = {}
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             async for line in self._lines:
                 name, _, value = line.partition(": ")
                 if line and not line.startswith(":"):
@@ -234,7 +245,7 @@ async def test_a_place_that_is_none_is_refused(remote: Api) -> None:
 
 
 async def test_more_listeners_than_allowed_are_told_to_come_back(remote: Api) -> None:
-    async with httpx.AsyncClient(base_url=remote.base_url, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=remote.base_url, timeout=PATIENCE_S) as client:
         answers = [
             await client.send(client.build_request("GET", "/topics/crude/stream"), stream=True) for _ in range(20)
         ]
@@ -256,7 +267,7 @@ async def test_whoever_does_not_read_is_sent_away_and_holds_up_nobody(remote: Ap
     with closing(socket.socket()) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", server.port))
-        slow.settimeout(30)
+        slow.settimeout(PATIENCE_S)
         slow.sendall(b"GET /topics/crude/stream HTTP/1.1\r\nhost: x\r\n\r\n")
         assert slow.recv(15) == b"HTTP/1.1 200 OK"
         async with listening(remote) as quick:
@@ -307,7 +318,7 @@ async def test_a_listener_to_a_topic_that_is_deleted_is_told(api: Api, monkeypat
 
 async def test_listeners_go_on_when_the_store_comes_back_and_are_let_go_when_the_server_stops(tmp_path: Path) -> None:
     with Embedded(tmp_path / "data") as store, live(store.url) as server:
-        async with Api(base_url=server.address, timeout=20) as api:
+        async with Api(base_url=server.address, timeout=PATIENCE_S) as api:
             await api.topic()
             async with listening(api) as listener:
                 assert await let_through(api, [OIL | {"id": "one"}]) == await listener.take(1)

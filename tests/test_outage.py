@@ -82,6 +82,8 @@ def requests(model: Any) -> dict[str, tuple[str, str, Any]]:
         "review": ("GET", "/topics/crude/review", None),
         "accepted": ("GET", "/topics/crude/accepted", None),
         "flow": ("GET", "/flow", None),
+        "routes": ("GET", "/topics/crude/routes", None),
+        "route": ("PUT", "/topics/crude/routes", {"routes": []}),
         "listen": ("GET", "/topics/crude/stream", None),
         "skip": ("POST", "/topics/crude/review/skip", {"document": "remembered"}),
         "know": ("POST", "/topics/crude/known", {"documents": [OIL]}),

@@ -1,0 +1,125 @@
+"""One delivery to a webhook: signed, to an address that is allowed, within a time, and without going anywhere else.
+
+Signatures are those of Standard Webhooks (https://www.standardwebhooks.com):
+
+    webhook-id         names the message; the same whenever it is sent again
+    webhook-timestamp  seconds
+    webhook-signature  v1,base64(hmac-sha256(secret, "id.timestamp.body")), the secret being whsec_base64
+
+An address that somebody gives us is a way to make us call others: the store, a cloud's metadata, a neighbour. So the
+name is resolved here, once, every address it has must be public, and it is that address we connect to: a name that
+resolves otherwise a moment later gains nothing. The name itself is still what the certificate is checked for. Redirects
+and proxies are not followed. `ipaddress.is_global` is not enough: it takes addresses of IPv6 that lead to any of IPv4
+(64:ff9b::/96, 2002::/16), and multicast, for public.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import socket
+import ssl
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+import httpx
+
+TUNNELS = [
+    IPv6Network(net) for net in ("::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+]
+MOST_BYTES = 65536  # of an answer that are read, so that the connection can be used again
+PREFIX = "whsec_"
+PORTS = {"http": 80, "https": 443}
+
+
+class Undelivered(Exception):
+    """The receiver did not take it; the message is a sentence."""
+
+
+class Webhooks:
+    """Deliveries to one receiver, over connections of its own: whoever is slow keeps only itself waiting."""
+
+    def __init__(self, tls: ssl.SSLContext, timeout_s: float, private: bool, connections: int) -> None:
+        self._timeout_s = timeout_s
+        self._private = private
+        self._client = httpx.AsyncClient(
+            verify=tls,
+            trust_env=False,
+            follow_redirects=False,
+            timeout=timeout_s,
+            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            headers={"User-Agent": "sluice"},
+        )
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def send(self, url: str, secret: str, message: str, body: bytes, now_s: int) -> None:
+        """The receiver has said that it took it."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                status = await self._post(httpx.URL(url), signed(secret, message, body, now_s), body)
+        except TimeoutError:
+            raise Undelivered(f"It did not answer within {self._timeout_s:g} seconds.") from None
+        except httpx.TimeoutException:
+            raise Undelivered(f"It did not answer within {self._timeout_s:g} seconds.") from None
+        except httpx.HTTPError as error:
+            raise Undelivered(f"It could not be reached: {type(error).__name__}.") from None
+        if 300 <= status < 400:
+            raise Undelivered(f"It answered {status}; redirects are not followed.")
+        if not 200 <= status < 300:
+            raise Undelivered(f"It answered {status}.")
+
+    async def _post(self, url: httpx.URL, headers: dict[str, str], body: bytes) -> int:
+        address = await self._address(url)
+        there = url.copy_with(host=address)
+        headers |= {"Host": url.netloc.decode(), "Content-Type": "application/json"}
+        extensions = {"sni_hostname": url.host} if url.scheme == "https" else {}
+        sending = self._client.stream("POST", there, headers=headers, content=body, extensions=extensions)
+        async with sending as answer:
+            read = 0
+            async for chunk in answer.aiter_raw():
+                read += len(chunk)
+                if read > MOST_BYTES:
+                    break
+            return answer.status_code
+
+    async def _address(self, url: httpx.URL) -> str:
+        """The address to connect to; every one that the name has must be allowed."""
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(
+                url.host, url.port or PORTS[url.scheme], type=socket.SOCK_STREAM
+            )
+        except OSError:
+            raise Undelivered("Its name cannot be resolved.") from None
+        addresses = [str(entry[4][0]) for entry in found]
+        if not self._private and not all(map(is_public, addresses)):
+            raise Undelivered("Its address is not a public one (SLUICE_WEBHOOKS_PRIVATE allows others).")
+        return addresses[0]
+
+
+def is_public(address: str) -> bool:
+    """Whether this is an address of the public internet that leads nowhere else."""
+    ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address) and any(ip in net for net in TUNNELS):
+        return False
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+def may_be_public(url: str) -> bool:
+    """Whether the host is a name, which only resolving can tell, or a public address."""
+    try:
+        return is_public(httpx.URL(url).host)
+    except ValueError:
+        return True
+
+
+def signed(secret: str, message: str, body: bytes, now_s: int) -> dict[str, str]:
+    """The headers that say who sent it, when, and that it is whole."""
+    said = f"{message}.{now_s}.".encode() + body
+    signature = base64.b64encode(hmac.digest(key_of(secret), said, hashlib.sha256)).decode()
+    return {"webhook-id": message, "webhook-timestamp": str(now_s), "webhook-signature": f"v1,{signature}"}
+
+
+def key_of(secret: str) -> bytes:
+    """The key that a secret holds; ValueError if it is none."""
+    return base64.b64decode(secret.removeprefix(PREFIX), validate=True)

@@ -1,0 +1,77 @@
+"""A receiver of webhooks on the loopback interface: it behaves as it is told, and remembers what it took."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from service.webhooks import signed
+
+SECRET = "whsec_" + "c2x1aWNl" * 4
+
+
+class Receiver:
+    def __init__(self) -> None:
+        self.answer: Callable[[int], int | None] = lambda n: 200  # the status for the n-th request; None: none at all
+        self.asked = 0
+        self.taken: list[dict[str, Any]] = []  # what was answered with 200
+        self.ids: list[str] = []  # of all requests
+        self.url = ""
+        self._closing = asyncio.Event()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections[asyncio.create_task(self._serve(reader, writer))] = writer
+
+    async def close(self) -> None:
+        self._closing.set()
+        for writer in self._connections.values():
+            writer.close()
+        if self._connections:
+            await asyncio.wait(self._connections)
+
+    def documents(self) -> list[str]:
+        return [one["data"]["document"] for one in self.taken]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                await self._one(line, reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def _one(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert line == b"POST /hook?x=1 HTTP/1.1\r\n"
+        headers: dict[str, str] = {}
+        while (header := await reader.readline()) != b"\r\n":
+            name, _, value = header.decode().strip().partition(": ")
+            headers[name.lower()] = value
+        body = await reader.readexactly(int(headers["content-length"]))
+        self.asked += 1
+        self.ids.append(headers["webhook-id"])
+        status = self.answer(self.asked)
+        if status is None:
+            await self._closing.wait()
+            return
+        said = {name: headers[name] for name in ("webhook-id", "webhook-timestamp", "webhook-signature")}
+        assert said == signed(SECRET, said["webhook-id"], body, int(said["webhook-timestamp"]))
+        if status == 200:
+            self.taken.append(json.loads(body))
+        where = "location: http://127.0.0.1:1/elsewhere\r\n" if status == 302 else ""
+        writer.write(f"HTTP/1.1 {status} Said\r\n{where}content-length: 2\r\n\r\nok".encode())
+        await writer.drain()
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    server = await asyncio.start_server(receiver.connected, "127.0.0.1", 0)
+    receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook?x=1"
+    try:
+        yield receiver
+    finally:
+        server.close()
+        await receiver.close()
