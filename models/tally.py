@@ -88,15 +88,14 @@ def count(
 def harvest(
     slots: Features,
     weights: Reals,
-    taken: NDArray[np.uint64],
     places: NDArray[np.uint32],
-    bits: int,
+    n: np.uint64,
     features: Features,
     counts: Singles,
     start: int,
 ) -> int:
-    """Empty 2^bits slots into features[start:], ascending, and counts[start:]; where they end there."""
-    n = find_taken(taken, bits, places)
+    """Empty the slots at places[:n], which ascend, into features[start:], ascending, and counts[start:]; where they end
+    there."""
     first = np.uint64(start)
     for i in range(n):
         place = places[i]

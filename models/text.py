@@ -38,7 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.tokens import LONGEST, UNIT, Buffer, Offsets, buffer, hash_lines, tokenise_all
+from models.tokens import LONGEST, UNIT, Buffer, Offsets, buffer_of, hash_lines, tokenise_all
 from models.unicode_classes import alphabet, fold, kind
 from models.vectors import Features, Singles
 
@@ -95,12 +95,8 @@ def bags(documents: Sequence[Document], analysis: Analysis) -> Bags:
 
 
 def joined(documents: Sequence[Document]) -> Buffer:
-    """All documents in one buffer; a lone surrogate, which UTF-8 cannot say, becomes a question mark: a separator."""
-    zones = list(chain.from_iterable(documents))
-    try:
-        return buffer(list(map(str.encode, zones)))
-    except UnicodeEncodeError:
-        return buffer([zone.encode("utf-8", "replace") for zone in zones])
+    """All documents in one buffer."""
+    return buffer_of(list(chain.from_iterable(documents)))
 
 
 def terms(title: str, text: str, analysis: Analysis) -> dict[int, Term]:

@@ -9,11 +9,9 @@ with the first byte lowest, the last one filled up with zeros. It is the same on
 Every step is a bijection of h, so terms of up to eight bytes never collide, and the finaliser spreads them over all
 bits. It is not keyed: who wants two words to collide can find such words.
 
-Reading: ASCII separators end every term, so a text falls into runs of other bytes, and most runs are ASCII letters and
-digits, eight of which are folded by setting a bit. A processor is slowed down by branches that it cannot foresee, and
-where a word ends it cannot: so the ends of all runs are found first, without a branch, and a word of up to eight
-letters costs one load, a mask and some multiplications. Any other run is read code point by code point. How terms are
-counted, `tally` says.
+Reading: `runs` finds where words stand. A word of up to eight ASCII letters and digits is one number, folded by setting
+a bit in each byte, and all such words of some documents are hashed side by side. Other runs are read one by one, and
+those that are not ASCII code point by code point. How terms are counted, `tally` says.
 """
 
 from collections.abc import Sequence
@@ -23,12 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.kernel import kernel
-from models.tally import EMPTY, Tally, count, harvest, slot_bits, tally_for
+from models.runs import ALL, HIGH, LOWER, WINDOW, Marks, mark, place, runs_in, through_last_separator, window
+from models.tally import EMPTY, Tally, count, find_taken, harvest, ones, slot_bits, tally_for
 from models.unicode_classes import MARK, PICTURE, SEPARATOR, SEVERAL, UNSPACED, WORD, Alphabet, Points
 from models.vectors import Features, Singles
 
 LONGEST = 64  # code points of a term after folding; what follows, up to the next separator, is ignored
 UNIT = LONGEST // 2  # the same for one character and its marks in a script without spaces, of which a term has two
+
+AT_ONCE = 1 << 13  # bytes of documents that are read before they are counted: what was read stays in the cache
 
 Text = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -38,46 +39,65 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FINISH_1 = np.uint64(0xBF58476D1CE4E5B9)
 _FINISH_2 = np.uint64(0x94D049BB133111EB)
 _27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
-_1, _2 = np.uint64(1), np.uint64(2)
-_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
-_HIGH = np.uint64(0x8080808080808080)  # set where a byte is not ASCII
-_LOWER = np.uint64(0x2020202020202020)  # makes capitals small, and leaves digits as they are
+_1, _3, _63, _64 = (np.uint64(n) for n in (1, 3, 63, 64))
 
 
 class Buffer(NamedTuple):
     """Zones (titles and texts, by turns) as kernels read them, a newline behind each, then zeros that may be touched.
 
-    Zone i is text[offsets[i] : offsets[i + 1] - 1], and eights[i] is text[i : i + 8] read as a number.
+    Zone i is text[offsets[i] : offsets[i + 1] - 1]. `words` are its bytes by eights, read as numbers, and eights[i] is
+    text[i : i + 8] as a number.
     """
 
     text: Text
+    words: Features
     eights: Features
     offsets: Offsets
 
 
 class Reading(NamedTuple):
-    """Room to read a document in, used again for the next.
+    """Room to read some documents in, used again for the next.
 
-    `inside` and `ends` tell runs apart; `term` has the entries (see `Alphabet`) of the term being read; `terms` are the
-    features of all that were read.
+    Zone k of these has short[ends[k, 0] : ends[k + 1, 0]] and others[ends[k, 1] : ends[k + 1, 1]], features of short
+    words and of all other terms; `term` has the entries (see `Alphabet`) of the term being read.
     """
 
-    inside: Text
-    ends: NDArray[np.int32]
     term: Points
-    terms: Features
+    short: Features
+    others: Features
+    ends: Offsets
 
 
 def buffer(zones: Sequence[bytes]) -> Buffer:
     """These zones one after the other."""
+    offsets = _offsets(zones)
+    return _laid_out(b"\n".join([*zones, bytes(_behind(offsets))]), offsets)
+
+
+def buffer_of(zones: Sequence[str]) -> Buffer:
+    """The same of strings; a lone surrogate, which UTF-8 cannot say, becomes a question mark: a separator."""
+    offsets = _offsets(zones)
+    whole = "\n".join([*zones, "\0" * _behind(offsets)])
+    if whole.isascii():  # then a character is a byte, and all are encoded at once
+        return _laid_out(whole.encode(), offsets)
+    return buffer([zone.encode("utf-8", "replace") for zone in zones])
+
+
+def _offsets(zones: Sequence[bytes] | Sequence[str]) -> Offsets:
     offsets = np.zeros(len(zones) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, zones), np.int64, len(zones)) + 1, out=offsets[1:])
-    # Sixteen, so that without any zone there are still several numbers: numba takes a single one to be contiguous, and
-    # would compile everything again for it.
-    text = b"\n".join([*zones, bytes(16 + -int(offsets[-1]) % 8)])
+    return offsets
+
+
+def _behind(offsets: Offsets) -> int:
+    """How many zeros behind the zones: a window, and more to make it several whole ones."""
+    return WINDOW + -int(offsets[-1]) % WINDOW
+
+
+def _laid_out(text: bytes, offsets: Offsets) -> Buffer:
     # Numbers that overlap, one beginning at each byte: a processor loads them as fast as those that stand side by side.
     eights: Features = np.ndarray(len(text) - 7, np.uint64, text, strides=(1,))
-    return Buffer(np.frombuffer(text, dtype=np.uint8), eights, offsets)
+    return Buffer(np.frombuffer(text, np.uint8), np.frombuffer(text, np.uint64), eights, offsets)
 
 
 @kernel
@@ -89,71 +109,124 @@ def tokenise_all(buffer: Buffer, title_weight: float, alphabet: Alphabet) -> tup
     """
     offsets = buffer.offsets
     documents = len(offsets) // 2
-    longest = 0
+    longest = min(AT_ONCE, offsets[2 * documents])
     for i in range(documents):
         longest = max(longest, offsets[2 * i + 2] - offsets[2 * i])
-    reading, tally = reading_for(longest), tally_for(11)
+    reading, tally = reading_for(longest, min(AT_ONCE // 2, documents)), tally_for(11)
+    inside, foreign = mark(buffer.words)
     indptr = np.zeros(documents + 1, dtype=np.int64)
     features = np.empty(128 * documents, dtype=np.uint64)
     counts = np.empty(128 * documents, dtype=np.float32)
     done = 0
-    while True:
-        done, read = tokenise_some(buffer, title_weight, alphabet, reading, tally, done, indptr, features, counts)
-        if done == documents:
-            return indptr, features[: indptr[documents]], counts[: indptr[documents]]
-        if 1 << slot_bits(read) > len(tally.slots):
-            tally = tally_for(slot_bits(read))
+    while done < documents:
+        stop = done + 1
+        while stop < min(documents, done + AT_ONCE // 2) and offsets[2 * stop + 2] - offsets[2 * done] <= AT_ONCE:
+            stop += 1
+        most, read = read_zones(buffer, inside, foreign, alphabet, 2 * done, 2 * stop, reading)
+        if 1 << slot_bits(most) > len(tally.slots):
+            tally = tally_for(slot_bits(most))
         old = indptr[done]
         if old + read > len(features):
             features = np.concatenate((features[:old], np.empty(old + read, dtype=np.uint64)))
             counts = np.concatenate((counts[:old], np.empty(old + read, dtype=np.float32)))
+        count_zones(reading, title_weight, tally, done, stop, indptr, features, counts)
+        done = stop
+    return indptr, features[: indptr[documents]], counts[: indptr[documents]]
 
 
 @kernel
-def reading_for(longest: int) -> Reading:
-    """Room for documents of up to `longest` bytes. No code point gives two terms a byte, so all of them fit."""
+def reading_for(longest: int, documents: int) -> Reading:
+    """Room for so many documents of so many bytes together: no code point gives two terms a byte, so all fit."""
     return Reading(
-        np.empty(longest, dtype=np.uint8),
-        np.empty(longest + 1, dtype=np.int32),
         np.empty(LONGEST, dtype=np.int32),
+        np.empty(longest // 2 + 1, dtype=np.uint64),
         np.empty(2 * longest, dtype=np.uint64),
+        np.zeros((2 * documents + 1, 2), dtype=np.int64),
     )
 
 
+# Arrays are taken out of their tuples once for many documents: numba counts a reference for every look into a tuple,
+# for every array that a loop replaces or cuts, and for those that are given to a function with many branches.
+
+
 @kernel
-def tokenise_some(
-    buffer: Buffer,
-    title_weight: float,
-    alphabet: Alphabet,
+def read_zones(
+    buffer: Buffer, inside: Marks, foreign: Marks, alphabet: Alphabet, start: int, stop: int, reading: Reading
+) -> tuple[int, int]:
+    """Read zones start … stop. The most terms that one of their documents has, and how many there are together."""
+    text, eights, offsets = buffer.text, buffer.eights, buffer.offsets
+    entries, expansions = alphabet.entries, alphabet.expansions
+    term, short, others, ends = reading.term, reading.short, reading.others, reading.ends
+    n, m = EMPTY, 0
+    for zone in range(start, stop):
+        at, end = np.uint64(offsets[zone]), np.uint64(offsets[zone + 1])
+        while at < end:
+            size = min(_64, end - at)
+            here = window(inside, at, size)
+            through = through_last_separator(here)
+            if through == EMPTY:  # a run that may go on for long
+                begin = at
+                while window(inside, at, _1) == _1:
+                    at += _1
+                m = read_run(text, int(np.int64(begin)), int(np.int64(at)), entries, expansions, term, others, m)
+                continue
+            runs = runs_in(here & through, window(foreign, at, size))
+            first, last = runs.first, runs.last
+            while first != EMPTY:
+                begin = place(first)
+                rest = _64 - ((place(last) - begin) << _3)
+                short[n] = ((eights[at + begin] | LOWER) << rest) >> rest
+                first &= first - _1
+                last &= last - _1
+                n += _1
+            first, last = runs.other_first, runs.other_last
+            while first != EMPTY:
+                begin, beyond = at + place(first), at + place(last)
+                feature = hash_ascii(eights, int(np.int64(begin)), int(np.int64(beyond)))
+                if feature != EMPTY:
+                    others[m] = feature
+                    m += 1
+                else:
+                    m = read_run(
+                        text, int(np.int64(begin)), int(np.int64(beyond)), entries, expansions, term, others, m
+                    )
+                first &= first - _1
+                last &= last - _1
+            at += min(size, ones(through))
+        ends[zone - start + 1, 0], ends[zone - start + 1, 1] = np.int64(n), m
+    for i in range(n):
+        short[i] = finish(stir(_START, short[i]))
+    most = np.int64(0)
+    for zone in range(0, stop - start, 2):
+        most = max(most, ends[zone + 2, 0] - ends[zone, 0] + ends[zone + 2, 1] - ends[zone, 1])
+    return int(most), int(np.int64(n)) + m
+
+
+@kernel
+def count_zones(
     reading: Reading,
+    title_weight: float,
     tally: Tally,
-    done: int,
+    start: int,
+    stop: int,
     indptr: Offsets,
     features: Features,
     counts: Singles,
-) -> tuple[int, int]:
-    """From document `done` on, as many as there is room for: how many are done then, and the terms of the next one."""
-    # Arrays are taken out of their tuples once: numba counts a reference for every look into a tuple, and for every
-    # array that a loop replaces or cuts.
-    text, eights, offsets = buffer.text, buffer.eights, buffer.offsets
-    inside, ends, terms = reading.inside, reading.ends, reading.terms
+) -> None:
+    """Count what was read of documents start … stop."""
+    short, others, ends = reading.short, reading.others, reading.ends
     slots, weights, taken, places = tally.slots, tally.weights, tally.taken, tally.places
-    entries, expansions, term = alphabet.entries, alphabet.expansions, reading.term
-    for i in range(done, len(offsets) // 2):
-        start, middle = offsets[2 * i], offsets[2 * i + 1]
-        found = find_runs(text, start, offsets[2 * i + 2], inside, ends)
-        of_title = 0
-        while of_title < found and start + ends[of_title] < middle:
-            of_title += 2
-        titled = read_runs(text, eights, start, ends, 0, of_title, entries, expansions, term, terms, 0)
-        read = read_runs(text, eights, start, ends, of_title, found, entries, expansions, term, terms, titled)
-        bits = slot_bits(read)
-        if 1 << bits > len(slots) or indptr[i] + read > len(features):
-            return i, read
-        count(terms, 0, titled, title_weight, slots, weights, taken, bits)
-        count(terms, titled, read, 1.0, slots, weights, taken, bits)
-        indptr[i + 1] = harvest(slots, weights, taken, places, bits, features, counts, indptr[i])
-    return len(offsets) // 2, 0
+    for i in range(start, stop):
+        zone = 2 * (i - start)
+        a, b, c = ends[zone, 0], ends[zone + 1, 0], ends[zone + 2, 0]
+        d, e, f = ends[zone, 1], ends[zone + 1, 1], ends[zone + 2, 1]
+        bits = slot_bits(c - a + f - d)
+        count(short, a, b, title_weight, slots, weights, taken, bits)
+        count(others, d, e, title_weight, slots, weights, taken, bits)
+        count(short, b, c, 1.0, slots, weights, taken, bits)
+        count(others, e, f, 1.0, slots, weights, taken, bits)
+        found = find_taken(taken, bits, places)
+        indptr[i + 1] = harvest(slots, weights, places, found, features, counts, indptr[i])
 
 
 @kernel
@@ -175,68 +248,17 @@ def hash_lines(text: Text, lines: int) -> Features:
 
 
 @kernel
-def find_runs(text: Text, start: int, stop: int, inside: Text, ends: NDArray[np.int32]) -> int:
-    """Where in text[start:stop], of which the last byte is a separator, runs of bytes other than ASCII separators begin
-    and end, by turns; how many such places there are."""
-    begin, size = np.uint64(start), np.uint64(stop - start)  # for a signed index numba asks whether it is negative
-    for i in range(size):
-        byte = text[begin + i]
-        letter = np.uint8((byte | 0x20) - 97) < 26
-        inside[i] = letter | (np.uint8(byte - 48) < 10) | (byte >= 0x80)
-    n, was = EMPTY, np.uint8(0)
-    for i in range(size):  # written anyway and kept if it is one: no branch to guess wrong
-        ends[n] = i
-        n += np.uint64(inside[i] ^ was)
-        was = inside[i]
-    return int(np.int64(n))
-
-
-@kernel
-def read_runs(
-    text: Text,
-    eights: Features,
-    start: int,
-    ends: NDArray[np.int32],
-    first: int,
-    last: int,
-    entries: Points,
-    expansions: Points,
-    term: Points,
-    terms: Features,
-    found: int,
-) -> int:
-    """Put the terms of the runs ends[first:last] into `terms`, behind those found so far; how many there are then."""
-    begin, n = np.uint64(start), np.uint64(found)
-    for e in range(np.uint64(first), np.uint64(last), _2):
-        size = ends[e + _1] - ends[e]
-        mask = _ONES >> np.uint64(64 - (min(size, 8) << 3))
-        block = eights[begin + np.uint64(ends[e])] & mask
-        terms[n] = finish(stir(_START, block | (_LOWER & mask)))
-        if (size <= 8) & (block & _HIGH == EMPTY):  # nine times in ten
-            n += _1
-            continue
-        at = start + ends[e]
-        feature = hash_ascii(eights, at, at + size) if size <= LONGEST else EMPTY
-        if feature != EMPTY:
-            terms[n] = feature
-            n += _1
-        else:
-            n = np.uint64(read_run(text, at, at + size, entries, expansions, term, terms, int(np.int64(n))))
-    return int(np.int64(n))
-
-
-@kernel
 def hash_ascii(eights: Features, at: int, stop: int) -> np.uint64:
     """The feature of a run of ASCII letters and digits; zero, which is no feature, for any other run."""
     h, every = _START, EMPTY
     while at + 8 < stop:
         block = eights[at]
         every |= block
-        h = stir(h, block | _LOWER)
+        h = stir(h, block | LOWER)
         at += 8
-    mask = _ONES >> np.uint64(64 - 8 * (stop - at))
+    mask = ALL >> np.uint64(64 - 8 * (stop - at))
     block = eights[at] & mask
-    return finish(stir(h, block | (_LOWER & mask))) if (every | block) & _HIGH == EMPTY else EMPTY
+    return finish(stir(h, block | (LOWER & mask))) if (every | block) & HIGH == EMPTY else EMPTY
 
 
 @kernel

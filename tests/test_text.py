@@ -36,6 +36,8 @@ strings = st.one_of(
     st.text(st.characters(exclude_categories=()), max_size=60),
     st.text(st.sampled_from(CHARACTERS), max_size=200),
     st.text(st.sampled_from("a猫\u0301\u0323\u0345"), min_size=30, max_size=150),
+    st.lists(st.text(st.sampled_from("aZ9"), min_size=1, max_size=70), max_size=30).map(" ".join),
+    st.lists(st.text(st.sampled_from("aaaaaaaaaZ9é"), max_size=12), max_size=60).map(" ".join),
 )
 documents = st.lists(st.tuples(strings, strings), max_size=4)
 
@@ -174,11 +176,17 @@ def test_a_document_larger_than_the_others_finds_room() -> None:
     assert as_counts(bags(pairs, PLAIN)) == plainly(pairs, PLAIN)
 
 
+def test_more_documents_than_are_read_at_once_are_all_counted() -> None:
+    pairs = [(f"t{i % 7}", f"w{i} w{i % 3}") for i in range(5000)]
+    assert as_counts(bags(pairs, PLAIN)) == plainly(pairs, PLAIN)
+
+
 def test_features_whose_slots_run_past_the_end_of_the_table_still_ascend() -> None:
     found = [2**64 - 1, 7, 2**64 - 3, 2**63, 2**64 - 2, 2**64 - 3]
     tally, features, counts = tally_for(6), np.zeros(7, np.uint64), np.zeros(7, np.float32)
     count(np.array(found, np.uint64), 0, 6, 1.0, *tally[:3], 6)
-    end = harvest(*tally, 6, features, counts, 1)
+    n = find_taken(tally.taken, 6, tally.places)
+    end = harvest(tally.slots, tally.weights, tally.places, n, features, counts, 1)
     assert features[1:end].tolist() == sorted(set(found))
     assert counts[1:end].tolist() == [1, 1, 2, 1, 1]
     for array in tally[:3]:
