@@ -140,22 +140,31 @@ def _inverted(slots: Sequence[Slots], values: Sequence[Reals], features: int) ->
     return Inverted(starts, documents, joined, np.array([x.sum() for x in values], np.float64))
 
 
+# Arrays are taken out of their tuple once, since numba counts a reference for every look into it, and indexes are
+# unsigned, since for others it asks whether they are negative.
+
+
 @kernel
 def _add(seen: Inverted, slots: Slots, weights: Singles, scores: Reals) -> None:
+    starts, documents, values = seen.starts, seen.documents, seen.values
     for i in range(len(slots)):
         if slots[i] >= 0:
-            for k in range(seen.starts[slots[i]], seen.starts[slots[i] + 1]):
-                scores[seen.documents[k]] += np.float64(weights[i]) * seen.values[k]
+            slot, weight = np.uint64(slots[i]), np.float64(weights[i])
+            for k in range(np.uint64(starts[slot]), np.uint64(starts[slot + np.uint64(1)])):
+                scores[np.uint64(documents[k])] += weight * values[k]
 
 
 @kernel
 def _scores(indptr: Starts, slots: Slots, values: Singles, w: Reals, bias: float, rest: float) -> Reals:
+    size = np.uint64(len(w))
+    weights = np.full(len(w) + 1, rest)  # the last for slots beyond the end
+    for s in range(size):
+        weights[s] += w[s]
     scores = np.empty(len(indptr) - 1)
     for i in range(len(scores)):
         score = bias  # a sum in a register: one in memory would be written and read again for every feature
-        for k in range(indptr[i], indptr[i + 1]):
-            weight = w[slots[k]] if slots[k] < len(w) else 0.0
-            score += (rest + weight) * values[k]
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            score += weights[min(np.uint64(slots[k]), size)] * values[k]
         scores[i] = score
     return scores
 
@@ -164,14 +173,18 @@ def _scores(indptr: Starts, slots: Slots, values: Singles, w: Reals, bias: float
 def _kept(
     indptr: Starts, slots: Slots, values: Singles, kept: Bools, w: Reals, bias: float, rest: float
 ) -> tuple[Reals, Reals]:
+    # Which feature was kept no processor can foresee, so all are added, those that were not with a weight of zero.
+    size = np.uint64(len(w))
+    weights, counts = np.zeros(len(w) + 1), np.zeros(len(w) + 1)
+    for s in range(size):
+        weights[s], counts[s] = (w[s], 1.0) if kept[s] else (0.0, 0.0)
     scores, squares = np.empty(len(indptr) - 1), np.empty(len(indptr) - 1)
     for i in range(len(scores)):
         total, score, square = 0.0, bias, 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            x = np.float64(values[k])
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            x, slot = np.float64(values[k]), min(np.uint64(slots[k]), size)
             total += x
-            if slots[k] < len(kept) and kept[slots[k]]:
-                score += w[slots[k]] * x
-                square += x * x
+            score += weights[slot] * x
+            square += counts[slot] * (x * x)
         scores[i], squares[i] = score + rest * total, square
     return scores, squares
