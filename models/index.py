@@ -3,7 +3,8 @@
 A column is a linear form (models/vectors.py). The row of a feature stands either in *postings*, pairs (column, weight)
 with the columns ascending, or, when at least one column in `SHARED` weighs the feature, as a *dense* row with a weight
 for every column: adding a contiguous row is vectorised, and six to eight columns of it cost as much as one posting.
-A posting is 6 bytes (uint16 column, float32 weight), a row 18 to 20 with its place in the table.
+A posting is 6 bytes (uint16 column, float32 weight), a row 13 to 14 with its place in the table: a row without postings
+is a dense one, and which of them is told by counting those before it, a bit for each row.
 Rejected: uint32 columns (8 bytes, for indexes that are wider than the cache likes anyway, see models/bank.py);
 half-precision weights (a score would no longer be the model's own).
 """
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from models.dense import check
 from models.kernel import kernel
 from models.table import Rows, Table, rows_of, table
+from models.tally import ones
 from models.vectors import Features, Linear, Singles
 
 SHARED = 6
@@ -25,17 +27,21 @@ WIDEST = 1 << 16  # columns that uint16 can name
 
 Moves = NDArray[np.int32]
 
+_1, _6, _63 = np.uint64(1), np.uint64(6), np.uint64(63)
+
 
 class Postings(NamedTuple):
-    starts: NDArray[np.uint32]  # postings of row r: starts[r] .. starts[r + 1]
-    dense_at: Rows  # where row r stands in `dense`, or -1
+    starts: NDArray[np.uint32]  # postings of row r: starts[r] .. starts[r + 1]; if there are none, it is dense
+    shared: NDArray[np.uint64]  # a bit for each row: whether it is dense
+    before: NDArray[np.uint32]  # for each sixty-four rows, how many dense ones stand before them
     columns: NDArray[np.uint16]
     weights: Singles
     dense: NDArray[np.float32]  # dense rows × columns, and perhaps zeros
 
     @property
     def nbytes(self) -> int:
-        return self.starts.nbytes + self.dense_at.nbytes + self.columns.nbytes + self.weights.nbytes
+        rows = self.starts.nbytes + self.shared.nbytes + self.before.nbytes
+        return rows + self.columns.nbytes + self.weights.nbytes
 
 
 class Index(NamedTuple):
@@ -74,7 +80,7 @@ def index_of(columns: Sequence[Linear]) -> Index:
     size = len(features)
     loose = Postings(
         np.arange(size + 1, dtype=np.uint32),
-        np.full(size, -1, np.int32),
+        *_bits(np.zeros(size, np.bool_)),
         numbers,
         weights,
         np.empty((0, len(columns)), np.float32),
@@ -136,21 +142,37 @@ def _room(counts: NDArray[np.uint32], width: int) -> Postings:
     size, dense = int(starts[-1]), int(np.count_nonzero(shared))
     return Postings(
         starts,
-        np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32),
+        *_bits(shared),
         np.empty(size, np.uint16),
         np.empty(size, np.float32),
         np.zeros((dense, filled), np.float32),
     )
 
 
+def _bits(shared: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """`shared` and `before` of Postings."""
+    rows = np.zeros(len(shared) // 64 * 64 + 64, np.bool_)
+    rows[: len(shared)] = shared
+    each = np.count_nonzero(rows.reshape(-1, 64), axis=1)
+    return np.packbits(rows, bitorder="little").view(np.uint64), (np.cumsum(each) - each).astype(np.uint32)
+
+
+@kernel
+def dense_row(shared: NDArray[np.uint64], before: NDArray[np.uint32], row: np.uint64) -> np.uint64:
+    """Which dense row this is, of which it is known that it is one."""
+    below = shared[row >> _6] & ((_1 << (row & _63)) - _1)
+    return np.uint64(before[row >> _6]) + ones(below)
+
+
 @kernel
 def _count(p: Postings, rows: Rows, moves: Moves, counts: NDArray[np.uint32]) -> None:
+    dense = 0
     for r in range(len(rows)):
         n = 0
-        at = p.dense_at[r]
-        if at >= 0:
+        if p.starts[r] == p.starts[r + 1]:
             for c in range(len(moves)):
-                n += p.dense[at, c] != 0 and moves[c] >= 0
+                n += p.dense[dense, c] != 0 and moves[c] >= 0
+            dense += 1
         for i in range(p.starts[r], p.starts[r + 1]):
             n += moves[p.columns[i]] >= 0
         counts[rows[r]] += np.uint32(n)
@@ -158,12 +180,13 @@ def _count(p: Postings, rows: Rows, moves: Moves, counts: NDArray[np.uint32]) ->
 
 @kernel
 def _place(p: Postings, rows: Rows, moves: Moves, into: Postings, ends: NDArray[np.uint32]) -> None:
+    dense = 0
     for r in range(len(rows)):
-        at = p.dense_at[r]
-        if at >= 0:
+        if p.starts[r] == p.starts[r + 1]:
             for c in range(len(moves)):
-                if p.dense[at, c] != 0 and moves[c] >= 0:
-                    _put(into, rows[r], moves[c], p.dense[at, c], ends)
+                if p.dense[dense, c] != 0 and moves[c] >= 0:
+                    _put(into, rows[r], moves[c], p.dense[dense, c], ends)
+            dense += 1
         for i in range(p.starts[r], p.starts[r + 1]):
             column = moves[p.columns[i]]
             if column >= 0:
@@ -172,9 +195,8 @@ def _place(p: Postings, rows: Rows, moves: Moves, into: Postings, ends: NDArray[
 
 @kernel
 def _put(into: Postings, row: int, column: int, weight: float, ends: NDArray[np.uint32]) -> None:
-    at = into.dense_at[row]
-    if at >= 0:
-        into.dense[at, column] = weight
+    if into.starts[row] == into.starts[row + 1]:
+        into.dense[dense_row(into.shared, into.before, np.uint64(row)), column] = weight
     else:
         end = ends[row]
         into.columns[end] = column

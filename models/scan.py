@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch import Seen
-from models.index import BLOCK, Index
+from models.index import BLOCK, Index, dense_row
 from models.kernel import kernel
 from models.table import Rows, rows_of
 from models.vectors import Singles
@@ -69,10 +69,10 @@ def _score(index: Index, rows: Rows, seen: Seen, first: int, out: Matrix) -> Non
     # Arrays are taken out of their tuples once, and none is cut: for both numba counts references, in every turn of a
     # loop. Indexes are unsigned, since for others it asks whether they are negative.
     p, bias, rest = index.postings, index.bias, index.rest
-    starts, dense_at, columns, weights, dense = p.starts, p.dense_at, p.columns, p.weights, p.dense
+    starts, shared, before, columns, weights, dense = p.starts, p.shared, p.before, p.columns, p.weights, p.dense
     indptr, values, sums = seen.indptr, seen.values, seen.sums
     left, width, blocks = np.uint64(first), np.uint64(len(bias)), np.uint64(dense.shape[1]) >> _BLOCK
-    known, x = _room(indptr)
+    known, x, begins, ends = _room(indptr)
     scores = np.zeros(dense.shape[1], np.float32)  # of one document: it stays in the cache
     for d in range(np.uint64(len(sums))):
         total = sums[d]
@@ -82,27 +82,30 @@ def _score(index: Index, rows: Rows, seen: Seen, first: int, out: Matrix) -> Non
         for k in range(np.uint64(indptr[d]), np.uint64(indptr[d + _1])):  # kept if it has a row: no branch to guess
             known[n], x[n] = rows[k], values[k]
             n += np.uint64(rows[k] >= 0)
+        for k in range(n):  # fetched before anything depends on them
+            row = np.uint64(known[k])
+            begins[k], ends[k] = starts[row], starts[row + _1]
         for k in range(n):
-            row, value = np.uint64(known[k]), x[k]
-            at = dense_at[row]
-            if at >= 0:
-                shared = np.uint64(at)
+            begin, end, value = np.uint64(begins[k]), np.uint64(ends[k]), x[k]
+            if begin == end:
+                at = dense_row(shared, before, np.uint64(known[k]))
                 for c in range(blocks << _BLOCK):  # which tells the compiler that nothing is left over
-                    scores[c] += value * dense[shared, c]
+                    scores[c] += value * dense[at, c]
             else:
-                for i in range(np.uint64(starts[row]), np.uint64(starts[row + _1])):
+                for i in range(begin, end):
                     scores[columns[i]] += value * weights[i]
         for c in range(width):
             out[d, left + c] = scores[c]
 
 
 @kernel
-def _room(indptr: Places) -> tuple[Rows, Singles]:
-    """Room for the rows and values of the longest document."""
+def _room(indptr: Places) -> tuple[Rows, Singles, NDArray[np.uint32], NDArray[np.uint32]]:
+    """Room for the rows of the longest document, their values, and where their postings begin and end."""
     longest = 0
     for d in range(len(indptr) - 1):
         longest = max(longest, indptr[d + 1] - indptr[d])
-    return np.empty(longest + 1, np.int32), np.empty(longest + 1, np.float32)
+    size = longest + 1
+    return np.empty(size, np.int32), np.empty(size, np.float32), np.empty(size, np.uint32), np.empty(size, np.uint32)
 
 
 @kernel
@@ -115,11 +118,10 @@ def _probe(index: Index, rows: Rows, seen: Seen, column: int) -> Singles:
             r = rows[k]
             if r < 0:
                 continue
-            at = p.dense_at[r]
-            if at >= 0:
-                scores[d] += seen.values[k] * p.dense[at, column]
-                continue
             low, high = np.int64(p.starts[r]), np.int64(p.starts[r + 1])
+            if low == high:
+                scores[d] += seen.values[k] * p.dense[dense_row(p.shared, p.before, np.uint64(r)), column]
+                continue
             end = high
             while low < high:
                 middle = (low + high) >> 1
