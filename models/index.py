@@ -23,6 +23,7 @@ from models.vectors import Features, Linear, Singles
 
 SHARED = 6
 BLOCK = 5  # log₂ of the columns that are added in one step; dense rows are filled up with zeros to a multiple of them
+FEW = 8  # postings that are added in one step; so many zeros stand behind the last row
 WIDEST = 1 << 16  # columns that uint16 can name
 
 Moves = NDArray[np.int32]
@@ -57,7 +58,7 @@ class Index(NamedTuple):
     @property
     def weights(self) -> int:
         """How many weights are served."""
-        return len(self.postings.weights) + int(np.count_nonzero(self.postings.dense))
+        return int(self.postings.starts[-1]) + int(np.count_nonzero(self.postings.dense))
 
     @property
     def nbytes(self) -> int:
@@ -143,8 +144,8 @@ def _room(counts: NDArray[np.uint32], width: int) -> Postings:
     return Postings(
         starts,
         *_bits(shared),
-        np.empty(size, np.uint16),
-        np.empty(size, np.float32),
+        np.zeros(size + FEW, np.uint16),
+        np.zeros(size + FEW, np.float32),
         np.zeros((dense, filled), np.float32),
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch import Seen
-from models.index import BLOCK, Index, dense_row
+from models.index import BLOCK, FEW, Index, dense_row
 from models.kernel import kernel
 from models.table import Rows, rows_of
 from models.vectors import Singles
@@ -26,7 +26,8 @@ Bools = NDArray[np.bool_]
 Matrix = NDArray[np.float32]
 Places = NDArray[np.int64]
 
-_0, _1, _BLOCK = np.uint64(0), np.uint64(1), np.uint64(BLOCK)
+_0, _1, _BLOCK, _FEW = np.uint64(0), np.uint64(1), np.uint64(BLOCK), np.uint64(FEW)
+_NOTHING = np.float32(0)
 _PLUS = np.float32(0)  # added first: else a score of zero has the sign of its bias or not, by how rows are stored
 
 
@@ -91,6 +92,10 @@ def _score(index: Index, rows: Rows, seen: Seen, first: int, out: Matrix) -> Non
                 at = dense_row(shared, before, np.uint64(known[k]))
                 for c in range(blocks << _BLOCK):  # which tells the compiler that nothing is left over
                     scores[c] += value * dense[at, c]
+            elif end - begin <= _FEW:
+                # As many for every such row, those behind its end with a value of zero: no end to guess wrong.
+                for i in range(begin, begin + _FEW):
+                    scores[columns[i]] += (value if i < end else _NOTHING) * weights[i]
             else:
                 for i in range(begin, end):
                     scores[columns[i]] += value * weights[i]
