@@ -51,7 +51,7 @@ def test_every_method_gives_a_model_on_the_learners_scale_and_scores_without_eac
     done: list[float] = []
     made = refit.refit(kind, {}, DATA, WEIGHTS, tell=done.append)
     assert len(made.linear.features) <= WEIGHTS
-    assert 0.5 < made.held_out[DATA.relevant].mean() < 1 + 1e-9
+    assert 0.3 < made.held_out[DATA.relevant].mean() < 1 + 1e-9
     assert made.held_out[~DATA.relevant].mean() == pytest.approx(0.0, abs=1e-9)
     assert sap(made.held_out, DATA.relevant) > 0.2  # by chance: .15
     assert done == sorted(done)

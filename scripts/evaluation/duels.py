@@ -3,8 +3,8 @@
     wins      topics on which one has the higher F1, its mean over the orders; equal ones are nobody's
     sign test P(Bin(wins + losses, ½) ≥ wins) < .05; a question mark where it does not hold
 
-Parameters, averaging and thresholds on training documents are the paper's. As there, EG sees only which words occur, and
-stands with that beside Rocchio on tf-idf, too. The paper's figures are those for the collection that is most like
+Parameters, averaging and thresholds on training documents are the paper's. As there, EG sees only which words occur,
+and stands with that beside Rocchio on tf-idf, too. The paper's figures are those for the collection that is most like
 Reuters: the bodies of 10,000 articles of AP, 20 topics.
 """
 
