@@ -1,7 +1,7 @@
 """Widrow-Hoff and EG against Rocchio, topic by topic, as in table 4 of Lewis, Schapire, Callan & Papka (SIGIR 1996).
 
-    wins      topics on which one has the higher F1, its mean over the orders; equal ones are nobody's
-    sign test P(Bin(wins + losses, ½) ≥ wins) < .05; a question mark where it does not hold
+    wins        topics on which one has the higher F1, its mean over the orders; equal ones are nobody's
+    sign test   P(Bin(wins + losses, ½) ≥ wins) < .05; a question mark where it does not hold
 
 Parameters, averaging and thresholds on training documents are the paper's. As there, EG sees only which words occur,
 and stands with that beside Rocchio on tf-idf, too. The paper's figures are those for the collection that is most like
