@@ -12,6 +12,11 @@ Documents are ranked with all that a vector has learned from them. Taking each o
 must, was tried and costs .04 of average precision: an old vector meets the newest documents as a stranger and pays
 nothing, the current one pays for every document it knows, so the pocket goes stale.
 
+More candidates do not help. With an average that favours later vectors (k = 4 in the words of wh.py) beside the last
+vector and the plain average, from the same judgements and on the last quarter of the training documents of Reuters, AP
+is .767 instead of .763 for EG (without a pocket .713) and .784 instead of .787 for Winnow (.783); on the quarter before
+that .804 instead of .802, and .838 instead of .840. A margin of .01 in favour of newer vectors costs EG up to .005.
+
 On a tie the newer vector wins. If the winner is the vector of a learner as it stands, that learner is *live*: what it
 learns until the next check is served at once. Otherwise the pocketed copy is served as it was.
 """
