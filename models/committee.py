@@ -18,8 +18,8 @@ rejects, nearly everything.
 
 A goal moves the cuts at which members vote: accepted is what a vote at `accept_above` accepts, rejected what one at
 `reject_below` rejects, with sign(v_i(d) − cut) for R(v_i, d); without a goal both are 0, and the rule is that above. So
-each document has two `turns`, order statistics of its members' scores: as long as accept_above is below the first it is
-accepted, as long as reject_below is above the second it is rejected. From there on all is as with one score.
+each document has two turning points, order statistics of its members' scores: it is accepted as long as accept_above is
+below the one, and rejected as long as reject_below is above the other. From there on all is as with one score.
 
 A single classifier becomes restrictive by distance: it abstains within `t` of its cut, and `least_distance` finds the t
 that loses a given share of documents. (The paper searches for it by halving; it is an order statistic.)
@@ -134,7 +134,7 @@ class Turns(NamedTuple):
         return np.where(accepted, self.accepted_below, np.where(rejected, self.rejected_above, open_))
 
 
-def turns(scores: Reals, by: Rule) -> Turns:
+def turning_points(scores: Reals, by: Rule) -> Turns:
     """From the members' scores, a row for each document. A vote is won with more than (1 + t) / 2 of the weight."""
     need, weights = (1 + by.t + ROUNDING) / 2, np.array(by.weights)
     found = []

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from models import calibration, goals, near, pocket, thresholds
 from models.calibration import Calibration
 from models.collection import Background, Collection, Window
-from models.committee import Committee, mean_form, turns
+from models.committee import Committee, mean_form, turning_points
 from models.council import Council
 from models.dense import Document, Vector
 from models.goals import Evidence, Goal, Origin
@@ -191,7 +191,7 @@ class Trainer:
         over = np.stack(held_out, axis=1) - np.array(cuts)
         unseen = self._held_out_among(background, over, np.stack(scores, axis=1) - np.array(cuts))
         committee, by, f1 = council.convene(forms, cuts, over, self._judged())
-        since, told, passed = self._ledger.changed(), turns(over, by), turns(unseen, by)
+        since, told, passed = self._ledger.changed(), turning_points(over, by), turning_points(unseen, by)
         high, low = (self._ledger.newest(one, since) for one in told)
         band = goals.choose(self._goal, high, passed.accepted_below, Band(0.0, 0.0, f1), (low, passed.rejected_above))
         self._voted = self._collection.size, told.stand(band.reject_below, band.accept_above)

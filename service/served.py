@@ -62,7 +62,7 @@ class Served:
         x, together = view(model.linear.view, bag), model.committee
         if not together or not together.rule:
             return model.linear.score(x)
-        told = committee.turns(np.array([[member.score(x) for member in together.members]]), together.rule)
+        told = committee.turning_points(np.array([[member.score(x) for member in together.members]]), together.rule)
         return float(told.stand(model.reject_below, model.accept_above)[0])
 
     def judge(self, bag: Bag) -> tuple[Decision, float]:

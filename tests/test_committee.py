@@ -19,7 +19,7 @@ from models.committee import (
     restrictive,
     rule,
     shown,
-    turns,
+    turning_points,
     votes,
 )
 from models.measures import Bools
@@ -139,7 +139,7 @@ def test_where_a_vote_turns_is_where_its_decision_does(
     scores, reject_below, accept_above = np.array(rows, np.float64), low + 0.5, low + 0.5 + wide
     by = rule(combine, np.linspace(0.55, 0.95, scores.shape[1]).tolist())
     said = [decide(row, reject_below, accept_above, by) for row in scores.tolist()]
-    found = turns(scores, by)
+    found = turning_points(scores, by)
     assert ((found.accepted_below > accept_above) == (np.array(said) > 0)).all()
     assert ((found.rejected_above < reject_below) == (np.array(said) < 0)).all()
     assert (found.accepted_below <= found.rejected_above).all()

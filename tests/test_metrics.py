@@ -34,7 +34,6 @@ async def half(api: Api, n: int, prefix: str = "h") -> None:
         for i, one in enumerate(oil(n, prefix))
     ]
     await passes(api, shown)
-    # By turns: one kind after the other would look like a topic that becomes worse.
     judgements = [{"topic": "crude", "document": one["id"], "relevant": i % 2 == 1} for i, one in enumerate(shown)]
     await api.ok("POST", "/feedback", {"judgements": judgements})
 
