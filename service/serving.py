@@ -80,7 +80,8 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """Documents that were classified: their ids, their features, the answer for each, and what each topic keeps."""
+    """Documents that were classified: their ids, their features, the answer for each, and, where they are to be stored,
+    what each topic keeps."""
 
     ids: list[str]
     bags: Bags
@@ -158,10 +159,10 @@ class Serving:
             for plain in verdicts:
                 verdict = plain._replace(rule=ruled[i].get(plain.topic.name)) if ruled[i] else plain
                 decision = verdict.decision
-                if decision != "reject":
-                    kept.setdefault(verdict.topic.name, []).append(_kept(i, verdict, decision))
-                elif asked is None:
+                if decision == "reject" and asked is None:
                     continue
+                if decision != "reject" and options.store:
+                    kept.setdefault(verdict.topic.name, []).append(_kept(i, verdict, decision))
                 decisions.append(verdict.to_answer(decision))
             if options.explain and decisions:
                 self._explain(decisions, documents[i], bag_of(counted, idf, i), epoch)
@@ -256,13 +257,14 @@ def _not_rejected(
     _affordable(len(hits.topics), most)
     bounds = np.searchsorted(hits.documents, np.arange(len(counted) + 1))
     numbers, starts, scores = hits.topics.tolist(), hits.starts.tolist(), hits.scores.tolist()
+    columns = {number: snapshot.topic(number) for number in set(numbers)}  # each looked up once, not for every hit
     wanted = sorted({topic for one in ruled for topic, rule in one.items() if rule == "accept_if"})
     wanted = [topic for topic in wanted if snapshot.get(topic)]
     rows = list(_scored(snapshot, counted, idf, wanted, most)) if wanted else []
     for i in range(len(counted)):
         verdicts = {}
         for h in range(bounds[i], bounds[i + 1]):
-            column = snapshot.topic(numbers[h])
+            column = columns[numbers[h]]
             verdicts[column.name] = _verdict(column, scores, starts[h])
         for verdict in rows[i] if rows else ():
             if verdict.topic.name in ruled[i]:
