@@ -35,6 +35,7 @@ async def main() -> None:
     connection = Connection(config.redis or "", config.store_timeout_s)
     inbox, started_ms = Inbox(connection), time.time_ns() // 1_000_000
     delivering = asyncio.create_task(Courier(connection, config, inbox.name).run())
+    delivering.add_done_callback(lambda task: _ended(task, stopping))
     await idle(inbox, Figures(started_ms), stopping)
     if not stopping.is_set():
         # Only now: they take a second and a hundred megabytes that nobody may ever need.
@@ -53,6 +54,13 @@ async def main() -> None:
         await sluice.stop()
     await end([delivering])
     await connection.close()
+
+
+def _ended(delivering: asyncio.Task[None], stopping: asyncio.Event) -> None:
+    """Deliveries end with the process only; if they fail, which is a bug, it ends with them, and is started anew."""
+    if not delivering.cancelled() and (error := delivering.exception()):
+        log.error("deliveries failed", exc_info=error)
+        stopping.set()
 
 
 async def idle(inbox: Inbox, figures: Figures, stopping: asyncio.Event) -> None:

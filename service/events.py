@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from service.connection import end
 from service.errors import ServiceError
 from service.openapi import EVENTS
 from service.problems import problem
@@ -35,9 +36,7 @@ class Events(Response):
                 if sending.done():
                     sending.result()
             finally:
-                for task in (sending, *watching):
-                    task.cancel()
-                await asyncio.wait([sending, *watching])
+                await end([sending, *watching])
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

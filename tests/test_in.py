@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -248,3 +250,8 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
     names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
     assert names == {holding.name, alive.name}
     await connection.close()
+
+
+def test_a_consumer_that_nobody_needs_has_loaded_neither_kernels_nor_models() -> None:
+    loaded = "import service.consumer, sys; print(*sorted({'models', 'numba', 'numpy', 'scipy'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout == b"\n"
