@@ -57,13 +57,13 @@ async def lived(api: Api, topic: str = "crude", **fields: Any) -> None:
     await api.topic(topic, audit=0.5, **fields)
     await stream(api, "a")
     reader = Reader("ann", [topic], seed=20)
-    for _ in range(30):
+    for _ in range(16):
         await reader.step(api)
     await api.ok("PATCH", f"/topics/{topic}", {"query": "crude oil", "goal": {"max_abstain": 0.3}})
     await stream(api, "b")
-    await api.ok("POST", f"/topics/{topic}/versions/12/restore")
+    await api.ok("POST", f"/topics/{topic}/versions/9/restore")
     another = Reader("bob", [topic], seed=20)
-    for _ in range(10):
+    for _ in range(6):
         await another.step(api)
     assert not reader.failed + another.failed
     await api.ok("POST", f"/topics/{topic}/known", {"documents": [OIL | {"id": "k1"}, GRAIN | {"id": "k2"}]})

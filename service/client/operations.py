@@ -65,6 +65,7 @@ class Operation(Generic[P, T]):
         def called(*args: P.args, **kwargs: P.kwargs) -> Any:
             return client.send(self._build(client, *args, **kwargs))
 
+        called.__doc__ = self.__doc__
         return called
 
 
@@ -83,6 +84,7 @@ class Pages(Generic[P, T]):
         def called(*args: P.args, **kwargs: P.kwargs) -> Any:
             return client.pages(self._build(client, *args, **kwargs))
 
+        called.__doc__ = self.__doc__
         return called
 
 
@@ -105,6 +107,7 @@ class Streamed(Generic[P, T]):
         def called(items: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
             return client.stream(items, self._build(client, *args, **kwargs))
 
+        called.__doc__ = self.__doc__
         return called
 
 
