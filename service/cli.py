@@ -11,6 +11,7 @@ import typer
 from service import logs
 from service.commands import documents, jobs, moving, review, topics
 from service.commands.demo import demo
+from service.commands.tail import tail
 from service.commands.terminal import Failed, say
 from service.config import Settings, StartError
 
@@ -72,6 +73,7 @@ app.command()(documents.classify)
 app.command()(documents.feedback)
 app.command()(review.review)
 app.add_typer(jobs.app, name="jobs")
+app.command()(tail)
 app.command("export")(moving.export_topic)
 app.command("import")(moving.import_topic)
 app.command()(demo)

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from service.client.calls import Call, nothing, reading
 from service.client.errors import Refused
+from service.client.events import Listener
 from service.client.lines import NDJSON, Lines, plain
 from service.client.sending import Awaiting, Blocking, Item, Listed
 from service.schemas import (
@@ -35,6 +36,7 @@ from service.schemas import (
     Version,
     Withdrawn,
 )
+from service.schemas_flow import Passed
 from service.schemas_measures import Metrics, Preview, PreviewRequest
 from service.schemas_review import KnownAdded, KnownItem, ReviewPage, Skipped
 
@@ -85,6 +87,24 @@ class Pages(Generic[P, T]):
             return client.pages(self._build(client, *args, **kwargs))
 
         called.__doc__ = self.__doc__
+        return called
+
+
+class Heard(Generic[P, T]):
+    """Events as they happen, for ever."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Listener[T]]) -> None:
+        self._build = build
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, client: Blocking, owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, client: Awaiting, owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
+        def called(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return client.listen(self._build(client, *args, **kwargs))
+
         return called
 
 
@@ -247,6 +267,18 @@ class Operations:
     def preview(self, topic: str, settings: PreviewRequest | Fields) -> Call[Preview]:
         """What other settings would change."""
         return Call("POST", f"{_topic(topic)}/preview", reading(Preview), json=plain(settings))
+
+    # -- what flows through --------------------------------------------------------------------------------------------
+
+    @Heard
+    def tail(self, topic: str, after: str | None = None) -> Listener[Passed]:
+        """What the topic lets through, as it happens; after an event, or "0", first what has come since."""
+        return Listener(f"{_topic(topic)}/stream", reading(Passed), after)
+
+    @Pages
+    def accepted(self, topic: str, limit: int = 100) -> Listed[Passed]:
+        """What the topic has let through, newest first."""
+        return Listed(f"{_topic(topic)}/accepted", Page[Passed], limit)
 
     # -- versions, models, files ---------------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ import httpx
 from pydantic import BaseModel
 
 from service.client.calls import USUAL, Call, Pause, Retries, flow, reading
+from service.client.errors import ClientError, Refused
+from service.client.events import Listener
 from service.client.lines import Lines
 from service.schemas import Page, Problem
 
@@ -82,6 +84,24 @@ class Blocking:
         for call in lines.rest():
             yield from self.send(call)
 
+    def listen(self, listener: Listener[T]) -> Iterator[T]:
+        while True:
+            problem: ClientError | httpx.TransportError | None = None
+            try:
+                answer = self._http.send(listener.request(self._http), stream=True)
+                try:
+                    if not answer.is_success:
+                        answer.read()
+                        raise Refused.of(answer)
+                    for line in answer.iter_lines():
+                        if (event := listener.take(line)) is not None:
+                            yield event
+                finally:
+                    answer.close()
+            except (ClientError, httpx.TransportError) as error:
+                problem = error
+            time.sleep(listener.pause_s(problem, self._retries, self._chance))
+
     def close(self) -> None:
         self._http.close()
 
@@ -143,6 +163,24 @@ class Awaiting:
         for call in lines.rest():
             for result in await self.send(call):
                 yield result
+
+    async def listen(self, listener: Listener[T]) -> AsyncIterator[T]:
+        while True:
+            problem: ClientError | httpx.TransportError | None = None
+            try:
+                answer = await self._http.send(listener.request(self._http), stream=True)
+                try:
+                    if not answer.is_success:
+                        await answer.aread()
+                        raise Refused.of(answer)
+                    async for line in answer.aiter_lines():
+                        if (event := listener.take(line)) is not None:
+                            yield event
+                finally:
+                    await answer.aclose()
+            except (ClientError, httpx.TransportError) as error:
+                problem = error
+            await asyncio.sleep(listener.pause_s(problem, self._retries, self._chance))
 
     async def close(self) -> None:
         await self._http.aclose()
