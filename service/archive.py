@@ -17,8 +17,9 @@ anew, and topics from one server share them there. `background` is the one in fo
 that has seen no stream yet goes on from it, and so weighs the words of new documents as they were weighed here. Where
 there is a stream already, models are the same, and new documents are weighed by that stream, as all documents there.
 
-What is not in the file: documents (their texts are the stream's, not the topic's), what waits for review, and the
-model, but for models that were published from elsewhere, in the form of codec.py. Never pickle.
+What is not in the file: documents (their texts are the stream's, not the topic's), what waits for review, routes (whose
+secrets are for one server), and the model, but for models that were published as a base, in the form of codec.py. Never
+pickle.
 
 A file is taken as a whole or not at all. What is wrong with it is said with the number of the line; one that was cut
 short lacks its end.

@@ -36,7 +36,7 @@ from service.schemas import (
     Version,
     Withdrawn,
 )
-from service.schemas_flow import Passed
+from service.schemas_flow import DeadDelivery, Flow, Passed, Replayed, RouteList
 from service.schemas_measures import Metrics, Preview, PreviewRequest
 from service.schemas_review import KnownAdded, KnownItem, ReviewPage, Skipped
 
@@ -279,6 +279,32 @@ class Operations:
     def accepted(self, topic: str, limit: int = 100) -> Listed[Passed]:
         """What the topic has let through, newest first."""
         return Listed(f"{_topic(topic)}/accepted", Page[Passed], limit)
+
+    @Operation
+    def routes(self, topic: str) -> Call[RouteList]:
+        """Where the topic's decisions go, and how the deliveries stand."""
+        return Call("GET", f"{_topic(topic)}/routes", reading(RouteList))
+
+    @Operation
+    def replace_routes(self, topic: str, routes: Sequence[Fields]) -> Call[RouteList]:
+        """Says where the topic's decisions go from now on."""
+        return Call("PUT", f"{_topic(topic)}/routes", reading(RouteList), json={"routes": list(routes)})
+
+    @Pages
+    def dead(self, topic: str, route: str, limit: int = 100) -> Listed[DeadDelivery]:
+        """Deliveries that were given up, newest first."""
+        return Listed(f"{_topic(topic)}/routes/{route}/dead", Page[DeadDelivery], limit)
+
+    @Operation
+    def replay(self, topic: str, route: str, after: str | None = None) -> Call[Replayed]:
+        """Delivers again what was given up, or what came after an event. Sent once: each time delivers once more."""
+        path, what = f"{_topic(topic)}/routes/{route}/replay", {} if after is None else {"after": after}
+        return Call("POST", path, reading(Replayed), repeatable=False, json=what)
+
+    @Operation
+    def flow(self) -> Call[Flow]:
+        """How the stream of documents to decide stands."""
+        return Call("GET", "/flow", reading(Flow))
 
     # -- versions, models, files ---------------------------------------------------------------------------------------
 
