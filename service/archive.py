@@ -1,6 +1,6 @@
 """A topic as a file: NDJSON, a line for each thing that is known of it, for keeping or for moving to another server.
 
-    {"line": "header", "format": "sluice-topic/1", "topic": …, "seq": …, "floor": …, "background": …, "exported": …}
+    {"line": "header", "format": "sluice-topic/1", "topic": …, "seq": …, "floor": …, "background": …}
     {"line": "epoch", "number": …, "zlib": base64, "more": …}     the background that events name, in parts
     {"line": "event", "seq": …, "kind": …, …}                     the log, in order: settings, words, labels
     {"line": "version", "version": …, "record": {…}}              the list of versions
@@ -21,8 +21,9 @@ What is not in the file: documents (their texts are the stream's, not the topic'
 secrets are for one server), and the model, but for models that were published as a base, in the form of codec.py. Never
 pickle.
 
-A file is taken as a whole or not at all. What is wrong with it is said with the number of the line; one that was cut
-short lacks its end.
+While nothing changes, nor any document passes, a topic gives the same bytes each time: there is no time of export in
+them. A file is taken as a whole or not at all. What is wrong with it is said with the number of the line; one that was
+cut short lacks its end.
 """
 
 import json
@@ -220,6 +221,6 @@ def example() -> list[dict[str, Any]]:
     settings = Settings(name="Moved", query="freight rates", created_ms=1_700_000_000_000)
     bag = codec.pack_bag(["freight", "rates"], np.ones(2, np.float32), np.full(2, 7.0, np.float32))
     created = Event("created", settings.created_ms, 0, 1, settings=settings.model_dump_json(), bag=bag)
-    header = HeaderLine(format=FORMAT, topic="moved", seq=1, floor=0, background=0, exported="2023-11-14T22:13:20Z")
+    header = HeaderLine(format=FORMAT, topic="moved", seq=1, floor=0, background=0)
     writer = Writer()
     return [json.loads(raw) for raw in (writer.line(header), writer.line(EventLine.of(created)), writer.end())]

@@ -12,7 +12,6 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from typing import Literal, TypeVar
@@ -27,7 +26,7 @@ from service.errors import BadInput, Conflict
 from service.folding import Fold
 from service.journal import Event
 from service.known import Found
-from service.learning import Learning, now_ms
+from service.learning import Learning
 from service.schemas_archive import (
     FORMAT,
     EventLine,
@@ -80,7 +79,6 @@ class Moving:
             seq=head.seq,
             floor=head.floor,
             background=current,
-            exported=datetime.fromtimestamp(now_ms() / 1000, UTC).isoformat(),
         )
 
         async def written() -> AsyncIterator[bytes]:

@@ -61,7 +61,6 @@ class HeaderLine(Request):
     seq: Count = Field(description="The number of the last event: the version.")
     floor: Count = Field(description="The oldest version that can be restored.")
     background: Count = Field(description="The epoch in force when the file was written.")
-    exported: Line
 
 
 class EpochLine(Request):

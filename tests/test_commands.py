@@ -153,7 +153,7 @@ def test_a_topic_leaves_as_a_file_and_comes_back(sluice: Client, run: Runner, tm
     sluice.feedback("crude", OIL | {"id": "d1"}, True)
     file = tmp_path / "crude.ndjson"
     assert run("export", "crude", "--to", str(file)) == (0, "", "")
-    assert run("export", "crude").out.splitlines()[1:-1] == file.read_text().splitlines()[1:-1]
+    assert run("export", "crude").out == file.read_text()
     assert run("import", str(file)).code == 1
     (copy,) = run("import", str(file), "--id", "copy").lines
     assert (copy["id"], copy["status"]["version"]) == ("copy", 2)
