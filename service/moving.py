@@ -73,13 +73,7 @@ class Moving:
         current = self._epochs.current.number
         wanted = {current} | {event.epoch for event in events if event.seq >= head.floor}
         held = wanted & set(await self._store.epochs())
-        header = HeaderLine(
-            format=FORMAT,
-            topic=topic,
-            seq=head.seq,
-            floor=head.floor,
-            background=current,
-        )
+        header = HeaderLine(format=FORMAT, topic=topic, seq=head.seq, floor=head.floor, background=current)
 
         async def written() -> AsyncIterator[bytes]:
             writer = Writer()

@@ -1,12 +1,7 @@
-"""Every call of the API, once, for both clients.
+"""Every call of the API, once, for both clients (how: methods.py)."""
 
-An `Operation` builds a call from its arguments; got from a client that blocks it is a function, from one that awaits a
-coroutine function, of the same arguments and the same answer. `Pages` are iterators over all items of a list, and
-`Streamed` ones over the answers to many lines.
-"""
-
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
@@ -15,7 +10,8 @@ from service.client.calls import Call, nothing, reading
 from service.client.errors import Refused
 from service.client.events import Listener
 from service.client.lines import NDJSON, Lines, plain
-from service.client.sending import Awaiting, Blocking, Item, Listed
+from service.client.methods import Heard, Operation, Pages, Streamed
+from service.client.sending import Listed
 from service.schemas import (
     Document,
     Health,
@@ -43,92 +39,9 @@ from service.schemas_review import KnownAdded, KnownItem, ReviewPage, Skipped
 if TYPE_CHECKING:
     from service.schemas_jobs import Job
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 Fields = Mapping[str, Any]
-Either = Blocking | Awaiting
 RESULT: TypeAdapter[Result | Problem] = TypeAdapter(Result | Problem)
 LEARNED: TypeAdapter[Learned | Problem] = TypeAdapter(Learned | Problem)
-
-
-class Operation(Generic[P, T]):
-    """One call and its answer."""
-
-    def __init__(self, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
-        self._build = build
-        self.__doc__ = build.__doc__
-
-    @overload
-    def __get__(self, client: Blocking, owner: type) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, client: Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
-        def called(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return client.send(self._build(client, *args, **kwargs))
-
-        called.__doc__ = self.__doc__
-        return called
-
-
-class Pages(Generic[P, T]):
-    """All items of a list, asked for page by page as they are needed."""
-
-    def __init__(self, build: Callable[Concatenate[Any, P], Listed[T]]) -> None:
-        self._build = build
-        self.__doc__ = build.__doc__
-
-    @overload
-    def __get__(self, client: Blocking, owner: type) -> Callable[P, Iterator[T]]: ...
-    @overload
-    def __get__(self, client: Awaiting, owner: type) -> Callable[P, AsyncIterator[T]]: ...
-    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
-        def called(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return client.pages(self._build(client, *args, **kwargs))
-
-        called.__doc__ = self.__doc__
-        return called
-
-
-class Heard(Generic[P, T]):
-    """Events as they happen, for ever."""
-
-    def __init__(self, build: Callable[Concatenate[Any, P], Listener[T]]) -> None:
-        self._build = build
-        self.__doc__ = build.__doc__
-
-    @overload
-    def __get__(self, client: Blocking, owner: type) -> Callable[P, Iterator[T]]: ...
-    @overload
-    def __get__(self, client: Awaiting, owner: type) -> Callable[P, AsyncIterator[T]]: ...
-    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
-        def called(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return client.listen(self._build(client, *args, **kwargs))
-
-        return called
-
-
-class Streamed(Generic[P, T]):
-    """An answer, or the problem, for each line, in order."""
-
-    def __init__(self, build: Callable[Concatenate[Any, P], Lines[T]]) -> None:
-        self._build = build
-        self.__doc__ = build.__doc__
-
-    @overload
-    def __get__(
-        self, client: Blocking, owner: type
-    ) -> Callable[Concatenate[Iterable[Item], P], Iterator[T | Problem]]: ...
-    @overload
-    def __get__(
-        self, client: Awaiting, owner: type
-    ) -> Callable[Concatenate[Iterable[Item] | AsyncIterable[Item], P], AsyncIterator[T | Problem]]: ...
-    def __get__(self, client: Either, owner: type) -> Callable[Concatenate[Any, P], Any]:
-        def called(items: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
-            return client.stream(items, self._build(client, *args, **kwargs))
-
-        called.__doc__ = self.__doc__
-        return called
 
 
 class Operations:
