@@ -12,7 +12,7 @@ import httpx
 from pydantic import BaseModel
 
 from service.client.calls import USUAL, Call, Pause, Retries, flow, reading
-from service.client.errors import ClientError, Refused
+from service.client.errors import ClientError, Refused, Unreachable
 from service.client.events import Listener
 from service.client.lines import Lines
 from service.schemas import Page, Problem
@@ -46,7 +46,7 @@ class Blocking:
         retries: Retries = USUAL,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._http = httpx.Client(base_url=url, timeout=timeout_s, transport=transport)
+        self._http = httpx.Client(base_url=_address(url), timeout=timeout_s, transport=transport)
         self._retries, self._chance = retries, SystemRandom()
 
     def send(self, call: Call[T]) -> T:
@@ -123,7 +123,7 @@ class Awaiting:
         retries: Retries = USUAL,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._http = httpx.AsyncClient(base_url=url, timeout=timeout_s, transport=transport)
+        self._http = httpx.AsyncClient(base_url=_address(url), timeout=timeout_s, transport=transport)
         self._retries, self._chance = retries, SystemRandom()
 
     async def send(self, call: Call[T]) -> T:
@@ -192,6 +192,16 @@ class Awaiting:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _address(url: str) -> httpx.URL:
+    try:
+        address = httpx.URL(url)
+    except httpx.InvalidURL:
+        address = httpx.URL()
+    if address.scheme not in ("http", "https") or not address.host:
+        raise Unreachable("That is no address of a service: it begins with http:// or https://.")
+    return address
 
 
 async def _awaited(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:

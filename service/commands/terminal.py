@@ -41,11 +41,11 @@ def connected(url: str) -> "Iterator[Client]":
     """A client; what it is refused is a sentence of ours."""
     from service.client import Client, ClientError
 
-    with Client(url) as sluice:
-        try:
+    try:
+        with Client(url) as sluice:
             yield sluice
-        except ClientError as error:
-            raise Failed(str(error)) from error
+    except ClientError as error:
+        raise Failed(str(error)) from error
 
 
 @contextmanager

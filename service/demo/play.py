@@ -12,17 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from service.client import Client, Refused
-from service.demo.newswire import newswire
+from service.demo.newswire import Story, newswire
 from service.demo.readers import INTERESTS, Interest, Reader, Seen
 from service.schemas import Problem
-
-if TYPE_CHECKING:
-    from service.demo.newswire import Story
 
 BATCH = 10
 LATELY = 100
@@ -95,13 +91,12 @@ class Play:
         return self.standings(self.done - LATELY, self.done)
 
     def recalls(self, topic: str, windows: int) -> list[float]:
-        """Recall over time, in as many windows; None of them where nobody wanted anything."""
+        """Recall over time, in as many windows; those in which nothing was wanted are left out."""
         size = max(BATCH, self.length // windows)
-        parts = [self.readers[topic].seen[start : start + size] for start in range(0, self.done, size)]
-        found = [_standing(Reader(self.readers[topic].interest, random.Random(0), part), "", 0, size) for part in parts]
-        return [one.recall for one in found if one.recall is not None]
+        shares = [_recall(self.readers[topic].seen[start : start + size]) for start in range(0, self.done, size)]
+        return [share for share in shares if share is not None]
 
-    def _pass(self, stories: "Sequence[Story]") -> None:
+    def _pass(self, stories: Sequence[Story]) -> None:
         ids = [f"demo-{self.run}-{self.done + i}" for i in range(len(stories))]
         documents = [
             {"id": id, "title": story.title, "text": story.text} for id, story in zip(ids, stories, strict=True)
@@ -110,10 +105,8 @@ class Play:
         decided = {(d.topic, r.document): d.decision for r in results for d in r.decisions}
         said: list[tuple[str, str, bool]] = []
         for topic, reader in self.readers.items():
-            seen = [
-                Seen(n, id, reader.interest.wants(story), decided[topic, id])
-                for n, (id, story) in enumerate(zip(ids, stories, strict=True), self.done)
-            ]
+            wanted = map(reader.interest.wants, stories)
+            seen = [Seen(id, relevant, decided[topic, id]) for id, relevant in zip(ids, wanted, strict=True)]
             said += [(topic, document, relevant) for document, relevant in reader.look(seen)]
         self._say(said)
         self.done += len(stories)
@@ -151,8 +144,13 @@ def _standing(reader: Reader, goal: str, first: int, last: int) -> Standing:
         accepted=accepted,
         abstained=sum(one.decision == "abstain" for one in seen),
         precision=right / accepted if accepted else None,
-        recall=right / relevant if relevant else None,
+        recall=_recall(seen),
         f1=2 * right / (accepted + relevant) if accepted + relevant else None,
         judgements=len(reader.judged),
         goal=goal,
     )
+
+
+def _recall(seen: Sequence[Seen]) -> float | None:
+    wanted = [one.decision == "accept" for one in seen if one.relevant]
+    return sum(wanted) / len(wanted) if wanted else None

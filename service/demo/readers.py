@@ -38,7 +38,6 @@ INTERESTS = (
 class Seen:
     """A story that has passed, and what came of it for one topic."""
 
-    n: int
     document: str
     relevant: bool
     decision: str
