@@ -5,17 +5,18 @@ of these parts. Of the *rejected* a document is judged if it was drawn for audit
 came across it; the latter is a miss that is known, and a sample of nothing.
 
     shown      k relevant of n judged, of `total`: at least k, at most k + (total − n)·high(k, n)
-    rejected   of N that were counted, the share p = Σ 1/c over the finds / Σ 1/c over the audits; between low(p n, n)
-               and high(p n, n), where n = (Σ 1/c)² / Σ 1/c² is the number of audits if all had the same chance. It
-               does not matter if audits were drawn for a part of the time, or not all were judged
+    rejected   of N that were counted, the share p = Σ 1/c over the finds / Σ 1/c over the audits. It does not matter if
+               audits were drawn for a part of the time, or not all were judged. Where all had the same chance, between
+               low(k, n) and high(k, n); else a find counts N/c / Σ 1/c, and the bounds are those of a weighted `total`
 
                not counted: Σ 1/c over the finds; bounded by  P(Bin(M, c) ≤ k) ≥ α  for the most that may have been
                missed and  P(Bin(M, c) ≥ k) ≥ α  for the least. N is told from the number of audits in the same way.
                Where chances differ, the smallest bounds the most and the largest the least
 
 Never fewer than are known. Horvitz & Thompson, "A generalization of sampling without replacement from a finite
-universe", 1952; Korn & Graubard, "Confidence intervals for proportions with small expected number of positive counts
-estimated from survey data", 1998, for n. `low` and `high` are Clopper & Pearson's; a bound may fail with chance `side`.
+universe", 1952. `low` and `high` are Clopper & Pearson's, `total` is Fay & Feuer's (intervals.py); a bound may fail
+with chance `side`. Korn & Graubard's bounds (1998: low and high at p n and n, n = (Σ 1/c)² / Σ 1/c²) were left: if all
+that is missed lies where few are audited, those at 95 % covered .85.
 """
 
 from collections.abc import Sequence
@@ -75,9 +76,8 @@ class Rejected(NamedTuple):
     audits: int
     finds: int
     known: int  # misses
-    weight: float  # Σ 1/c over the audits ...
-    square: float  # ... Σ 1/c² ...
-    missed: float  # ... and Σ 1/c over the finds
+    weight: float  # Σ 1/c over the audits
+    found: tuple[float, ...]  # c of each find
     least: float  # chance of an audit
     most: float
 
@@ -87,7 +87,7 @@ class Rejected(NamedTuple):
         audits = [t for t in rejected if t.origin == "audit"]
         finds = [t for t in audits if t.relevant]
         chances = [t.chance for t in audits]
-        weights = sum(1 / c for c in chances), sum(c**-2 for c in chances), sum(1 / t.chance for t in finds)
+        weights = sum(1 / c for c in chances), tuple(t.chance for t in finds)
         known = sum(t.relevant for t in rejected)
         total = None if total is None else max(total, len(rejected))
         counts = len(rejected), len(audits), len(finds), known
@@ -100,15 +100,16 @@ class Rejected(NamedTuple):
         limit = inf if self.total is None else float(self.total)
         if not self.audits:
             return Bounded(None, float(self.known), limit)
-        estimate, (low, high) = self.missed, self._drawn(self.finds, side)
-        if self.total is not None:
-            n = self.weight**2 / self.square
-            found = share(n * self.missed / self.weight, n, side)
-            estimate, low, high = (
-                self.total * self.missed / self.weight,
-                self.total * found.low,
-                self.total * found.high,
+        estimate, (low, high) = sum(1 / c for c in self.found), self._drawn(self.finds, side)
+        if self.total is not None and self.least == self.most:
+            estimate = self.total * self.finds / self.audits
+            low, high = (
+                self.total * bound(self.finds, self.audits, 1 - side) for bound in (intervals.low, intervals.high)
             )
+        elif self.total is not None:
+            each = self.total / self.weight
+            counts = [*((1, each / c) for c in self.found), (0, each / self.least)]
+            estimate, low, high = intervals.total(counts, 1 - side)
         return Bounded(*(min(max(n, float(self.known)), limit) for n in (estimate, low, high)))
 
     def documents(self, side: float) -> Bounded | None:
