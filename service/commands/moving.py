@@ -45,4 +45,4 @@ def import_topic(
 
 def _came(topic: "Topic") -> str:
     judged = topic.status.judged.relevant + topic.status.judged.irrelevant
-    return f"{topic.id}: version {topic.status.version}, {judged:,} judgements"
+    return f"{topic.id}: version {topic.status.version}, {judged:,} judgement{'s' * (judged != 1)}"
