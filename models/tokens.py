@@ -39,7 +39,7 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FINISH_1 = np.uint64(0xBF58476D1CE4E5B9)
 _FINISH_2 = np.uint64(0x94D049BB133111EB)
 _27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
-_1, _3, _63, _64 = (np.uint64(n) for n in (1, 3, 63, 64))
+_1, _3, _64 = (np.uint64(n) for n in (1, 3, 64))
 
 
 class Buffer(NamedTuple):
