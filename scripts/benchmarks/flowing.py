@@ -10,6 +10,7 @@ the machine; on two cores two consumers have the store for a third.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -96,8 +97,10 @@ def _consumed(url: str, documents: Sequence[Document], n: int, consumers: int) -
         with consuming(url, consumers) as processes:
             _add(client, documents, 1000 * consumers, "warm-up")
             _await_empty(client)
-            wall, cpu = time.perf_counter(), sum(map(cpu_s, processes))
+            _signal(processes, signal.SIGSTOP)  # so that adding documents takes no time from deciding them
             _add(client, documents, n, f"of-{consumers}")
+            wall, cpu = time.perf_counter(), sum(map(cpu_s, processes))
+            _signal(processes, signal.SIGCONT)
             _await_empty(client)
             took = Seconds(time.perf_counter() - wall, sum(map(cpu_s, processes)) - cpu)
     return _rate(n, took)
@@ -115,6 +118,11 @@ def consuming(url: str, consumers: int) -> Iterator[list[int]]:
             process.terminate()
         for process in started:
             process.wait()
+
+
+def _signal(processes: Sequence[int], number: int) -> None:
+    for process in processes:
+        os.kill(process, number)
 
 
 def _add(client: "Redis", documents: Sequence[Document], n: int, prefix: str) -> None:
