@@ -16,6 +16,7 @@ decided in seconds, and begins anew.
 import gzip
 import heapq
 import json
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -126,7 +127,7 @@ async def _archive(bench: Bench, name: str, serving: Serving) -> BackfillResult:
         archive.seek(done.read)
         out.seek(done.written)
         out.truncate()
-        noted = time.monotonic()
+        noted = -math.inf  # so that the first part is noted at once
         while lines := archive.readlines(1_000_000):
             bench.message = f"Decided about {done.documents:,} documents."
             bench.tell(_share(archive, path))

@@ -123,9 +123,9 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
                 (record,) = await api.sluice.jobs.records([job])
                 return record and record.checkpoint
 
-            checkpoint = json.loads(await soon(begun))
-            _, child = await at_work([engine])
-            os.kill(child, signal.SIGKILL)
+            checkpoint = json.loads(await soon(begun))  # of the first megabyte of sixteen
+            for child in toiling(engine):  # none, if this process was kept from looking until all sixteen were done
+                os.kill(child, signal.SIGKILL)
             assert 0 < checkpoint["written"] <= decisions.stat().st_size
             ended = await state(api, job, *OVER)
             assert ended["state"] == "succeeded", ended
