@@ -229,10 +229,12 @@ def _beside_table(section: Report) -> Table:
 
 
 def _retraining(section: list[Report]) -> Table:
-    table = _table("Topics retrained while documents are decided and judged", *(row["method"] for row in section))
-    for name in section[0]:
-        if name != "method":
-            table.add_row(name.replace("_", " "), *(_found(row, name) for row in section))
+    title = f"{section[0]['topics']} topics retrained while documents are decided and judged; served → candidate"
+    table = _table(title, "s", "SAP", "F1", "surely better", "classify p99 ms", "feedback p99 ms")
+    for row in section:
+        moves = (f"{row[f'{name}_served']:.3f} → {row[f'{name}_candidate']:.3f}" for name in ("sap", "f1"))
+        waits = (_found(row, f"{what}_p99_ms") for what in ("classify", "feedback"))
+        table.add_row(row["method"], _found(row, "seconds"), *moves, _found(row, "surely_better"), *waits)
     return table
 
 
