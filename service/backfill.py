@@ -26,8 +26,6 @@ from typing import BinaryIO, NamedTuple, cast
 
 from pydantic import TypeAdapter
 
-from models.function_words import ENGLISH
-from models.text import Analysis
 from service import scripts
 from service.bench import Bench
 from service.bodies import parse
@@ -36,7 +34,7 @@ from service.memory import unpacked
 from service.schemas import ClassifyOptions, Document
 from service.schemas_jobs import Backfill, Backfilled, BackfillResult, Found
 from service.served import Served
-from service.serving import Serving
+from service.serving import Serving, analysis_of
 from service.store import Call
 from service.tallies import PARTS
 
@@ -82,15 +80,7 @@ async def backfill(bench: Bench, asked: Backfill) -> BackfillResult:
 
 
 async def _serving(bench: Bench, asked: Backfill) -> Serving:
-    config = bench.config
-    serving = Serving(
-        Analysis(
-            title_weight=config.title_weight,
-            stemmer=config.stemmer,
-            stop_words=ENGLISH if config.stop_words else frozenset(),
-            bigrams=config.bigrams,
-        )
-    )
+    serving = Serving(analysis_of(bench.config))
     topics = asked.topics if asked.topics is not None else await bench.store.topics()
     saved = await bench.store.models(topics)
     for topic, one in zip(topics, saved, strict=True):

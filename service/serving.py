@@ -16,6 +16,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from models.bank import Bank
+from models.function_words import ENGLISH
 from models.segment import Served as Column
 from models.segment import Topic
 from models.snapshot import Snapshot
@@ -23,6 +24,7 @@ from models.text import Analysis, Bags, bags, terms
 from models.vectors import Bag, Singles
 from service import explaining
 from service.background import Epoch
+from service.config import Settings as Config
 from service.errors import NotFound, TooLarge
 from service.overlay import Overlay, RuleName
 from service.schemas import ClassifyOptions, Decision, Document, Rules
@@ -193,6 +195,16 @@ class Serving:
     def _surfaces(self, title: str, text: str) -> dict[int, str]:
         """The words behind the features of a text, as it has them."""
         return {feature: term.surface for feature, term in terms(title, text, self.analysis).items()}
+
+
+def analysis_of(config: Config) -> Analysis:
+    """How this deployment reads text."""
+    return Analysis(
+        title_weight=config.title_weight,
+        stemmer=config.stemmer,
+        stop_words=ENGLISH if config.stop_words else frozenset(),
+        bigrams=config.bigrams,
+    )
 
 
 def most(options: ClassifyOptions) -> int:

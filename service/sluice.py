@@ -19,9 +19,8 @@ from typing import Any, ParamSpec, TypeVar
 import structlog
 
 from models.fold import Model
-from models.function_words import ENGLISH
 from models.shape import shape
-from models.text import Analysis, bags
+from models.text import bags
 from service import changes, outbox, overlay
 from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
@@ -53,7 +52,7 @@ from service.schemas import (
 )
 from service.schemas_jobs import Retrain
 from service.served import Base, Recipe, Served, Settings
-from service.serving import Classified, Kept, Serving, most
+from service.serving import Classified, Kept, Serving, analysis_of, most
 from service.store import Head, Store
 from service.tallies import Tallies
 
@@ -72,14 +71,7 @@ class Sluice:
         self.config = config
         self.store = store
         self.epochs = Epochs(store)
-        self.serving = Serving(
-            Analysis(
-                title_weight=config.title_weight,
-                stemmer=config.stemmer,
-                stop_words=ENGLISH if config.stop_words else frozenset(),
-                bigrams=config.bigrams,
-            )
-        )
+        self.serving = Serving(analysis_of(config))
         # Two large requests at a time, since more would only share the cores; the other threads are for small ones and
         # for learning, which must find one free.
         self._pool = ThreadPoolExecutor(8, "sluice")
