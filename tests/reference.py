@@ -38,12 +38,19 @@ def eg(X: Reals, y: Reals, eta: float | None, target: float, low: float, d: int,
     return w[-1], np.mean(w, axis=0)
 
 
-def perceptron(X: Reals, y: Reals, alpha: float, theta: float, margin: float, first: float) -> Both:
+def perceptron(
+    X: Reals, y: Reals, alpha: float, theta: float, margin: float, first: float, discard: float = np.inf
+) -> Both:
     w = [np.full(X.shape[1], first)]
-    for x, t in zip(X, y, strict=True):
-        promote, demote = t and w[-1] @ x <= theta + margin, not t and w[-1] @ x >= theta - margin
+
+    def counts(n: int) -> Reals:
+        return np.where(np.abs(w[-1] - first) > alpha, 1.0, 0.0) if n >= discard else np.ones(X.shape[1])
+
+    for n, (x, t) in enumerate(zip(X, y, strict=True), 1):
+        score = (w[-1] * counts(n)) @ x
+        promote, demote = t and score <= theta + margin, not t and score >= theta - margin
         w.append(w[-1] + alpha * x * (1 if promote else -1 if demote else 0))
-    return w[-1], np.mean(w, axis=0)
+    return w[-1] * counts(len(X)), np.mean(w, axis=0) * counts(len(X))
 
 
 def rocchio(X: Reals, y: Reals, q: Reals, alpha: float, beta: float, gamma: float) -> Reals:

@@ -29,6 +29,7 @@ CASES: list[tuple[str, dict[str, object]]] = [
     ("winnow", {"variant": "balanced+", "discard": 3}),
     ("perceptron", {}),
     ("perceptron", {"d": 60, "theta": 1, "margin": 0.1, "view": "sqrt"}),
+    ("perceptron", {"alpha": 0.1, "discard": 3}),
     ("rocchio", {}),
     ("pa", {}),
     ("pa", {"average": False, "bias": 0, "C": 10}),
@@ -121,10 +122,13 @@ def test_signed_eg_is_eg_on_the_features_and_their_negatives(stream: Stream) -> 
 @STEADY
 @given(streams(), st.sampled_from([None, 60.0]))
 def test_perceptron_adds_what_it_mistook(stream: Stream, d: float | None) -> None:
-    average, last = run("perceptron", {"alpha": 0.5, "theta": 0.5, "margin": 0.25, "d": d}, stream)
     first = 0.5 / d if d else 0.0
-    for got, wanted in zip((last, average), reference.perceptron(*dense(stream), 0.5, 0.5, 0.25, first), strict=True):
-        close(got, wanted)
+    for discard in (0, 4):
+        given = {"alpha": 0.5, "theta": 0.5, "margin": 0.25, "d": d, "discard": discard}
+        average, last = run("perceptron", given, stream)
+        expected = reference.perceptron(*dense(stream), 0.5, 0.5, 0.25, first, discard or np.inf)
+        for got, wanted in zip((last, average), expected, strict=True):
+            close(got, wanted)
 
 
 @STEADY

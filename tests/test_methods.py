@@ -23,6 +23,7 @@ SETTINGS = [(kind, SMALL.get(kind, {})) for kind in KINDS] + [
     ("wh", {"draws": 200}),
     ("eg", {"draws": 200, "d": 100.0}),
     ("winnow", {"passes": 3, "discard": 20}),
+    ("perceptron", {"passes": 3, "discard": 20, "alpha": 0.05}),
 ]
 
 
