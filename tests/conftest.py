@@ -42,6 +42,14 @@ def embedded() -> Iterator[Embedded]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def emptied(embedded: Embedded) -> Embedded:
+    """The same server with nothing in it, for what a module shares: another module's tests may have left anything."""
+    with Redis.from_url(embedded.url) as client:
+        client.flushall()
+    return embedded
+
+
 @pytest.fixture
 def redis_url(embedded: Embedded) -> str:
     """The address of a store with nothing in it."""

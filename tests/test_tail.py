@@ -78,8 +78,8 @@ def test_nobody_is_listened_to_for_ever_without_a_sign_of_life() -> None:
 
 
 @pytest.fixture(scope="module")
-def server(embedded: Embedded) -> Iterator[Live]:
-    with live(embedded.url) as server:
+def server(emptied: Embedded) -> Iterator[Live]:
+    with live(emptied.url) as server:
         yield server
 
 
