@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.kernel import kernel
+from models.text import Bags
+from models.tokens import Offsets
 from models.vectors import Features, Reals
 from models.vocabulary import grown
 
 Signature = NDArray[np.uint32]
+Signatures = NDArray[np.uint32]  # one a row
 
 HASHES = 32
 NEAR = 23  # resemblance of about .7
@@ -87,16 +90,22 @@ class Told:
 
 def signature(features: Features) -> Signature:
     # A copy, because arrays read from a log are read-only, and numba would compile everything twice for them.
-    return _signature(np.array(features, np.uint64), _ODD)
+    own: Signature = _signatures(np.array([0, len(features)]), np.array(features, np.uint64), _ODD)[0]
+    return own
+
+
+def signatures(read: Bags) -> Signatures:
+    return _signatures(read.indptr, read.features, _ODD)
 
 
 @kernel
-def _signature(features: Features, odd: Features) -> Signature:
-    least = np.full(len(odd), 0xFFFFFFFF, np.uint32)
-    for f in features:
-        for k in range(len(odd)):
-            # The upper half of the product depends on all bits of the feature.
-            least[k] = min(least[k], np.uint32((f * odd[k]) >> np.uint64(32)))
+def _signatures(indptr: Offsets, features: Features, odd: Features) -> Signatures:
+    least = np.full((len(indptr) - 1, len(odd)), 0xFFFFFFFF, np.uint32)
+    for i in range(len(least)):
+        for f in features[indptr[i] : indptr[i + 1]]:
+            for k in range(len(odd)):
+                # The upper half of the product depends on all bits of the feature.
+                least[i, k] = min(least[i, k], np.uint32((f * odd[k]) >> np.uint64(32)))
     return least
 
 

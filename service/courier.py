@@ -169,7 +169,7 @@ class Courier:
 def message(topic: str, place: str, entry: Entry) -> bytes:
     """The body of a webhook, in the form that Standard Webhooks advises."""
     at = datetime.fromtimestamp(order(place)[0] / 1000, UTC)
-    data = Passed(topic=topic, at=at, **entry._asdict())
+    data = Passed(topic=topic, at=at, **entry.said())
     return to_json({"type": TYPE, "timestamp": at, "data": data})
 
 

@@ -55,8 +55,8 @@ DURABLE = [
     *("--port", "0", "--unixsocketperm", "600", "--daemonize", "no"),
     *("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "yes"),
     *("--maxmemory-policy", "noeviction"),
-    # A document in the flow appends some 5 KB, so at the default of 64 MB the file would be rewritten every few seconds,
-    # by a process that takes a core. One of this size is read in five seconds at a start.
+    # A document in the flow appends some 5 KB. From 64 MB on, which is usual, the file would be rewritten every few
+    # seconds, by a process that takes a core. One of this size is read in five seconds at a start.
     *("--auto-aof-rewrite-min-size", "512mb", "--rdbcompression", "no"),
 ]
 

@@ -131,4 +131,4 @@ def event(topic: str, placed: Placed) -> bytes:
 
 def passed(topic: str, placed: Placed) -> Passed:
     at = datetime.fromtimestamp(placed.at_ms / 1000, UTC)
-    return Passed(topic=topic, at=at, **placed.entry._asdict())
+    return Passed(topic=topic, at=at, **placed.entry.said())

@@ -38,7 +38,7 @@ local added = 0
 for _, e in ipairs(cjson.decode(ARGV[4])) do
   if redis.call('ZADD', seen, 'NX', ARGV[3], e[1] .. ' ' .. e[2]) == 1 then
     redis.call('XADD', out, 'MAXLEN', '~', ARGV[2], '*', 'id', e[1], 'decision', e[2], 'score', e[3],
-      'version', e[4], 'document', e[5], 'title', e[6], 'text', e[7])
+      'version', e[4], 'document', e[5], 'title', e[6], 'text', e[7], 'duplicate_of', e[8])
     added = added + 1
   end
 end
@@ -72,12 +72,17 @@ class Entry(NamedTuple):
     document: str
     title: str
     text: str
+    duplicate_of: str = ""  # the document that this one repeats, if it does (see repeats.py)
 
     @classmethod
     def read(cls, fields: Mapping[bytes, bytes]) -> Self:
         said: dict[str, Any] = {name.decode(): value.decode() for name, value in fields.items()}
         score, version = float(said.pop("score")), int(said.pop("version"))
         return cls(score=score, version=version, **said)
+
+    def said(self) -> dict[str, Any]:
+        """As it is shown."""
+        return self._asdict() | {"duplicate_of": self.duplicate_of or None}
 
 
 class Placed(NamedTuple):
@@ -134,7 +139,7 @@ class Outbox:
 
 def append(topic: str, born: str, entries: Sequence[Entry], kept: int, now_ms: int) -> Script:
     # Numbers as strings, or Lua would write them its own way.
-    fields = [(e.id, e.decision, str(e.score), str(e.version), e.document, e.title, e.text) for e in entries]
+    fields = [(e.id, e.decision, str(e.score), str(e.version), *e[4:]) for e in entries]
     return Script(APPEND, _keys(topic), [born, kept, now_ms, to_json(fields)])
 
 

@@ -282,6 +282,9 @@ class Verdict(Answer):
 class Result(Answer):
     document: str
     decisions: list[Verdict]
+    duplicate_of: str | None = Field(
+        default=None, description="The document that this one repeats, but for a few words; absent if there is none."
+    )
 
 
 class Results(Answer):

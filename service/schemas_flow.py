@@ -24,6 +24,9 @@ class Passed(Answer):
     document: str
     title: str
     text: str
+    duplicate_of: str | None = Field(
+        default=None, description="The document that this one repeats, but for a few words."
+    )
     at: datetime
 
 

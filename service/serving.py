@@ -3,9 +3,14 @@
 Each process keeps every topic's published model in a bank, and what is said about the topic beside it. A classification
 takes a snapshot of the bank, so a model that changes meanwhile changes it for the next one; thresholds and version of a
 verdict come from the same snapshot as its score.
+
+A document that repeats another (repeats.py) is decided like it, so that a word more or less does not tip it over a
+threshold: what counts is what the models make of the first now. But a single word can be all that a topic looks for
+("backup failed" among a thousand "backup done"). So where the model accepts one and rejects the other, and where a rule
+speaks, the document is decided by itself.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate
@@ -33,6 +38,8 @@ from service.served import DIGITS, Served, decide, decide_together
 MERGE_AFTER = 512  # topics put since the bank was last merged
 MOST_VERDICTS, MOST_EXPLAINED = 1_000_000, 10_000  # in one answer; a hundred bytes each, and several thousand
 MODEL = "model"
+OPPOSITE = {"accept", "reject"}
+NONE: frozenset[str] = frozenset()
 
 
 class Verdict(NamedTuple):
@@ -80,6 +87,32 @@ class Kept(NamedTuple):
     version: int  # of the model that decided
 
 
+class First(NamedTuple):
+    """A document that others repeat, and what models make of it."""
+
+    name: str
+    document: Document
+    bag: Bag
+    verdicts: Sequence[Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Documents, their ids and features, and the verdicts on each."""
+
+    documents: Sequence[Document]
+    ids: list[str]
+    bags: Bags
+    idf: Singles
+    verdicts: list[list[Verdict]]
+
+    def bag(self, place: int) -> Bag:
+        return bag_of(self.bags, self.idf, place)
+
+    def first(self, place: int) -> First:
+        return First(self.ids[place], self.documents[place], self.bag(place), self.verdicts[place])
+
+
 @dataclass(frozen=True, slots=True)
 class Classified:
     """Documents that were classified: their ids, their features, the answer for each, and, where they are to be stored,
@@ -89,6 +122,7 @@ class Classified:
     bags: Bags
     results: list[bytes]  # JSON
     kept: dict[str, list[Kept]]
+    repeats: dict[int, str]  # by place: which one a document repeats
 
 
 class Serving:
@@ -142,11 +176,17 @@ class Serving:
 
     def classify(self, documents: Sequence[Document], options: ClassifyOptions, epoch: Epoch) -> Classified:
         """What every topic, or those asked for, make of each document."""
+        return self.answer(self.decide(documents, options, epoch), options, epoch, {})
+
+    def decide(
+        self, documents: Sequence[Document], options: ClassifyOptions, epoch: Epoch, *, ruling: bool = True
+    ) -> Decided:
+        """The verdicts of topics that may not reject, or of those asked for; without rules, those of models alone."""
         counted = bags([(document.title, document.text) for document in documents], self.analysis)
         idf = epoch.frequencies.idf(counted.features)
         ids = [document.id or content_id(document) for document in documents]
         snapshot = self._bank.snapshot()
-        ruled = [self._overlay.decides(document, options.topics) for document in documents]
+        ruled = [self._overlay.decides(document, options.topics) if ruling else {} for document in documents]
         asked = options.topics
         if asked is None and options.include == "all":
             asked = sorted(column.name for column in snapshot)
@@ -154,22 +194,38 @@ class Serving:
             found = _not_rejected(snapshot, counted, idf, ruled, most(options))
         else:
             found = _scored(snapshot, counted, idf, list(dict.fromkeys(asked)), most(options))
+        verdicts = [_by_rules(one, rules) if rules else one for one, rules in zip(found, ruled, strict=True)]
+        return Decided(documents, ids, counted, idf, verdicts)
+
+    def answer(
+        self, decided: Decided, options: ClassifyOptions, epoch: Epoch, firsts: Mapping[int, First]
+    ) -> Classified:
+        """The answers; documents at some places repeat others."""
         results: list[bytes] = []
         kept: dict[str, list[Kept]] = {}
-        for i, verdicts in enumerate(found):
+        shown_all = options.topics is not None or options.include == "all"
+        for i, own in enumerate(decided.verdicts):
+            first = firsts.get(i)
+            verdicts, alike = _like(own, first.verdicts) if first else (own, NONE)
             decisions = []
-            for plain in verdicts:
-                verdict = plain._replace(rule=ruled[i].get(plain.topic.name)) if ruled[i] else plain
+            for verdict in verdicts:
                 decision = verdict.decision
-                if decision == "reject" and asked is None:
+                if decision == "reject" and not shown_all:
                     continue
                 if decision != "reject" and options.store:
                     kept.setdefault(verdict.topic.name, []).append(_kept(i, verdict, decision))
                 decisions.append(verdict.to_answer(decision))
             if options.explain and decisions:
-                self._explain(decisions, documents[i], bag_of(counted, idf, i), epoch)
-            results.append(to_json({"document": ids[i], "decisions": decisions}))
-        return Classified(ids, counted, results, kept)
+                by_itself = [one for one in decisions if one["topic"] not in alike]
+                self._explain(by_itself, decided.documents[i], decided.bag(i), epoch)
+            result: dict[str, Any] = {"document": decided.ids[i], "decisions": decisions}
+            if first:
+                result["duplicate_of"] = first.name
+                if options.explain:
+                    as_the_first = [one for one in decisions if one["topic"] in alike]
+                    self._explain(as_the_first, first.document, first.bag, epoch)
+            results.append(to_json(result))
+        return Classified(decided.ids, decided.bags, results, kept, {i: first.name for i, first in firsts.items()})
 
     def look(self, topic: str, documents: Sequence[Document], epoch: Epoch) -> tuple[Bags, list[Verdict]]:
         """What a topic makes of these documents now."""
@@ -229,6 +285,28 @@ def _column(served: Served) -> Topic:
     if together and together.rule:
         return Topic(served.topic, together.members, *band, served.version, model.calibration, together.rule)
     return Topic(served.topic, (model.linear,), *band, served.version, model.calibration)
+
+
+def _by_rules(verdicts: Sequence[Verdict], rules: Mapping[str, RuleName]) -> list[Verdict]:
+    return [verdict._replace(rule=rules.get(verdict.topic.name)) for verdict in verdicts]
+
+
+def _like(own: Sequence[Verdict], first: Sequence[Verdict]) -> tuple[list[Verdict], set[str]]:
+    """The verdicts on a document that repeats another, and the topics in which it is decided as that one is.
+
+    A topic that has no verdict rejects.
+    """
+    mine, theirs = ({verdict.topic.name: verdict for verdict in some} for some in (own, first))
+    verdicts, alike = [], set()
+    for topic in mine if mine.keys() >= theirs.keys() else sorted(mine.keys() | theirs.keys()):
+        verdict, other = mine.get(topic), theirs.get(topic)
+        said = {verdict.decision if verdict else "reject", other.decision if other else "reject"}
+        if (verdict and verdict.rule) or said == OPPOSITE:
+            verdicts += [verdict] if verdict else []
+        else:
+            verdicts += [other] if other else []
+            alike.add(topic)
+    return verdicts, alike
 
 
 def _verdict(topic: Column, scores: Sequence[float], start: int) -> Verdict:

@@ -1,7 +1,7 @@
 """The service in one object: its parts put together, and the journey of a document.
 
-    document    tokenise, score, decide (serving)  →  remember it, count it, let it through (store, background,
-                tallies, outbox)
+    document    tokenise, score (serving)  →  remember it, see whether it repeats another (store, repeats)  →  decide
+                (serving)  →  count it, let it through (background, tallies, outbox)
     judgement   see judging.py
 
 Everything that may take longer than a millisecond or two runs in a thread; the kernels there release the interpreter.
@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -38,11 +38,12 @@ from service.judging import Judging
 from service.known import Known
 from service.learning import Learning, now_ms
 from service.listening import Listening
-from service.memory import packed
+from service.memory import packed, unpacked
 from service.moving import Moving, Outcome
 from service.outbox import Entry, Outbox
 from service.preview import Previews
 from service.promises import Promises
+from service.repeats import Repeats
 from service.review import Review
 from service.schemas import (
     ClassifyOptions,
@@ -52,7 +53,7 @@ from service.schemas import (
 )
 from service.schemas_jobs import Retrain
 from service.served import Base, Recipe, Served, Settings
-from service.serving import Classified, Kept, Serving, analysis_of, most
+from service.serving import Classified, Decided, First, Kept, Serving, analysis_of, most
 from service.store import Head, Store
 from service.tallies import Tallies
 
@@ -79,6 +80,7 @@ class Sluice:
         self.learning = Learning(store, self.epochs, config, self._pool, self.serving.put)
         self.following = Following(store, self.serving, self.learning, self.epochs, config.sweep_s)
         self.tallies = Tallies(store, self.serving, config.review_kept)
+        self.repeats = Repeats(store.connection, config.documents_kept)
         self.outbox = Outbox(store.connection)
         self.inbox = Inbox(store.connection)
         self.destinations = Destinations(store.connection)
@@ -109,6 +111,7 @@ class Sluice:
         self._background(self.following.listen())
         self._background(self.following.sweep())
         self._background(self.listening.read())
+        self._background(self.repeats.catch_up())
 
     async def stop(self) -> None:
         await end(set(self._tasks))
@@ -122,10 +125,17 @@ class Sluice:
         for topic in dict.fromkeys(options.topics or ()):
             await self.find(topic)
         chars = sum(len(document.text) for document in documents) * (EXPLAINING if options.explain else 1)
-        async with self._large if chars > LARGE_CHARS else nullcontext():
-            classified = await self.in_thread(self.serving.classify, documents, options, self.epochs.current)
-        if options.store:
-            await self._remember(documents, classified, options.topics)
+        turn: AbstractAsyncContextManager[Any] = self._large if chars > LARGE_CHARS else nullcontext()
+        epoch = self.epochs.current
+        if not options.store:
+            async with turn:
+                return (await self.in_thread(self.serving.classify, documents, options, epoch)).results
+        async with turn:
+            decided = await self.in_thread(self.serving.decide, documents, options, epoch)
+        new, firsts = await self._remember(decided, options, epoch)
+        async with turn:
+            classified = await self.in_thread(self.serving.answer, decided, options, epoch, firsts)
+        await self._count(documents, classified, new, options.topics)
         return classified.results
 
     async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
@@ -134,13 +144,29 @@ class Sluice:
         parts = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
         return [result for part in parts for result in await self.classify(part, options)]
 
-    async def _remember(self, documents: Sequence[Document], classified: Classified, topics: list[str] | None) -> None:
-        blobs = await self.in_thread(packed, classified.ids, documents, now_ms())
-        new = await self.store.remember(blobs, self.config.documents_kept)
-        fresh = {document for document, is_new in new.items() if is_new}
+    async def _remember(
+        self, decided: Decided, options: ClassifyOptions, epoch: Epoch
+    ) -> tuple[set[str], dict[int, First]]:
+        """Which documents are new, and which places have one that repeats another, and that."""
+        blobs = await self.in_thread(packed, decided.ids, decided.documents, now_ms())
+        note = await self.in_thread(self.repeats.note, decided.ids, decided.bags)
+        new, (noted,) = await self.store.remember(blobs, self.config.documents_kept, [note])
+        repeated = await self.repeats.hear(decided.ids, noted)
+        names = list(dict.fromkeys(repeated.values()))
+        known = [unpacked(blob).document for blob in await self.store.recall(names) if blob] if names else []
+        if not known:
+            return {name for name, is_new in new.items() if is_new}, {}
+        led = await self.in_thread(partial(self.serving.decide, known, options, epoch, ruling=False))
+        firsts = {name: led.first(i) for i, name in enumerate(led.ids)}
+        found = {i: firsts[repeated[name]] for i, name in enumerate(decided.ids) if repeated.get(name) in firsts}
+        return {name for name, is_new in new.items() if is_new and repeated.get(name) not in firsts}, found
+
+    async def _count(
+        self, documents: Sequence[Document], classified: Classified, new: set[str], topics: list[str] | None
+    ) -> None:
         await asyncio.gather(
-            self.in_thread(self.epochs.count, classified.ids, classified.bags, fresh),
-            self.tallies.count(classified, fresh, topics, self._outgoing(documents, classified)),
+            self.in_thread(self.epochs.count, classified.ids, classified.bags, new),
+            self.tallies.count(classified, new, topics, self._outgoing(documents, classified)),
         )
         if self.epochs.due and not self._publishing:
             self._publishing = True
@@ -151,7 +177,7 @@ class Sluice:
         scripts: list[Script] = []
         for topic, kept in classified.kept.items():
             if served := self.serving.topics.get(topic):
-                entries = [_entry(topic, one, classified.ids[one.place], documents[one.place]) for one in kept]
+                entries = [_entry(topic, one, classified, documents[one.place]) for one in kept]
                 scripts.append(outbox.append(topic, served.born, entries, self.config.out_kept, now_ms()))
         return scripts
 
@@ -280,9 +306,10 @@ class Sluice:
             log.error("background work failed", exc_info=error)
 
 
-def _entry(topic: str, kept: Kept, document: str, whole: Document) -> Entry:
-    score, version = kept.score, kept.version
-    return Entry(outbox.entry_id(topic, document), kept.decision, score, version, document, whole.title, whole.text)
+def _entry(topic: str, kept: Kept, classified: Classified, whole: Document) -> Entry:
+    document, first = classified.ids[kept.place], classified.repeats.get(kept.place, "")
+    how = kept.decision, kept.score, kept.version
+    return Entry(outbox.entry_id(topic, document), *how, document, whole.title, whole.text, first)
 
 
 def topic_id(name: str) -> str:

@@ -20,6 +20,7 @@
     sluice:{background}:lent       hash     number of an epoch that came with a topic -> epoch then in force here
     sluice:changes                 channel  "ID BORN VERSION" for each published model; version 0 is a deleted topic
     sluice:out:ID                  stream   what the topic lets through (see outbox.py)
+    sluice:{repeats}:…                      which documents came lately, by their signatures (see repeats.py)
 
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
 and nothing here needs two slots at once. The log, the documents, the background that logs name, and what stands beside
@@ -292,8 +293,11 @@ class Store:
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
-    async def remember(self, documents: Mapping[str, bytes], kept: int) -> dict[str, bool]:
-        """Keeps the documents for feedback by id, forgetting the oldest; says which ones are new."""
+    async def remember(
+        self, documents: Mapping[str, bytes], kept: int, others: Sequence[Script] = ()
+    ) -> tuple[dict[str, bool], list[Any]]:
+        """Keeps the documents for feedback by id, forgetting the oldest; says which ones are new. The other scripts run
+        in the same round trip, and their answers come with it."""
         parts: dict[int, list[str]] = {}
         for document in documents:
             parts.setdefault(_partition(document), []).append(document)
@@ -302,12 +306,13 @@ class Store:
         for part, ids in parts.items():
             blobs = [arg for document in ids for arg in (document, documents[document])]
             calls.append(Script(scripts.REMEMBER, _document_keys(part), [limit, *blobs]))
-        answers = await self.connection.run([], calls)
-        return {
-            document: bool(new)
-            for ids, flags in zip(parts.values(), answers, strict=True)
-            for document, new in zip(ids, flags, strict=True)
+        answers = await self.connection.run([], [*calls, *others])
+        new = {
+            document: bool(flag)
+            for ids, flags in zip(parts.values(), answers, strict=False)
+            for document, flag in zip(ids, flags, strict=True)
         }
+        return new, answers[len(calls) :]
 
     async def recall(self, documents: Sequence[str]) -> list[bytes | None]:
         parts: dict[int, list[str]] = {}

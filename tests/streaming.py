@@ -7,7 +7,8 @@ from typing import Any
 from tests.judging import BOTH, GRAIN, OIL
 from tests.serving import Api
 
-OTHER = [a + b for a in ("ka", "lo", "mi", "nu", "pe", "ra", "so", "ti") for b in ("ban", "dor", "fil", "gam", "hul")]
+_ENDS = ("ban", "dor", "fil", "gam", "hul", "jex", "kiv", "lum", "nep", "qot", "rys", "suv", "tym", "vax", "wol", "zed")
+OTHER = [a + b for a in ("ka", "lo", "mi", "nu", "pe", "ra", "so", "ti") for b in _ENDS]
 
 
 def document(id: str, kind: Sequence[str], seed: int = 20) -> dict[str, Any]:

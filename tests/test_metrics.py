@@ -155,7 +155,7 @@ async def test_a_topic_from_which_nothing_comes_any_more_is_silent_until_somethi
     await api.topic()
     await passes(api, oil(300))
     for start in range(0, 10_000, 1000):
-        await passes(api, [{"id": f"n{start + i}", "text": "wheat and barley"} for i in range(1000)])
+        await passes(api, [{"id": f"n{n}", "text": f"wheat a{n} b{n} c{n} d{n}"} for n in range(start, start + 1000)])
     said = (await metrics(api))["flow"]
     assert (said["silent"], said["flooded"]) == (True, False)
     assert said["detail"].startswith("Nothing of the last")

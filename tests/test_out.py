@@ -83,6 +83,7 @@ async def test_what_is_not_rejected_is_in_the_stream_with_all_that_was_said_of_i
                 "version": str(said["version"]),
                 "title": document["title"],
                 "text": document["text"],
+                "duplicate_of": "",
             }
 
 

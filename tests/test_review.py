@@ -120,13 +120,17 @@ async def test_forgotten_documents_drop_out(redis_url: str) -> None:
         assert not [name for name in await offered(api) if name.startswith("o")]
 
 
+def _flood(i: int) -> dict[str, Any]:
+    return {"id": f"flood{i}", "text": " ".join([OIL["text"], *(f"flood{i}x{n}" for n in range(8))])}
+
+
 async def test_queues_are_bounded_and_a_flood_of_the_accepted_does_not_push_out_the_uncertain(redis_url: str) -> None:
     async with serving(redis_url, review_kept=5) as api:
         await api.topic()
         results = await passes(api, [*oil(100), *grain(100)], topics=["crude"])
         uncertain = [r["document"] for r in results if r["decisions"][0]["decision"] == "abstain"]
         assert uncertain
-        await passes(api, [OIL | {"id": f"flood{i}"} for i in range(50)], topics=["crude"])
+        await passes(api, [_flood(i) for i in range(50)], topics=["crude"])
         with Redis.from_url(redis_url) as client:
             likely = [document.decode() for document in client.zrange("sluice:{crude}:likely", 0, -1)]
             kept = [document.decode() for document in client.zrange("sluice:{crude}:uncertain", 0, -1)]

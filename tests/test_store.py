@@ -138,8 +138,8 @@ async def test_publications_are_heard(store: Store) -> None:
 
 async def test_documents_are_remembered_once_and_the_oldest_are_forgotten(store: Store) -> None:
     first = {f"d{i}": b"%d" % i for i in range(200)}
-    assert all((await store.remember(first, 10_000)).values())
-    assert not any((await store.remember(first, 10_000)).values())
+    assert all((await store.remember(first, 10_000))[0].values())
+    assert not any((await store.remember(first, 10_000))[0].values())
     assert await store.recall(["d7", "none"]) == [b"7", None]
     await store.remember({f"e{i}": b"e" for i in range(3000)}, 320)
     assert await store.recall(["d7"]) == [None]

@@ -20,6 +20,7 @@ from scripts.evaluation.duels import CONTENDERS, PAIRS, by_topic, duel
 from scripts.evaluation.jointly import Joint, Runs
 from scripts.evaluation.online import Protocol, Run, run
 from scripts.evaluation.pairs import Groups
+from scripts.evaluation.repeating import LEFT_OUT, compare, doubled, find, firsts
 from scripts.evaluation.stream import Stream
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
@@ -164,6 +165,24 @@ def abstain(
         abstention.picture(picture, results, about)
     if out:
         abstention.write_json(out, results, about)
+
+
+@app.command()
+def duplicates(
+    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/evaluation/corpus.py")],
+    topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
+    most: Annotated[int, typer.Option(help="topics at most, the largest")] = 20,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Near-duplicates that were planted: how many are found, what else is, and whether they are decided alike."""
+    corpus = read(path)
+    shares: Iterable[float] = track(LEFT_OUT, "looking for them", console=report.progress, transient=True)
+    found = [find(corpus.documents, share, seed) for share in shares]
+    twice = doubled(corpus, seed)
+    stream, first = Stream(twice), firsts(twice.documents[twice.train :])
+    names = corpus.largest(patterns=topics.split(","))[:most]
+    watched: Iterable[str] = track(names, "deciding", console=report.progress, transient=True)
+    report.duplicates(found, [compare(stream, name, first) for name in watched], corpus.name)
 
 
 def _measured(

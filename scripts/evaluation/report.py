@@ -13,6 +13,7 @@ from scripts.evaluation.batch import Figures, spread
 from scripts.evaluation.duels import PAIRS, Duel
 from scripts.evaluation.online import POINTS, Run, means
 from scripts.evaluation.published import FIRST_ONLINE, Batch
+from scripts.evaluation.repeating import DECIDED_WITHOUT, Alike, Found
 
 SHOWN = (10, 100, 500)
 LARGEST = 10
@@ -83,6 +84,21 @@ def duels(results: Sequence[Duel], title: str) -> None:
         doubt = "" if found.significant else " ?"
         rows.append([one, other, signs(found.wins, found.losses, str) + doubt, signs(*found.means, show=figure), paper])
     table(["learner", "against", "wins", "mean F1", "paper"], rows, title)
+
+
+def duplicates(found: Sequence[Found], alike: Sequence[Alike], name: str) -> None:
+    columns = ("words left out", "planted", "found", "others that repeat")
+    rows = [(f"{one.left_out:.0%}", str(one.planted), figure(one.found), figure(one.others)) for one in found]
+    table(columns, rows, f"{name}, near-duplicates planted")
+    pairs, apart, opposite, unknown = (sum(getattr(one, part) for one in alike) for part in Alike.__slots__)
+    said = (str(pairs), figure(apart / pairs), figure((opposite + unknown) / pairs), figure(opposite / pairs))
+    columns = (
+        "pairs not rejected",
+        "decided otherwise, each by itself",
+        "together",
+        "of that accepted against rejected",
+    )
+    table(columns, [said], f"{name}, {len(alike)} topics, {DECIDED_WITHOUT:.0%} of the words left out")
 
 
 def topics(runs: Sequence[Run]) -> None:

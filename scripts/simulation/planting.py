@@ -8,6 +8,7 @@ from models.measures import Bools
 from models.near import Groups
 from models.text import Analysis, Document, bags
 from scripts.evaluation.corpus import Corpus
+from scripts.evaluation.repeating import retold
 
 COPIES = 3  # of each document that is repeated: it comes four times
 WITHIN = 300  # documents
@@ -25,7 +26,7 @@ def with_duplicates(corpus: Corpus, share: float, seed: int = 0) -> Corpus:
             end = corpus.train if i < corpus.train else len(corpus.documents)
             for _ in range(COPIES):
                 at = min(i + float(random.uniform(1, WITHIN)), end - 0.5)
-                placed.append((at, i, _retold(document, random)))
+                placed.append((at, i, retold(document, LEFT_OUT, random)))
     placed.sort(key=lambda one: one[0])
     train = sum(i < corpus.train for _, i, _ in placed)
     documents, topics = [document for _, _, document in placed], [corpus.topics[i] for _, i, _ in placed]
@@ -39,9 +40,3 @@ def kinds(corpus: Corpus) -> Bools:
     for i in range(len(read)):
         groups.add(read[i][0])
     return np.equal(groups.group, np.arange(len(read)))
-
-
-def _retold(document: Document, random: np.random.Generator) -> Document:
-    title, text = document
-    words = text.split(" ")
-    return title, " ".join(word for word in words if random.random() >= LEFT_OUT)

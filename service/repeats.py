@@ -1,0 +1,107 @@
+"""Near-duplicates in the flow: which document, of those that came lately, a new one repeats.
+
+    sluice:{repeats}:noted        string   how many documents have been noted
+    sluice:{repeats}:signatures   stream   some documents an entry, under the number of the last: their ids, in JSON,
+                                           and their signatures (models/near.py); bounded
+
+The stream is a log, and what a document repeats is what comes of reading it in order (models/recent.py). So all
+processes agree on it, and those that start later do, too. In the round trip in which a process notes documents of its
+own it hears of what the others have noted since.
+
+Rejected: to look documents up in the store by their bands. That takes ten fields a document, twice the memory of the
+document itself, and as much of the store's time as all the rest of a decision.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from models.near import HASHES, signatures
+from models.recent import Recent
+from models.text import Bags
+from service.connection import Connection, Script
+
+NOTED, SIGNATURES = "sluice:{repeats}:noted", "sluice:{repeats}:signatures"
+AT_ONCE = 200  # entries that are read together
+
+# Notes documents. Answers with the number of the last, that of the last which the caller had heard of, and what was
+# noted since. Arguments: how many documents, their ids, their signatures, how many are kept, the last that the caller
+# has heard of, most entries in the answer.
+NOTE = """
+local last = redis.call('INCRBY', KEYS[1], ARGV[1])
+redis.call('XADD', KEYS[2], 'MINID', '~', math.max(0, last - tonumber(ARGV[4])), last .. '-0',
+  'ids', ARGV[2], 'signatures', ARGV[3])
+return {last, tonumber(ARGV[5]), redis.call('XRANGE', KEYS[2], '(' .. ARGV[5] .. '-0', '+', 'COUNT', ARGV[6])}
+"""
+
+
+class Repeats:
+    def __init__(self, connection: Connection, window: int) -> None:
+        self._connection = connection
+        self._window = window
+        self._reading = asyncio.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._recent = Recent(self._window)
+        self._first: dict[str, str] = {}  # of what repeats another, the oldest first
+        self._heard = 0
+
+    def note(self, ids: Sequence[str], read: Bags) -> Script:
+        """What notes these documents; its answer is for `hear`."""
+        texts = json.dumps(ids), signatures(read).astype("<u4").tobytes()
+        return Script(NOTE, [NOTED, SIGNATURES], [len(ids), *texts, self._window, self._heard, AT_ONCE])
+
+    async def hear(self, ids: Sequence[str], answer: Any) -> dict[str, str]:
+        """Of these documents, which have just been noted, those that repeat another, and which."""
+        last, heard, rows = answer
+        async with self._reading:
+            if last <= heard:
+                self._forget()  # the store was emptied, or is another than before
+            await self._read(rows)
+            while self._heard < last:
+                await self._read(await self._more())
+            return {name: self._first[name] for name in ids if name in self._first}
+
+    async def catch_up(self) -> None:
+        """Hears of what was noted before this process began, so that the first document need not wait for it."""
+        async with self._reading:
+            while rows := await self._more():
+                await self._read(rows)
+
+    async def _more(self) -> list[Any]:
+        async with self._connection.asking():
+            rows: list[Any] = await self._connection.redis.xrange(SIGNATURES, f"({self._heard}-0", "+", count=AT_ONCE)
+        return rows
+
+    async def _read(self, rows: Sequence[Any]) -> None:
+        new = [row for row in rows if _number(row) > self._heard]
+        if new:
+            await asyncio.to_thread(self._add, new)
+
+    def _add(self, rows: Sequence[Any]) -> None:
+        for row in rows:
+            fields: Mapping[bytes, bytes] = _fields(row)
+            ids = json.loads(fields[b"ids"])
+            # A copy, because what is read is read-only, and numba would compile everything twice for it.
+            signed = np.frombuffer(fields[b"signatures"], "<u4").astype(np.uint32).reshape(-1, HASHES)
+            for name, first in zip(ids, self._recent.add(ids, signed, _number(row)), strict=True):
+                self._first.pop(name, None)
+                if first != name:
+                    self._first[name] = first
+            self._heard = _number(row)
+        while len(self._first) > self._window:
+            del self._first[next(iter(self._first))]
+
+
+def _number(row: Any) -> int:
+    return int(row[0].partition(b"-")[0])
+
+
+def _fields(row: Any) -> dict[bytes, bytes]:
+    """A script's answer has fields and values in a line, a command's as a mapping."""
+    flat = row[1]
+    return flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2], strict=True))

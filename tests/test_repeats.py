@@ -1,0 +1,164 @@
+"""What a stream repeats is decided alike, counted once and offered once, whichever process meets it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from service.repeats import NOTED, SIGNATURES
+from tests.serving import OIL, Api, serving
+from tests.streaming import grain, oil, passes, status
+
+WORDS = [f"word{i}" for i in range(60)]
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url) as api:
+        await api.topic()
+        yield api
+
+
+def retold(document: dict[str, Any], id: str, more: str = "corrected") -> dict[str, Any]:
+    return document | {"id": id, "text": f"{document['text']} {more}"}
+
+
+async def test_a_story_told_again_names_the_first_and_counts_once(api: Api) -> None:
+    (first,) = oil(1)
+    (before,) = await passes(api, [first])
+    (after,) = await passes(api, [retold(first, "again")])
+    assert "duplicate_of" not in before
+    assert after == before | {"document": "again", "duplicate_of": first["id"]}
+    assert (await status(api))["passed"]["documents"] == 1
+    (third,) = await passes(api, [retold(first, "third", "corrected twice")])
+    assert third["duplicate_of"] == first["id"]
+
+
+async def test_in_one_batch_likewise(api: Api) -> None:
+    documents = oil(20)
+    copies = [retold(one, f"{one['id']}-again") for one in documents]
+    results = await passes(api, [*documents, *copies])
+    assert [one.get("duplicate_of") for one in results] == [None] * 20 + [one["id"] for one in documents]
+    for first, again in zip(results[:20], results[20:], strict=True):
+        assert again["decisions"] == first["decisions"]
+    assert (await status(api))["passed"]["documents"] == 20
+
+
+async def test_a_document_sent_again_repeats_nobody(api: Api) -> None:
+    (first,) = oil(1)
+    assert await passes(api, [first]) == await passes(api, [first])
+    copy = retold(first, "copy")
+    assert (await passes(api, [copy]))[0]["duplicate_of"] == (await passes(api, [copy]))[0]["duplicate_of"] == "o0"
+    unlike = {"id": "copy", "text": "nothing of the kind"}
+    assert "duplicate_of" not in (await passes(api, [unlike]))[0]
+
+
+async def test_scoring_alone_asks_and_tells_nobody(api: Api) -> None:
+    (first,) = oil(1)
+    await passes(api, [first])
+    (result,) = await passes(api, [retold(first, "again")], store=False)
+    assert "duplicate_of" not in result
+
+
+async def test_a_word_more_does_not_tip_it_over_a_threshold(api: Api) -> None:
+    """Documents of many scores, each told again with a word of the query more, which raises it."""
+    documents = [
+        {
+            "id": f"d{i}",
+            "text": " ".join([*(f"{one}of{i}" for one in WORDS[:25]), "crude " * (i % 7), "oil " * (i % 5)]),
+        }
+        for i in range(35)
+    ]
+    copies = [retold(one, f"{one['id']}-again", "price") for one in documents]
+    firsts = await passes(api, documents, topics=["crude"])
+    alone = await passes(api, copies, topics=["crude"], store=False)
+    again = await passes(api, copies, topics=["crude"])
+    tipped = 0
+    for was, by_itself, now in zip(firsts, alone, again, strict=True):
+        if "duplicate_of" not in now:
+            continue
+        before, raised, said = (one["decisions"][0]["decision"] for one in (was, by_itself, now))
+        opposite = {before, raised} == {"accept", "reject"}
+        assert said == (raised if opposite else before)
+        tipped += raised != before and not opposite
+    assert tipped > 0
+
+
+async def test_the_one_word_that_a_topic_looks_for_is_not_overlooked(api: Api) -> None:
+    await api.topic("alarm", query="failed")
+    usual = " ".join(WORDS)
+    await passes(api, [{"id": f"done{i}", "text": f"{usual} backup done"} for i in range(3)])
+    (result,) = await passes(api, [{"id": "failed", "text": f"{usual} backup failed failed"}], topics=["alarm"])
+    alone = await api.decide({"text": f"{usual} backup failed failed"}, "alarm")
+    assert result["duplicate_of"] == "done0"
+    assert result["decisions"][0]["decision"] == alone["decision"] == "accept"
+
+
+async def test_a_rule_speaks_for_itself(api: Api) -> None:
+    await api.topic("ruled", rules={"accept_if": "corrected", "reject_if": None})
+    (first,) = grain(1)
+    await passes(api, [first])
+    (result,) = await passes(api, [retold(first, "again")], topics=["ruled"])
+    assert (result["duplicate_of"], result["decisions"][0]["decided_by"]) == (first["id"], "accept_if")
+    (plain,) = await passes(api, [retold(first, "third", "more")], topics=["ruled"])
+    assert plain["decisions"][0]["decided_by"] == "model"
+
+
+async def test_explained_by_the_words_that_decided(api: Api) -> None:
+    first = {"id": "first", **OIL}
+    await passes(api, [first])
+    (again,) = await passes(api, [retold(first, "again", "barrel")], explain=True)
+    (decision,) = again["decisions"]
+    assert "barrel" not in {one["term"] for one in decision["explanation"]}
+    assert sum(one["contribution"] for one in decision["explanation"]) == pytest.approx(decision["score"], abs=1e-4)
+
+
+async def test_offered_once(api: Api) -> None:
+    documents = oil(5)
+    copies = [retold(one, f"{one['id']}-{n}", f"correction {n}") for n in range(3) for one in documents]
+    await passes(api, [*documents, *copies])
+    offered = (await api.ok("GET", "/topics/crude/review?limit=50"))["items"]
+    assert sorted(one["document"] for one in offered) == sorted(one["id"] for one in documents)
+
+
+async def test_let_through_with_the_name_of_the_first(api: Api) -> None:
+    first = {"id": "first", **OIL}
+    await passes(api, [first, retold(first, "again")])
+    passed = (await api.ok("GET", "/topics/crude/accepted"))["items"]
+    assert [(one["document"], one["duplicate_of"]) for one in passed] == [("again", "first"), ("first", None)]
+
+
+async def test_processes_agree_and_one_that_comes_later_knows(api: Api, redis_url: str) -> None:
+    async with serving(redis_url) as other:
+        both = [api, other]
+        documents = oil(60)
+        batches = [[documents[i], retold(documents[i - 30], f"again{i}")] for i in range(30, 60)]
+        await passes(api, documents[:30])
+        results = await asyncio.gather(*(passes(both[i % 2], batch) for i, batch in enumerate(batches)))
+        assert [one[1]["duplicate_of"] for one in results] == [one["id"] for one in documents[:30]]
+    async with serving(redis_url) as late:
+        (result,) = await passes(late, [retold(documents[0], "late")])
+        assert result["duplicate_of"] == documents[0]["id"]
+
+
+async def test_an_emptied_store_is_begun_anew(api: Api, redis_url: str) -> None:
+    first, second = oil(2)
+    await passes(api, [first, second])
+    with Redis.from_url(redis_url) as client:
+        client.delete(NOTED, SIGNATURES)
+    assert "duplicate_of" not in (await passes(api, [retold(first, "again")]))[0]
+    assert (await passes(api, [retold(first, "third")]))[0]["duplicate_of"] == "again"
+
+
+async def test_as_many_are_kept_as_documents_are(redis_url: str) -> None:
+    async with serving(redis_url, documents_kept=50) as api:
+        await api.topic()
+        (first, *others) = oil(400)
+        await passes(api, [first])
+        for one in others:
+            await passes(api, [one])
+        with Redis.from_url(redis_url) as client:
+            assert client.xlen(SIGNATURES) < 300
+        assert "duplicate_of" not in (await passes(api, [retold(first, "again")]))[0]
