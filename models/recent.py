@@ -7,8 +7,8 @@ the newest MOST are compared and no more: however alike all documents of a strea
 microseconds.
 
 Two documents are the same if at least ALIKE hashes agree, a resemblance of about .8. That is stricter than where
-judgements are counted (near.py): to count one too few does no harm, but forms that are filled in, like "Qtly div 65 cts,
-pay May 7" on a newswire, are not the same news. Of Reuters' documents 4 % repeat another so, and 5.6 % at .7.
+judgements are counted (near.py): to count one too few does no harm, but forms that are filled in, such as "Qtly div 65
+cts, pay May 7" on a newswire, are not the same news. Of Reuters' documents 4 % repeat another so, and 5.6 % at .7.
 
 What a document is compared with are the *firsts*: documents that repeated nothing themselves. So every repetition is
 near the first of its kind, and a chain of small changes does not join documents that have nothing in common.
