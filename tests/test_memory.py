@@ -1,0 +1,27 @@
+"""A remembered document comes back whole, whatever its length and however old the store."""
+
+import zlib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.memory import LONG, packed, unpacked
+from service.schemas import Document
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=50)
+
+
+@given(WORDS, WORDS, st.integers(0, 1 << 45))
+def test_it_comes_back_whole_with_the_time_when_it_came(title: str, text: str, now_ms: int) -> None:
+    short, long = Document(title=title, text=text), Document(title=title, text=text + "long " * LONG)
+    for one, blob in zip((short, long), packed(["a", "b"], [short, long], now_ms).values(), strict=True):
+        remembered = unpacked(blob)
+        assert (remembered.document.title, remembered.document.text) == (one.title, one.text)
+        assert remembered.came_ms == now_ms
+        assert len(blob) < 2 * LONG
+
+
+def test_as_earlier_versions_kept_it() -> None:
+    text = Document(id="d", text="oil").model_dump_json().encode()
+    for blob in (zlib.compress(text, 1), (7).to_bytes(8) + zlib.compress(text, 1)):
+        assert unpacked(blob).document == Document(id="d", text="oil")
