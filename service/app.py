@@ -1,17 +1,22 @@
 """The application: settings and store in, ASGI out."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from service import problems, routes, routes_flow, routes_jobs, routes_measures, routes_moving, routes_review
 from service.config import Settings, StartError
+from service.connection import end
 from service.openapi import Documented
 from service.sluice import Sluice
 from service.store import Store
+from service.telemetry import Counted, Telemetry
 
 DESCRIPTION = "Filter and route a stream of documents by standing queries that learn."
+NOTE_S = 5.0  # between two notes of what the process holds
 
 
 def create_app(settings: Settings | None = None, store: Store | None = None) -> FastAPI:
@@ -22,16 +27,17 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.sluice = Sluice(config, store or Store(config.redis or "", config.store_timeout_s))
+        sluice = app.state.sluice = Sluice(config, store or Store(config.redis or "", config.store_timeout_s))
+        noting = asyncio.create_task(_keep_noting(sluice, app.state.telemetry))
         try:
-            await app.state.sluice.start()
+            await sluice.start()
             yield
         finally:
-            await app.state.sluice.stop()
+            await end([noting])
+            await sluice.stop()
 
-    app = Documented(
-        title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False
-    )
+    app = _Watched(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)
+    app.state.telemetry = Telemetry()
     routers = tuple(
         each.router for each in (routes, routes_flow, routes_review, routes_measures, routes_jobs, routes_moving)
     )
@@ -39,3 +45,15 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
         app.include_router(router)
     problems.install(app, [route for router in routers for route in router.routes])
     return app
+
+
+class _Watched(Documented):
+    def build_middleware_stack(self) -> ASGIApp:
+        """Counting stands before everything: middleware that is added would not see what errors are answered with."""
+        return Counted(super().build_middleware_stack(), self.state.telemetry)
+
+
+async def _keep_noting(sluice: Sluice, telemetry: Telemetry) -> None:
+    while True:
+        telemetry.note(len(sluice.serving.topics), sluice.serving.bank_bytes)
+        await asyncio.sleep(NOTE_S)

@@ -12,6 +12,9 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "SLUICE_"
+# What the supervisor tells a process that is for no user to set: its name, and the directory of what all API processes
+# count (see telemetry.py; the library has a name of its own for that).
+PROCESS, COUNTS = f"{PREFIX}PROCESS", "PROMETHEUS_MULTIPROC_DIR"
 SCHEMES = ("redis://", "rediss://", "unix://")
 
 
@@ -97,6 +100,9 @@ class Settings(BaseSettings):
     )
     documents_kept: int = Field(50_000, ge=1, description="Documents remembered for feedback by id.")
 
+    metrics_topics: int = Field(
+        100, ge=0, le=1000, description="Topics, the oldest, with series of their own in `GET /metrics`."
+    )
     store_timeout_s: float = Field(
         1.0, gt=0, le=60, allow_inf_nan=False, description="Seconds the store may take before a request answers 503."
     )

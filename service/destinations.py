@@ -2,6 +2,7 @@
 
     sluice:routes          hash     topic -> its routes, in JSON, secrets and all
     sluice:route:ID        hash     delivered, failed; when and why last
+    sluice:deliveries      hash     delivered, failed, given_up: over all routes, ever, also those that are gone
     {sluice:route:ID}:dead stream   place in the topic's stream, document and reason of what was given up; bounded
 
 A route is a consumer group on its topic's stream (`sluice:out:…`): what it has delivered is settled there, what it has
@@ -13,7 +14,7 @@ Routes stand beside the log: they are no part of the model, and a secret must no
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -25,15 +26,23 @@ from service.group import Arrived, Group
 from service.schemas_flow import Route, ToWebhook
 from service.webhooks import may_be_public
 
-ROUTES = "sluice:routes"
+ROUTES, DELIVERIES = "sluice:routes", "sluice:deliveries"
 READER = "-"  # in the name of nobody who delivers
 DEAD_KEPT = 1000  # of a route; the oldest are forgotten
 CHUNK = 1000  # entries a command
+LOOKED = 1000  # routes that are looked at for an overview
+State = Literal["waiting", "delivering", "failing"]
 
 # Adds to a stream, which may be none. Arguments: most entries kept, then fields.
 ADD = """
 local added = redis.pcall('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', unpack(ARGV, 2))
 return type(added) == 'table' and added.err or ''
+"""
+
+# How many entries were taken and are not settled; none where there is no stream. Arguments: group.
+PENDING = """
+local found = redis.pcall('XPENDING', KEYS[1], ARGV[1])
+return type(found[1]) == 'number' and found[1] or 0
 """
 
 
@@ -62,6 +71,19 @@ class Standing(NamedTuple):
     dead: int
     failing: bool
     last_error: Mapping[str, str] | None  # document, reason, at_ms
+
+    @property
+    def state(self) -> State:
+        return "failing" if self.failing else "delivering" if self.delivered else "waiting"
+
+
+class Overall(NamedTuple):
+    """How all deliveries stand; what follows the first is None and 0 where there are too many routes to look at."""
+
+    deliveries: Mapping[str, int]  # delivered, failed, given_up: ever
+    states: Mapping[State, int] | None
+    pending: int = 0
+    dead: int = 0
 
 
 class GivenUp(NamedTuple):
@@ -110,15 +132,32 @@ class Destinations:
             await self._connection.run([("DEL", name) for one in gone for name in _keys(one.id)], [])
 
     async def standing(self, one: Destination) -> Standing:
-        figures, dead = _keys(one.id)
-        said, given_up = await self._connection.run([("HGETALL", figures), ("XLEN", dead)], [])
-        found = {name.decode(): value.decode() for name, value in said.items()}
-        error = {name: found[name] for name in ("document", "reason", "at_ms")} if "reason" in found else None
-        failing = int(found.get("at_ms", 0)) > int(found.get("delivered_ms", 0))
-        pending = await self.group(one, READER).pending()
-        return Standing(
-            int(found.get("delivered", 0)), int(found.get("failed", 0)), pending, int(given_up), failing, error
-        )
+        (found,) = await self._standing([one])
+        return found
+
+    async def look(self) -> Overall:
+        """How all routes stand, together."""
+        (said,) = await self._connection.run([("HGETALL", DELIVERIES)], [])
+        deliveries = {name: int(said.get(name.encode(), 0)) for name in ("delivered", "failed", "given_up")}
+        routes = await self.all()
+        if len(routes) > LOOKED:
+            return Overall(deliveries, None)
+        found = await self._standing(routes)
+        states: dict[State, int] = {"waiting": 0, "delivering": 0, "failing": 0}
+        for one in found:
+            states[one.state] += 1
+        return Overall(deliveries, states, sum(one.pending for one in found), sum(one.dead for one in found))
+
+    async def _standing(self, routes: Sequence[Destination]) -> list[Standing]:
+        commands: list[tuple[Arg, ...]] = []
+        for one in routes:
+            figures, dead = _keys(one.id)
+            commands += [("HGETALL", figures), ("XLEN", dead)]
+        groups = [self.group(one, READER) for one in routes]
+        pending = [Script(PENDING, [group.stream], [group.group]) for group in groups]
+        found = await self._connection.run(commands, pending)
+        rows = zip(found[: len(commands) : 2], found[1 : len(commands) : 2], found[len(commands) :], strict=True)
+        return [_standing(said, int(given_up), int(pending)) for said, given_up, pending in rows]
 
     async def dead(self, one: Destination, before: str | None, limit: int) -> list[tuple[str, GivenUp]]:
         """What was given up before that place, newest first, each with its own place among the dead."""
@@ -169,6 +208,7 @@ class Destinations:
             group.settled(arrived.place),
             ("HINCRBY", figures, "delivered", 1),
             ("HSET", figures, "delivered_ms", now_ms),
+            ("HINCRBY", DELIVERIES, "delivered", 1),
         ]
         await self._connection.run(commands, [])
 
@@ -185,10 +225,12 @@ class Destinations:
         commands: list[tuple[Arg, ...]] = [
             ("HINCRBY", figures, "failed", 1),
             ("HSET", figures, "document", document, "reason", reason, "at_ms", now_ms),
+            ("HINCRBY", DELIVERIES, "failed", 1),
         ]
         if silent_s is None:
             given_up = ("place", arrived.place, "document", document, "reason", reason)
             commands += [("XADD", dead, "MAXLEN", "~", DEAD_KEPT, "*", *given_up), group.settled(arrived.place)]
+            commands += [("HINCRBY", DELIVERIES, "given_up", 1)]
         await self._connection.run(commands, [] if silent_s is None else [group.postponed(arrived.place, silent_s)])
 
     async def _forget(self, gone: Sequence[Destination]) -> None:
@@ -204,6 +246,14 @@ def _kept(made: Destination, standing: Destination | None) -> Destination:
     if isinstance(route, ToWebhook) and isinstance(was, ToWebhook) and route.secret is None:
         return made.model_copy(update={"route": route.model_copy(update={"secret": was.secret})})
     return made
+
+
+def _standing(said: Mapping[bytes, bytes], dead: int, pending: int) -> Standing:
+    found = {name.decode(): value.decode() for name, value in said.items()}
+    error = {name: found[name] for name in ("document", "reason", "at_ms")} if "reason" in found else None
+    failing = int(found.get("at_ms", 0)) > int(found.get("delivered_ms", 0))
+    delivered, failed = int(found.get("delivered", 0)), int(found.get("failed", 0))
+    return Standing(delivered, failed, pending, dead, failing, error)
 
 
 def _wrong(i: int, one: Destination, others: Sequence[Destination], private: bool) -> Iterator[FieldError]:

@@ -27,13 +27,13 @@ T = TypeVar("T")
 # time of a small request, and behind whatever large one has the interpreter.
 
 
-def _any_state(request: Request) -> Sluice:
+async def _unready(request: Request) -> Sluice:
     sluice: Sluice = request.app.state.sluice
     return sluice
 
 
 async def _sluice(request: Request) -> Sluice:
-    sluice = _any_state(request)
+    sluice = await _unready(request)
     if not sluice.following.ready.is_set():
         # Deciding with some of the topics would be a wrong answer that looks like a right one.
         raise StoreUnavailable("The topics are still being loaded; try again.")
@@ -41,6 +41,7 @@ async def _sluice(request: Request) -> Sluice:
 
 
 App = Annotated[Sluice, Depends(_sluice)]
+Unready = Annotated[Sluice, Depends(_unready)]  # perhaps with some of its topics only
 TopicPath = Annotated[str, Path(pattern=TOPIC_ID, description="The topic's id.", examples=["crude"])]
 DocumentPath = Annotated[str, Path(description="The document's id; slashes may stand as they are.", examples=["d1"])]
 VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
@@ -63,7 +64,7 @@ async def read(request: Request, adapter: TypeAdapter[T]) -> T:
     media_type(request, JSON)
     if request.query_params:
         raise BadInput("With a JSON body the options stand in the body, not in the address.")
-    app = _any_state(request)
+    app = await _unready(request)
     raw = await body(request, app.config.max_body_bytes)
     if len(raw) > LONG:
         return await app.in_thread(parse, adapter, raw, app.config)

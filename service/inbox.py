@@ -74,6 +74,20 @@ class Look(NamedTuple):
     dead: int
     consumers: list[Holder]
 
+    @property
+    def pending(self) -> int:
+        """Entries that somebody has taken."""
+        return sum(one.pending for one in self.consumers)
+
+    @property
+    def lag(self) -> int:
+        """Entries that nobody has taken yet."""
+        return max(0, self.entries - self.pending)
+
+    def lag_s(self, now_ms: int) -> float:
+        """How long the oldest entry has been there."""
+        return 0.0 if self.oldest_ms is None else max(0, now_ms - self.oldest_ms) / 1000
+
 
 class Inbox:
     def __init__(self, connection: Connection) -> None:

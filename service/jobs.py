@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from service import changes
 from service.config import Settings as Config
 from service.errors import BadInput, Conflict, FieldError, NotFound
-from service.jobstore import JobStore, Record
+from service.jobstore import JobStore, Record, State
 from service.learning import now_ms
 from service.schemas_jobs import Compare, Job, NewJob, Retrain
 
@@ -40,6 +40,10 @@ class Jobs:
 
     async def records(self, ids: Sequence[str]) -> list[Record | None]:
         return await self._store.read(ids)
+
+    async def states(self) -> dict[State, int]:
+        """How many jobs are in each state."""
+        return await self._store.states()
 
     async def find(self, id: str) -> Job:
         (record,) = await self.records([id])

@@ -20,6 +20,7 @@ from service.connection import Arg, Connection
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
+STATES: tuple[State, ...] = ("queued", "running", *OVER)
 
 ALL, WAITING, TAKEN = "sluice:{jobs}:all", "sluice:{jobs}:waiting", "sluice:{jobs}:taken"
 PREFIX = "sluice:{jobs}:job:"
@@ -113,6 +114,20 @@ if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[
 return 1
 """
 
+# How many jobs are in each state, flat.
+COUNT = """
+local counts, flat = {}, {}
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  local state = redis.call('HGET', 'sluice:{jobs}:job:' .. id, 'state')
+  if state then counts[state] = (counts[state] or 0) + 1 end
+end
+for state, n in pairs(counts) do
+  flat[#flat + 1] = state
+  flat[#flat + 1] = n
+end
+return flat
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -201,6 +216,11 @@ class JobStore:
             rows = await self._connection.redis.zrevrangebylex(ALL, last, "-", start=0, num=most)
         return [row.decode() for row in rows]
 
+    async def states(self) -> dict[State, int]:
+        """How many jobs are in each state."""
+        flat = await self._eval(COUNT, [ALL])
+        return {_state(state.decode()): int(n) for state, n in zip(flat[::2], flat[1::2], strict=True)}
+
     async def read(self, ids: Sequence[str]) -> list[Record | None]:
         async with self._connection.asking():
             pipe = self._connection.redis.pipeline(transaction=False)
@@ -226,4 +246,4 @@ def _number(text: str | None) -> int | None:
 
 
 def _state(text: str) -> State:
-    return next(state for state in ("queued", "running", *OVER) if state == text)
+    return next(state for state in STATES if state == text)

@@ -126,14 +126,18 @@ def answers(
     *problems: int,
     line: type[BaseModel] | None = None,
     events: type[BaseModel] | None = None,
+    text: str | None = None,
     tagged: bool = False,
 ) -> dict[str, Any]:
-    """The answer is this, with an ETag if `tagged`; or events, each with one of these; or a problem document."""
+    """The answer is this, with an ETag if `tagged`; or events, each with one of these; or text of this media type; or a
+    problem document."""
     responses: dict[int | str, Any] = {status: _problem(status) for status in (*problems, 422, 503)}
     if line:
         responses[200] = {"content": {NDJSON: _lines(line, "or a `Problem`, ")}}
     if events:
         responses[200] = {"content": {EVENTS: _events(events)}}
+    if text:
+        responses[200] = {"content": {text: {"schema": {"type": "string"}}}}
     if tagged:
         responses[200] = {"headers": _ETAG}
     return {"response_model": model, "responses": responses}

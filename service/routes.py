@@ -23,6 +23,7 @@ from service.handling import (
     Limit,
     NumberCursor,
     TopicPath,
+    Unready,
     VersionPath,
     at_most,
     new_router,
@@ -32,9 +33,11 @@ from service.handling import (
     topic_answer,
 )
 from service.openapi import answers, takes
+from service.overview import overview
 from service.problems import problem
 from service.served import Served
 from service.sluice import Sluice
+from service.telemetry import CONTENT_TYPE, Telemetry
 
 router = new_router()
 
@@ -115,12 +118,15 @@ async def classify(
     duplex: Annotated[bool, Query(description="NDJSON: answer while the request is being sent.")] = False,
 ) -> Response:
     """Decide accept, reject or abstain for each document and topic."""
+    telemetry: Telemetry = request.app.state.telemetry
     if media_type(request, JSON, NDJSON) == JSON:
         asked = await read(request, CLASSIFY)
         at_most(app, asked.documents, "documents")
         for one in asked.documents:
             app.judging.check(one)
-        return _results(await app.classify(asked.documents, asked))
+        results = await app.classify(asked.documents, asked)
+        telemetry.documents.inc(len(results))
+        return _results(results)
     options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
     for topic in topics or ():
         await app.find(topic)
@@ -131,7 +137,9 @@ async def classify(
         return parsed
 
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
-        return await app.classify_any(documents, options)
+        results = await app.classify_any(documents, options)
+        telemetry.documents.inc(len(results))
+        return results
 
     return await ndjson.answer(request, app.config, partial(_each, app, document, classified), duplex)
 
@@ -149,8 +157,13 @@ async def feedback(
 ) -> Response:
     """Say whether documents are relevant. The answer comes when the judgement is durable and has been learned."""
 
-    async def learned(judgements: Sequence[schemas.Judgement]) -> list[bytes]:
+    async def judged(judgements: Sequence[schemas.Judgement]) -> list[schemas.Learned | ServiceError]:
         answers = await app.judging.judge(judgements)
+        request.app.state.telemetry.judged(one.status for one in answers if isinstance(one, schemas.Learned))
+        return answers
+
+    async def learned(judgements: Sequence[schemas.Judgement]) -> list[bytes]:
+        answers = await judged(judgements)
         lost = [one for one in answers if isinstance(one, StoreUnavailable)]
         if lost and len(lost) == len(answers):
             raise lost[0]  # nothing was taken, and nothing will be while we go on asking
@@ -166,7 +179,7 @@ async def feedback(
     if isinstance(given, schemas.Judgements):
         at_most(app, given.judgements, "judgements")
         return _results(await learned(given.judgements))
-    (answer,) = await app.judging.judge([given])
+    (answer,) = await judged([given])
     if isinstance(answer, ServiceError):
         raise answer
     return reply(answer)
@@ -258,6 +271,15 @@ async def readyz(app: App) -> Response:
     """The store answers and all models are loaded."""
     await app.store.ping()
     return reply(schemas.Health(status="ok", topics=len(app.serving.topics)))
+
+
+@router.get("/metrics", tags=["health"], **answers(None, text=CONTENT_TYPE))
+async def scrape(request: Request, app: Unready) -> Response:
+    """What the service does and how it stands, for Prometheus; also while the store does not answer."""
+    telemetry: Telemetry = request.app.state.telemetry
+    telemetry.note(len(app.serving.topics), app.serving.bank_bytes)
+    found = await overview(app, request.app.version)
+    return Response(await app.in_thread(telemetry.text, found), media_type=CONTENT_TYPE)
 
 
 # -- how ---------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What flows through, path by path."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Header, Path, Query, Request
 from pydantic import TypeAdapter
@@ -107,11 +107,9 @@ async def replay(request: Request, app: App, topic: TopicPath, route: RoutePath)
 async def flow(app: App) -> Response:
     """How the stream of documents to decide stands: how far behind, and what each consumer does."""
     found = await app.inbox.look()
-    pending = sum(one.pending for one in found.consumers)
-    lag_s = 0.0 if found.oldest_ms is None else max(0, now_ms() - found.oldest_ms) / 1000
     consumers = [_consumer(one) for one in found.consumers if one.figures or one.pending]
-    lag = max(0, found.entries - pending)
-    return reply(Flow(lag=lag, lag_s=lag_s, pending=pending, dead=found.dead, consumers=consumers))
+    lag_s = found.lag_s(now_ms())
+    return reply(Flow(lag=found.lag, lag_s=lag_s, pending=found.pending, dead=found.dead, consumers=consumers))
 
 
 def _consumer(one: Holder) -> ConsumerInfo:
@@ -142,14 +140,13 @@ async def _routes(app: Sluice, found: Sequence[Destination]) -> RouteList:
 
 def _info(one: Destination, standing: Standing) -> RouteInfo:
     route, error = one.route, standing.last_error
-    begun: Literal["waiting", "delivering"] = "delivering" if standing.delivered else "waiting"
     return RouteInfo(
         id=one.id,
         to=route.to,
         url=route.url if isinstance(route, ToWebhook) else None,
         key=route.key if isinstance(route, ToStream) else None,
         on=route.on,
-        state="failing" if standing.failing else begun,
+        state=standing.state,
         delivered=standing.delivered,
         failed=standing.failed,
         pending=standing.pending,

@@ -160,6 +160,12 @@ class Serving:
                 self._overlay.put({topic: Rules()})
 
     @property
+    def bank_bytes(self) -> int:
+        """Of the indexes that documents are scored with."""
+        parts = (part for segment in self._bank.snapshot().segments for part in segment.body.parts)
+        return sum(part.index.nbytes + part.index.postings.dense.nbytes for part in parts)
+
+    @property
     def wants_merging(self) -> bool:
         return self._puts >= MERGE_AFTER
 

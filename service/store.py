@@ -13,6 +13,8 @@
     sluice:{ID}:known              hash     document -> blob: relevant, found elsewhere, never learned from; bounded
     sluice:{ID}:PART:BORN                   the parts of a topic that is just being imported; they expire
     sluice:{stream}:passed         string   how many documents have been put to all topics
+    sluice:{stream}:decided        hash     documents put to named topics; decisions to accept, abstain: ever
+    sluice:{stream}:goals          hash     state -> how many topics' goals are in it; expires when it is old
     sluice:documents:{P}           hash     document -> blob, in PARTITIONS parts
     sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
     sluice:{background}:current    string   number of the newest background epoch
@@ -47,6 +49,8 @@ CURRENT = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"
 LENT = "sluice:{background}:lent"
 PASSED = "sluice:{stream}:passed"
+DECIDED = "sluice:{stream}:decided"
+GOALS = "sluice:{stream}:goals"
 PARTS = ("topic", "log", "judged", "model", "versions", "tally", "likely", "uncertain", "skipped", "known")
 PARTITIONS = 16
 CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
@@ -343,12 +347,36 @@ class Store:
         async with self._asking():
             return int(await self._redis.get(PASSED) or 0)
 
-    async def count(self, documents: int, calls: Sequence[Call], others: Sequence[Script] = ()) -> int:
-        """Counts documents that were put to all topics, and runs the scripts that count for each topic, and any others;
-        how many documents have been by now."""
+    async def count(
+        self, documents: int, decided: Mapping[str, int], calls: Sequence[Call], others: Sequence[Script] = ()
+    ) -> int:
+        """Counts documents that were put to all topics, and how any were decided, and runs the scripts that count for
+        each topic, and any others; how many documents have been by now."""
         scripts = [*(_keyed(call) for call in calls), *others]
-        passed, *_ = await self.connection.run([("INCRBY", PASSED, documents)], scripts)
+        commands: list[tuple[Arg, ...]] = [("INCRBY", PASSED, documents)]
+        commands += [("HINCRBY", DECIDED, name, n) for name, n in decided.items() if n]
+        passed, *_ = await self.connection.run(commands, scripts)
         return int(passed)
+
+    async def decided(self) -> tuple[int, dict[str, int]]:
+        """How many documents have been put to all topics, and how all were decided."""
+        passed, decided = await self.connection.run([("GET", PASSED), ("HGETALL", DECIDED)], [])
+        return int(passed or 0), _numbers(decided)
+
+    async def note_goals(self, states: Mapping[str, int], kept_s: int) -> None:
+        """Remembers for a while how many goals are in which state."""
+        flat = [part for pair in states.items() for part in pair]
+        await self.connection.run([("DEL", GOALS), ("HSET", GOALS, *flat), ("EXPIRE", GOALS, kept_s)], [])
+
+    async def goals(self) -> dict[str, int]:
+        async with self._asking():
+            return _numbers(await self._redis.hgetall(GOALS))
+
+    async def memory(self) -> tuple[int, int]:
+        """Bytes that the store holds, and those it may; 0 where there is no limit."""
+        async with self._asking():
+            said = await self._redis.info("memory")
+        return int(said["used_memory"]), int(said.get("maxmemory", 0))
 
     async def run(self, calls: Sequence[Call]) -> list[Any]:
         """Scripts on any number of topics, in as few round trips as it takes."""
@@ -435,6 +463,10 @@ class Store:
         async with self._asking():
             keys = [key(topic, part) for part in parts]
             return await self._redis.eval(script, len(keys), *keys, *args)
+
+
+def _numbers(found: Mapping[bytes, bytes]) -> dict[str, int]:
+    return {name.decode(): int(n) for name, n in found.items()}
 
 
 def _keyed(call: Call) -> Script:

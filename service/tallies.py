@@ -11,6 +11,9 @@ be cleared. A batch goes into one bucket as a whole. A document counts when it i
 often it is sent. A process that is killed between remembering a batch and counting it leaves that batch uncounted, or
 counted as rejected; it has not been acknowledged either.
 
+Beside the topics' own counts there are sums over all of them, ever, for those who watch the service: the topics' counts
+go when a topic is deleted, and to add up a hundred thousand takes a second.
+
 What is not rejected is also queued for review (see review.py), unless a rule decided. A write waits for the disk, so
 all of a batch goes to the store together.
 """
@@ -60,13 +63,16 @@ class Tallies:
         passed = await self._position() + everybody
         places = set(first.values())
         calls: list[Call] = []
+        decided = {"named": put, "accept": 0, "abstain": 0}
         for topic in dict.fromkeys(named) if named is not None else classified.kept:
             kept = [one for one in classified.kept.get(topic, ()) if one.place in places]
+            for one in kept:
+                decided[one.decision] += 1
             served = self._serving.topics.get(topic)
             if served and (kept or put):
                 args = self._args(kept, classified.ids, passed - everybody, passed, put)
                 calls.append(Call(scripts.TALLY, topic, PARTS, [served.born, *args]))
-        self._passed = await self._store.count(everybody, calls, others)
+        self._passed = await self._store.count(everybody, decided, calls, others)
         self._heard_s = time.monotonic()
 
     async def _position(self) -> int:

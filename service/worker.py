@@ -6,6 +6,7 @@
   frequencies, its thresholds chosen against the present stream. That is an event of its log like any other. A topic
   that promises how much it abstains from is refreshed sooner, for the stream moves on though nobody judges.
 * A topic that is due for retraining by its policy has a job submitted (see policy.py).
+* How many topics' goals are in which state is noted, every GOALS_S, for those who watch (see overview.py).
 * Epochs that no topic names any more are forgotten, but for the newest, and those that came with a topic not long ago.
 * A log that is ahead of its model, because a process died in between, is folded (by `following`, as in every process).
 
@@ -13,10 +14,14 @@ It keeps no state. Any number may run; what two do at once is done once (compare
 """
 
 import asyncio
+import math
 import signal
+import time
+from collections.abc import Sequence
 
 import structlog
 
+from models.assurance import WORST
 from service import scripts
 from service.background import KEPT, SOON, STALE, numbered, place_of
 from service.config import Settings
@@ -24,9 +29,15 @@ from service.errors import Conflict, NotFound, StoreUnavailable
 from service.jobs import new_id
 from service.learning import now_ms
 from service.policy import Last, policy_of, standing
+from service.promises import report
+from service.schemas import Goal
 from service.schemas_jobs import Retrain
+from service.served import Served
 from service.sluice import Sluice
 from service.store import Call, Store
+from service.tallies import Tally
+
+GOALS_S = 60
 
 log = structlog.get_logger()
 
@@ -38,10 +49,14 @@ async def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     await sluice.start()
+    goals_s = -math.inf
     while not stopping.is_set():
         try:
             if sluice.following.ready.is_set():  # before that, no topic would seem to name any epoch
                 await keep_house(sluice)
+                if time.monotonic() - goals_s > GOALS_S:
+                    await note_goals(sluice)
+                    goals_s = time.monotonic()
         except StoreUnavailable as error:
             log.warning("lost the store", detail=error.detail)
         try:
@@ -69,6 +84,21 @@ async def keep_house(sluice: Sluice) -> None:
                 log.error("topic cannot be folded", topic=served.topic, exc_info=error)
     await _retrain(sluice)
     await sluice.store.forget_epochs(numbered(newest - KEPT + 1), named)
+
+
+async def note_goals(sluice: Sluice) -> None:
+    """How many goals are in which state."""
+    goals = [served for served in sluice.serving.topics.values() if served.settings.goal != Goal()]
+    tallies = await sluice.tallies.read([served.topic for served in goals])
+    await sluice.store.note_goals(await sluice.in_thread(_states, goals, tallies), 3 * GOALS_S)
+
+
+def _states(goals: Sequence[Served], tallies: Sequence[Tally]) -> dict[str, int]:
+    states: dict[str, int] = dict.fromkeys(WORST, 0)
+    for served, tally in zip(goals, tallies, strict=True):
+        if found := report(served, tally):
+            states[found.state] += 1
+    return states
 
 
 async def _retrain(sluice: Sluice) -> None:

@@ -15,6 +15,7 @@ from tests.serving import Api, serving
 CONTRACT = [
     ("get", "/healthz"),
     ("get", "/readyz"),
+    ("get", "/metrics"),
     ("post", "/topics"),
     ("get", "/topics"),
     ("get", "/topics/{topic}"),
@@ -79,7 +80,9 @@ def check_answer(document: Any, operation: Any, answer: httpx.Response) -> None:
         assert "content" not in declared
         return
     content = declared["content"][answer.headers["content-type"]]
-    if "x-line" in content:
+    if answer.headers["content-type"].startswith("text/"):
+        check(document, content["schema"], answer.text)
+    elif "x-line" in content:
         for line in answer.text.splitlines():
             check(document, content["x-line"], json.loads(line))
     else:
