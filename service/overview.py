@@ -30,12 +30,13 @@ Values = float | Mapping[Any, float]  # or one for each value of the label
 
 
 async def overview(app: Sluice, version: str) -> list[Metric]:
+    served = list(app.serving.topics.values())
+    judged = await app.in_thread(_judged, served)
+    shown = await app.in_thread(nsmallest, app.config.metrics_topics, served, key=_age)
     try:
-        found = await _stored(app)
+        found = await _stored(app, shown)
     except StoreUnavailable:
         found = []
-    served = list(app.serving.topics.values())
-    judged = {"relevant": sum(one.relevant for one in served), "irrelevant": sum(one.irrelevant for one in served)}
     return [
         _gauge("sluice_build_info", "The version that answers.", {version: 1}, "version"),
         _gauge("sluice_store_up", "Whether the store answers.", bool(found)),
@@ -44,12 +45,11 @@ async def overview(app: Sluice, version: str) -> list[Metric]:
     ]
 
 
-async def _stored(app: Sluice) -> list[Metric]:
+async def _stored(app: Sluice, shown: Sequence[Served]) -> list[Metric]:
     passed, decided = await app.store.decided()
     used, most = await app.store.memory()
     goals = await app.store.goals()
     jobs = dict.fromkeys(STATES, 0) | await app.jobs.states()
-    shown = nsmallest(app.config.metrics_topics, list(app.serving.topics.values()), key=_age)
     tallies = await app.tallies.read([one.topic for one in shown])
     decisions = {decision: decided.get(decision, 0) for decision in ("accept", "abstain")}
     return [
@@ -109,6 +109,10 @@ def _topics(shown: Sequence[Served], tallies: Sequence[Tally]) -> list[Metric]:
         if found := report(served, tally):
             goals.add_metric([served.topic, found.state], 1)
     return [documents, decisions, judged, goals]
+
+
+def _judged(served: Sequence[Served]) -> dict[str, int]:
+    return {"relevant": sum(one.relevant for one in served), "irrelevant": sum(one.irrelevant for one in served)}
 
 
 def _age(served: Served) -> tuple[int, str]:
