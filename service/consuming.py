@@ -103,10 +103,10 @@ class Consumer:
         figures = before._replace(
             documents=before.documents + len(decided), dead=before.dead + len(dead), per_s=self._rate(len(decided))
         )
-        await self._inbox.settle(decided, dead, self._config.dead_kept, figures)
-        self._figures = figures
         size = sum(one.size for one in arrived) / len(arrived)
         self.most = max(1, min(BATCH, 4 * self.most, int(BATCH_BYTES / max(1, size))))
+        await self._inbox.settle(decided, dead, self._config.dead_kept, figures)
+        self._figures = figures
 
     def _read(self, arrived: Sequence[Arrived]) -> list[Document | Dead]:
         return [self._document(one) for one in arrived]
