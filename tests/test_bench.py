@@ -94,9 +94,14 @@ def test_waiting_is_measured_and_a_frozen_store_refuses_everybody(monkeypatch: p
 
 
 def test_documents_flow_through_http_and_through_consumers() -> None:
-    flowing = run("flow", "--documents", "500", "--topics", "5")["flowing"]
-    rates = [flowing[what] for what in ("scored", "stored", "consumers_1", "consumers_2")]
+    flowing = run("flow", "--documents", "500", "--topics", "5", "--lines", "1000")["flowing"]
+    rates = [flowing[what] for what in ("scored", "stored", "consumers_1", "consumers_2", "ceiling", "feedback")]
     assert all(rate["per_s"] > 0 for rate in rates)
+    assert flowing["of_ceiling"] == flowing["scored"]["per_cpu_s"] / flowing["ceiling"]["per_cpu_s"]
+    assert list(flowing["memory"]) == ["plain", "duplex"]
+    for way in flowing["memory"].values():
+        assert way["growth_mb"] == way["all_mb"] - way["tenth_mb"]
+        assert way["tenth_mb"] > 50
     assert flowing["two_over_one"] == rates[3]["per_s"] / rates[2]["per_s"]
 
 

@@ -5,6 +5,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -147,6 +148,28 @@ def test_a_client_that_sends_everything_before_it_reads_gets_everything_and_memo
     assert len(answered) == count + 1
     for place in (0, 12_345, count - 1):
         assert json.loads(answered[place])["document"] == f"d{place}"
+    assert server.resident_bytes - before < GROWTH_BYTES
+
+
+def test_memory_stays_flat_for_a_client_that_reads_while_it_writes(server: Live) -> None:
+    def exchange(count: int) -> int:
+        """How many lines come back."""
+        content = numbered(count)
+        with connect(server) as connection, connection.makefile("rb") as reader:
+            connection.sendall(HEAD % b"&duplex=true" + b"content-length: %d\r\n\r\n" % len(content))
+            writing = Thread(target=connection.sendall, args=(content,))
+            writing.start()
+            while reader.readline() != b"\r\n":
+                pass
+            answered = 0
+            while piece := said(reader):
+                answered += piece.count(b"\n")
+            writing.join()
+        return answered
+
+    exchange(1000)
+    before = server.resident_bytes
+    assert exchange(80_000) == 80_000
     assert server.resident_bytes - before < GROWTH_BYTES
 
 

@@ -173,9 +173,12 @@ def flow(
     generated: Generated = 8000,
     documents: Annotated[int, typer.Option(help="Documents that flow through.")] = 50_000,
     topics: Annotated[int, typer.Option(help="Topics that decide them.")] = 90,
+    lines: Annotated[int, typer.Option(help="Lines of one request, over which memory is watched.")] = 1_000_000,
 ) -> None:
-    """The whole way of a document: lines through HTTP, and from a Redis stream by one consumer and by two."""
-    _publish(corpus, {"flowing": flowing.measure(flowing.Sizes(corpus, generated, documents, topics))}, None)
+    """The whole way of a document: lines through HTTP, beside what the framework can do at best, and memory over very
+    many; and from a Redis stream by one consumer and by two."""
+    sizes = flowing.Sizes(corpus, generated, documents, topics, lines=lines)
+    _publish(corpus, {"flowing": flowing.measure(sizes)}, None)
 
 
 @app.command()

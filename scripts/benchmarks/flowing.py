@@ -1,7 +1,10 @@
 """The whole way of a document, through real processes: lines in and lines out over HTTP, and from a Redis stream.
 
     ndjson    POST /classify, documents of the corpus as NDJSON over one connection; the API process on one core.
-              Not stored; and stored, with everything that follows: remembered, counted, let through
+              Not stored; and stored, with everything that follows: remembered, counted, let through. Beside it the
+              ceiling, in turns with the first: an application that does nothing with the lines (see ceiling.py)
+    memory    of the API process over very many short lines, answered at the end or at once (see lasting.py)
+    feedback  POST /feedback, judgements of the same documents as NDJSON, durable and learned
     consume   documents that wait in `sluice:in`, decided by one consumer, then by two
 
 Time is taken by the clock and as the processes' own. The client, the store and the processes that are measured share
@@ -16,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,16 +27,17 @@ from typing import Any, NamedTuple
 from redis import Redis
 
 from models.text import Document
-from scripts.benchmarks import starting
+from scripts.benchmarks import ceiling, lasting, starting
 from scripts.benchmarks.contest import Seconds, in_a_process
 from scripts.benchmarks.corpus import load
-from scripts.benchmarks.live import Live, live
+from scripts.benchmarks.live import Client, Live, live
 from service.embedded import Embedded
 from service.inbox import IN
 
 TIMEOUT_S = 600.0
 AT_ONCE = 500  # documents that are added to the stream together
 CONSUMERS = (1, 2)
+TURNS = 3  # of the service and the ceiling
 LOOK_S = 0.02
 TICK_S = 0.01  # in which the system counts the time of processes
 
@@ -46,6 +50,7 @@ class Sizes(NamedTuple):
     documents: int = 50_000
     topics: int = 90
     weights: int = 300
+    lines: int = 1_000_000
 
 
 def measure(sizes: Sizes) -> dict[str, Any]:
@@ -57,11 +62,21 @@ def measure(sizes: Sizes) -> dict[str, Any]:
         with ExitStack() as started:
             with on_one_core():
                 api = started.enter_context(live(store.url))
-            _sent(api, documents, sizes.documents // 5, "store=false")  # warms up
+                bare = started.enter_context(live(store.url, ceiling.APPLICATION))
+            for each in (api, bare):
+                _sent(each, documents, sizes.documents // 5, "store=false")  # warms up
+            turns = [
+                {name: _sent(each, documents, sizes.documents, "store=false") for name, each in pair}
+                for pair in TURNS * [(("scored", api), ("ceiling", bare))]
+            ]
             found: dict[str, Any] = {
-                "scored": _rate(sizes.documents, _sent(api, documents, sizes.documents, "store=false")),
-                "stored": _rate(sizes.documents // 5, _sent(api, documents, sizes.documents // 5, "store=true")),
+                name: _rate(TURNS * sizes.documents, _together([turn[name] for turn in turns]))
+                for name in ("scored", "ceiling")
             }
+            found["of_ceiling"] = found["scored"]["per_cpu_s"] / found["ceiling"]["per_cpu_s"]
+            found["stored"] = _rate(sizes.documents // 5, _sent(api, documents, sizes.documents // 5, "store=true"))
+            found["feedback"] = _judged(api, documents, max(1, sizes.documents // 50))
+        found["memory"] = lasting.measure(store.url, sizes.lines)
         rates = [_consumed(store.url, documents, sizes.documents, n) for n in CONSUMERS]
     found |= {f"consumers_{n}": rate for n, rate in zip(CONSUMERS, rates, strict=True)}
     return found | {"two_over_one": rates[1]["per_s"] / rates[0]["per_s"]}
@@ -73,21 +88,38 @@ def _rate(documents: int, took: Seconds) -> dict[str, float]:
 
 def _sent(api: Live, documents: Sequence[Document], n: int, options: str) -> Seconds:
     """How long the API takes for n documents in one request, which it must all answer."""
+    return _posted(api, f"/classify?{options}", [_document(i, documents) for i in range(n)])
+
+
+def _judged(api: Live, documents: Sequence[Document], n: int) -> dict[str, float]:
+    """The rate at which a new topic learns n judgements in one request."""
+    with closing(Client(api.port)) as client:
+        client.ask("POST", "/topics", {"id": "judged", "query": documents[0][0] or documents[0][1][:100]})
+    judged = [{"topic": "judged", "document": _document(i, documents), "relevant": i % 3 == 0} for i in range(n)]
+    return _rate(n, _posted(api, "/feedback", judged))
+
+
+def _posted(api: Live, path: str, items: Sequence[object]) -> Seconds:
+    """How long the API takes for these, a line each, every one of which it must answer and none refuse."""
     connection = HTTPConnection("127.0.0.1", api.port, timeout=TIMEOUT_S)
-    lines = [_line(i, *documents[i % len(documents)]) for i in range(n)]
-    body = b"".join(lines)
+    body = b"".join(json.dumps(item).encode() + b"\n" for item in items)
     wall, cpu = time.perf_counter(), cpu_s(api.process)
-    connection.request("POST", f"/classify?{options}", body, {"Content-Type": "application/x-ndjson"})
-    answered = connection.getresponse().read().count(b"\n")
+    connection.request("POST", path, body, {"Content-Type": "application/x-ndjson"})
+    answers = connection.getresponse().read()
     took = Seconds(time.perf_counter() - wall, cpu_s(api.process) - cpu)
     connection.close()
-    if answered != n:
-        raise RuntimeError(f"{n} documents, {answered} answers")
+    if answers.count(b"\n") != len(items) or b'"title":' in answers:
+        raise RuntimeError(f"{path}: {len(items)} lines, answered with {answers[-500:]!r}")
     return took
 
 
-def _line(number: int, title: str, text: str) -> bytes:
-    return json.dumps({"id": f"d{number}", "title": title, "text": text}).encode() + b"\n"
+def _together(turns: Sequence[Seconds]) -> Seconds:
+    return Seconds(sum(one.wall for one in turns), sum(one.cpu for one in turns))
+
+
+def _document(number: int, documents: Sequence[Document]) -> dict[str, str]:
+    title, text = documents[number % len(documents)]
+    return {"id": f"d{number}", "title": title, "text": text}
 
 
 def _consumed(url: str, documents: Sequence[Document], n: int, consumers: int) -> dict[str, float]:

@@ -28,12 +28,12 @@ class Live(NamedTuple):
 
 
 @contextmanager
-def live(store: str) -> Iterator[Live]:
+def live(store: str, application: str = APPLICATION) -> Iterator[Live]:
     """The process, ready, until the end of the block."""
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         began = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "service.server", str(listener.fileno()), APPLICATION],
+            [sys.executable, "-m", "service.server", str(listener.fileno()), application],
             env=os.environ | {"SLUICE_REDIS": store, "SLUICE_LOG_LEVEL": "error"},
             pass_fds=[listener.fileno()],
         )

@@ -98,6 +98,12 @@ GOALS = (
     Goal("arXiv, boosting: times faster by two", _boosted("arxiv", "two processes", "times_faster"), at_least=1),
     Goal("lines through HTTP, 90 topics", lambda r: r["flowing"]["scored"]["per_cpu_s"], at_least=30_000, unit="/s"),
     Goal("… stored and let through", lambda r: r["flowing"]["stored"]["per_cpu_s"], at_least=5_000, unit="/s"),
+    Goal(
+        "memory over a million lines, growth",
+        lambda r: max(way["growth_mb"] for way in r["flowing"]["memory"].values()),
+        at_most=10,
+        unit=" MB",
+    ),
     Goal("two consumers, times one", lambda r: r["flowing"]["two_over_one"], at_least=1.7),
     Goal("10,000 topics from the store", lambda r: r["starting"]["load_s"], at_most=5, unit=" s"),
     Goal("503 from a frozen store, longest", lambda r: r["waiting"]["frozen"]["max_s"], at_most=2, unit=" s"),
@@ -148,7 +154,7 @@ def show(report: Report) -> None:
     if "retraining" in report:
         console.print(_retraining(report["retraining"]))
     if "flowing" in report:
-        console.print(_flowing(report["flowing"]))
+        console.print(_flowing(report["flowing"]), _lasting(report["flowing"]["memory"]))
     if any(reached(report)):
         console.print(_goals(report))
 
@@ -216,8 +222,20 @@ def _enduring(section: Report) -> Table:
 
 def _flowing(section: Report) -> Table:
     table = _table("The whole way, documents", "a second", "a CPU second")
-    for what in ("scored", "stored", "consumers_1", "consumers_2"):
+    for what in ("ceiling", "scored", "stored", "feedback", "consumers_1", "consumers_2"):
         table.add_row(what.replace("_", " "), *(_found(section[what], clock) for clock in ("per_s", "per_cpu_s")))
+    shares = (section["scored"][clock] / section["ceiling"][clock] for clock in ("per_s", "per_cpu_s"))
+    table.add_row("scored, of the ceiling", *map(_number, shares))
+    return table
+
+
+def _lasting(section: Report) -> Table:
+    lines = section["plain"]["lines"]
+    table = _table(
+        "Memory over one request, peak MB", f"{lines // 10:,} lines", f"{lines:,}", "growth", "lines a second"
+    )
+    for way, row in section.items():
+        table.add_row(way, *(_found(row, name) for name in ("tenth_mb", "all_mb", "growth_mb", "per_s")))
     return table
 
 

@@ -1,0 +1,84 @@
+"""Memory of an API process over one request of very many lines: after a tenth of them, and after all.
+
+The client writes in a thread and reads meanwhile, which `?duplex=true` needs and a plain request does not mind. What is
+told is the peak (VmHWM), which is set back when the process has warmed up; each way has a process of its own.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from http.client import HTTPConnection
+from pathlib import Path
+from threading import Thread
+from time import perf_counter
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from scripts.benchmarks.live import Live, live
+
+WAYS = {"plain": "store=false", "duplex": "store=false&duplex=true"}
+WARM_UP = 20_000
+AT_ONCE = 1000  # lines a chunk
+TIMEOUT_S = 3600.0
+
+
+def measure(store: str, lines: int) -> dict[str, dict[str, float]]:
+    """Both ways, with this many lines."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        found: dict[str, dict[str, float]] = {}
+        for way, options in WAYS.items():
+            task = progress.add_task(f"lines sent, {way}", total=lines + lines // 10)
+            with live(store) as api:
+                found[way] = _grown(api, lines, options, partial(progress.advance, task))
+    return found
+
+
+def _grown(api: Live, lines: int, options: str, sent: Callable[[int], None]) -> dict[str, float]:
+    exchange(api, WARM_UP, options, lambda n: None)
+    _forget_peak(api.process)
+    exchange(api, lines // 10, options, sent)
+    tenth = _peak_mb(api.process)
+    began = perf_counter()
+    exchange(api, lines, options, sent)
+    took, whole = perf_counter() - began, _peak_mb(api.process)
+    return {"lines": lines, "tenth_mb": tenth, "all_mb": whole, "growth_mb": whole - tenth, "per_s": lines / took}
+
+
+def exchange(api: Live, lines: int, options: str, sent: Callable[[int], None]) -> None:
+    """Short documents in one request, each of which must be answered."""
+    connection = HTTPConnection("127.0.0.1", api.port, timeout=TIMEOUT_S)
+    connection.putrequest("POST", f"/classify?{options}")
+    connection.putheader("Content-Type", "application/x-ndjson")
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+    writing = Thread(target=_write, args=(connection, lines, sent), daemon=True)
+    writing.start()
+    answer = connection.getresponse()
+    answered = 0
+    while piece := answer.read(1 << 16):
+        answered += piece.count(b"\n")
+    writing.join()
+    connection.close()
+    if answered != lines:
+        raise RuntimeError(f"{lines} documents, {answered} answers")
+
+
+def _write(connection: HTTPConnection, lines: int, sent: Callable[[int], None]) -> None:
+    for start in range(0, lines, AT_ONCE):
+        numbers = range(start, min(lines, start + AT_ONCE))
+        chunk = b"".join(b'{"id":"d%d","text":"crude oil, report %d"}\n' % (n, n) for n in numbers)
+        connection.send(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+        sent(len(numbers))
+    connection.send(b"0\r\n\r\n")
+
+
+def _peak_mb(process: int) -> float:
+    """The most memory that a process has held at once."""
+    status = Path(f"/proc/{process}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1000
+
+
+def _forget_peak(process: int) -> None:
+    Path(f"/proc/{process}/clear_refs").write_text("5")
