@@ -12,10 +12,12 @@ and stands among the dead of the route, from where it can be replayed. At most W
 wait to be tried again: a receiver that is down is not flooded, and what comes meanwhile waits in the stream, as long as
 that keeps it (`SLUICE_OUT_KEPT`).
 
-Any number of processes may do this at once; each delivers what it took.
+Any number of processes may do this at once; each delivers what it took. The names of those that have ended are struck
+off the group.
 """
 
 import asyncio
+import math
 import secrets
 import ssl
 import time
@@ -31,6 +33,7 @@ from service.connection import Connection, GroupGone, end
 from service.destinations import Destination, Destinations
 from service.errors import StoreUnavailable
 from service.group import Arrived, Group
+from service.inbox import SILENT_S
 from service.outbox import Entry, Outbox, order
 from service.schemas_flow import Passed, ToWebhook
 from service.webhooks import Undelivered, Webhooks
@@ -112,11 +115,15 @@ class Courier:
             async with turns:
                 await self._deliver(one, group, webhooks, arrived)
 
+        retired_s = -math.inf
         try:
             while True:
                 woken.clear()
                 try:
                     taken = await self._take(group)
+                    if time.monotonic() - retired_s > SILENT_S:
+                        await self._destinations.retire(group, SILENT_S)
+                        retired_s = time.monotonic()
                     await asyncio.gather(*map(deliver, taken))
                 except GroupGone:
                     await asyncio.sleep(PAUSE_S)

@@ -212,6 +212,10 @@ class Destinations:
         ]
         await self._connection.run(commands, [])
 
+    async def retire(self, group: Group, silent_s: float) -> None:
+        """Whoever has been silent for so long and holds nothing is forgotten."""
+        await self._connection.run([], [group.retired(silent_s)])
+
     async def passed_over(self, group: Group, arrived: Arrived) -> None:
         """The route does not want it."""
         await self._connection.run([group.settled(arrived.place)], [])

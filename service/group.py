@@ -18,11 +18,11 @@ redis.call('XGROUP', 'CREATECONSUMER', KEYS[1], ARGV[1], ARGV[2])
 return 1
 """
 
-# Forgets consumers that have been silent for long, unless they hold something: that would be forgotten with them.
-# Arguments: group, milliseconds.
+# Forgets consumers that have been silent for long, unless they hold something: that would be forgotten with them. One
+# that was only slow is known again as soon as it asks for something. Arguments: group, milliseconds.
 RETIRE = """
 local retired = 0
-for _, flat in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+for _, flat in ipairs(redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local consumer = {}
   for i = 1, #flat, 2 do consumer[flat[i]] = flat[i + 1] end
   if consumer.pending == 0 and consumer.idle > tonumber(ARGV[2]) then

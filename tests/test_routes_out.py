@@ -111,6 +111,36 @@ async def test_what_is_let_through_is_delivered_once_signed_and_whole(api: Api, 
     assert SECRET not in str(await standing(api))
 
 
+async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_nothing(
+    api: Api, receiver: Receiver, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.courier.SILENT_S", 0.2)
+    await put(api, webhook(receiver))
+    (destination,) = await api.sluice.destinations.of("crude")
+    idle, holding = (api.sluice.destinations.group(destination, name) for name in ("idle", "holding"))
+
+    def known() -> set[str]:
+        return {one["name"] for one in store.xinfo_consumers(idle.stream, idle.group)}
+
+    await idle.open()
+    sent = await accept(api, 1)
+    assert len(await holding.take_new(1)) == 1
+    async with delivering(api, retry_s=3600):  # what somebody has taken stays with them
+
+        async def only_the_holder() -> bool:
+            return known() - {"tester"} == {"holding"}
+
+        await soon(only_the_holder)
+    assert receiver.asked == 0
+    async with delivering(api):
+        await all_taken(receiver, sent)
+
+        async def nobody() -> bool:
+            return known() <= {"tester"}
+
+        await soon(nobody)
+
+
 def test_signatures_are_those_of_the_standard() -> None:
     """The example that implementations of Standard Webhooks are tested with."""
     secret, message = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
