@@ -81,6 +81,10 @@ class Window:
         features: what the document would add to its own score if it were added to the vector."""
         return _kept(self.indptr, self.slots, self.values, kept, w, bias, rest)
 
+    def without(self, slots: Slots) -> "Window":
+        """The same documents with nothing in these slots."""
+        return Window(self.indptr, self.slots, np.where(np.isin(self.slots, slots), np.float32(0), self.values))
+
 
 class Background:
     """A sample of unjudged documents, prepared once for every topic that will be measured against it."""

@@ -55,6 +55,7 @@ class Vector:
     minus: Reals | None = None
     rest_minus: float = 0.0
     kept: Bools | None = None  # which weights a truncated vector still has; None for all
+    imposed: Slots | None = None  # where a weight was not learned but imposed (see pins.py); None for nowhere
 
     def share(self, t: NDArray[np.int64]) -> Reals:
         """How much of the step taken at time t is in this vector. An average of w_1 … w_{n+1} has step t in n+1−t."""

@@ -11,7 +11,7 @@ the score of a model that was fitted without it (see models/lane.py).
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from models import calibration, goals, near, pocket, thresholds
+from models import calibration, goals, near, pins, pocket, thresholds
 from models.calibration import Calibration
 from models.collection import Background, Collection, Window
 from models.committee import Committee, mean_form, turning_points
@@ -30,9 +30,10 @@ from models.lane import Lane
 from models.learners import parse_committee
 from models.ledger import Ledger
 from models.measures import Bools
+from models.pins import NONE, Terms
 from models.pocket import Candidate
 from models.thresholds import Band
-from models.vectors import Bag, Linear, Reals, View
+from models.vectors import Bag, Features, Linear, Reals, View
 from models.views import view
 from models.vocabulary import Slots, Vocabulary
 
@@ -54,6 +55,7 @@ class Spec:
     params: Mapping[str, object] = field(default_factory=dict)
     query: Bag | None = None
     goal: Goal = field(default_factory=Goal)
+    terms: Terms = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,10 @@ class Trainer:
         self._weights = weights
         self._query = spec.query
         self._goal = spec.goal
+        self._terms = spec.terms
+        self._banned = spec.terms.banned
         self._vocabulary = Vocabulary()
+        self._pins = self._vocabulary.intern(spec.terms.pinned)
         self._council = Council(parse_committee(spec.params)) if spec.kind == "committee" else None
         self._lanes = self._council.lanes if self._council else Lane.all_of(spec.kind, spec.params)
         self._served = (0, 0)  # the lane, and which of its vectors
@@ -123,8 +128,7 @@ class Trainer:
         self._voted = (0, np.empty(0))  # of how many judgements, and what the last model's members made of the newest
 
     def learn(self, example: Example) -> None:
-        slots = self._vocabulary.intern(example.bag.features)
-        seen = {name: Document(slots, view(name, example.bag).values) for name in self._collection.views}
+        slots, seen = self._seen(example.bag, self._collection.views)
         turns = self._council.turns(example.relevant) if self._council else repeat(1, len(self._lanes))
         for lane, times in zip(self._lanes, turns, strict=True):
             lane.learn(seen[lane.view], example.relevant, times)
@@ -138,8 +142,7 @@ class Trainer:
         """A judged document that the base was fitted on. Only lanes that do not go on from the base learn it."""
         if self._base is None:
             raise ValueError("without a base nothing can have been fitted")
-        slots = self._vocabulary.intern(example.bag.features)
-        seen = {name: Document(slots, view(name, example.bag).values) for name in self._collection.views}
+        slots, seen = self._seen(example.bag, self._collection.views)
         turns = self._council.turns(example.relevant) if self._council else repeat(1, len(self._lanes))
         linear = self._base.linear
         offset = self._fitted[example.document] - linear.score(view(linear.view, example.bag))
@@ -154,7 +157,7 @@ class Trainer:
     def model(self, background: Background) -> Model:
         n = self._collection.size
         if self._base is not None and not n:
-            return self._base
+            return self._as_it_is(self._base)
         if self._council and self._council.voting:
             return self._convened(self._council, background)
         lane, v = self._voice()
@@ -311,25 +314,30 @@ class Trainer:
 
     def _start(self) -> None:
         for lane in self._lanes:
-            lane.start(self._document(self._query, lane.view) if self._query else None)
+            seen = self._seen(self._query, [lane.view])[1] if self._query else None
+            lane.start(seen[lane.view] if seen else None, self._pins)
 
     def _resume(self, base: Linear) -> None:
         """Learners of the base's view go on from it, the others begin with the query; the base itself competes with
         them: as what the pocket already holds, or, if the first learner cannot go on from it, in a lane of its own.
         Beside a base that was fitted to judged documents and is ranked as if it had not been, learners that were taught
         the same documents are ranked without their own steps."""
-        slots = self._vocabulary.intern(base.features)
+        kept = self._kept(base.features)
+        slots = self._vocabulary.intern(base.features[kept])
         w = np.zeros(self._vocabulary.size)
-        w[slots] = base.weights
+        w[slots] = base.weights[kept]
         v = Vector(w, base.bias, base.rest)
         self._start()
         for lane in self._lanes:
             if lane.view == base.view:
                 lane.resume(v)
         if self._lanes[0].view == base.view:
-            self._pocket = Candidate(0, 0, v)
+            self._pocket = Candidate(
+                0, 0, pins.raised(v, self._pins, pins.least(w, base.rest)) if self._terms.pin else v
+            )
         elif not self._council:
             self._lanes.append(Lane.fixed(base.view))
+            self._lanes[-1].start(None, self._pins)
             self._lanes[-1].resume(v)
             self._served = (len(self._lanes) - 1, 0)
 
@@ -360,29 +368,50 @@ class Trainer:
     def _window(self, name: View) -> Window:
         return self._collection.newest(pocket.WINDOW, name)
 
-    def _document(self, bag: Bag, name: View) -> Document:
-        return Document(self._vocabulary.intern(bag.features), view(name, bag).values)
+    def _kept(self, features: Features) -> Bools | slice:
+        """Which of the features are not banned."""
+        return ~np.isin(features, self._banned) if len(self._banned) else slice(None)
+
+    def _seen(self, bag: Bag, views: Sequence[View]) -> tuple[Slots, dict[View, Document]]:
+        """The document as the topic sees it: without banned terms, whose values are part of its length all the same."""
+        kept = self._kept(bag.features)
+        slots = self._vocabulary.intern(bag.features[kept])
+        return slots, {name: Document(slots, view(name, bag).values[kept]) for name in views}
+
+    def _as_it_is(self, base: Model) -> Model:
+        """The base, served before anything is learned, at its own cuts."""
+        if self._terms == NONE:
+            return base
+        linear, together = pins.applied(base.linear, self._terms), base.committee
+        if together:
+            members = tuple(pins.applied(member, self._terms) for member in together.members)
+            together = dataclasses.replace(together, members=members)
+        return dataclasses.replace(base, linear=linear, committee=together)
 
     def _truncated(self, v: Vector) -> Vector:
         """The vector with only its strongest weights, rounded as they are served."""
         w = v.w[: self._vocabulary.size].astype(np.float32)
         size = np.abs(w)
+        size[self._pins[self._pins < len(w)]] = np.inf
+        room = max(self._weights - (len(self._banned) if v.rest else 0), len(self._pins), 1)
         keep = np.ones(len(w), np.bool_)
-        if np.count_nonzero(size) > self._weights:
-            least = np.partition(size, len(size) - self._weights)[len(size) - self._weights]
+        if np.count_nonzero(size) > room:
+            least = np.partition(size, len(size) - room)[len(size) - room]
             keep = size > least
             tied = np.flatnonzero(size == least)
             tied = tied[np.argsort(self._vocabulary.features[tied])]
-            keep[tied[: self._weights - int(keep.sum())]] = True
+            keep[tied[: room - int(keep.sum())]] = True
             w[~keep] = 0
         minus = None if v.minus is None else v.minus[: len(w)] * keep
-        return dataclasses.replace(v, w=w.astype(np.float64), minus=minus, kept=keep)
+        rest = pins.rounded(v.rest) if len(self._banned) else v.rest
+        return dataclasses.replace(v, w=w.astype(np.float64), rest=rest, minus=minus, kept=keep)
 
     def _compiled(self, v: Vector, name: View) -> Linear:
         slots = np.flatnonzero(v.w)
         features = self._vocabulary.features[slots]
         order = np.argsort(features)
-        return Linear(name, features[order], v.w[slots][order].astype(np.float32), v.bias, v.rest)
+        linear = Linear(name, features[order], v.w[slots][order].astype(np.float32), v.bias, v.rest)
+        return pins.silenced(linear, self._terms)
 
 
 def _scale(v: Vector, name: View) -> thresholds.Scale:

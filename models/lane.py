@@ -19,8 +19,11 @@ from models.collection import Window
 from models.dense import Document, Vector
 from models.learners import AUTO, LEARNERS, Learner, parse_params
 from models.measures import Bools
+from models.pins import least, raised
 from models.vectors import Reals, View
-from models.vocabulary import grown
+from models.vocabulary import Slots, grown
+
+NONE = np.empty(0, np.int32)
 
 
 class Lane:
@@ -36,6 +39,8 @@ class Lane:
         self._before = 0  # updates that no judgement caused, but the query
         self._offsets = np.zeros(16)
         self.based = False  # goes on from a base
+        self._pins: Slots = NONE
+        self._floor = 0.0  # below which no pinned term weighs
 
     @classmethod
     def all_of(cls, kind: str, params: Mapping[str, object]) -> "list[Lane]":
@@ -49,12 +54,18 @@ class Lane:
     def fixed(cls, view: View) -> "Lane":
         return cls(fixed, fixed.Params(view))
 
-    def start(self, query: Document | None) -> None:
+    def start(self, query: Document | None, pins: Slots = NONE) -> None:
         self._state = self._learner.start(self._params, query)
+        self._pins = pins
+        if len(pins):
+            alone = self._learner.start(self._params, Document(np.zeros(1, np.int32), np.ones(1)))
+            self._floor = max((float(v.w[0]) + v.rest for v in self._made(alone) if len(v.w)), default=0.0)
         self._before = self.vectors()[0].at
 
     def resume(self, v: Vector) -> None:
         self._state = self._learner.resume(self._params, v)
+        if len(self._pins):
+            self._floor = max(least(v.w, v.rest) for v in self._made(self._state))
         self._before = 0
         self.based = True
 
@@ -74,12 +85,18 @@ class Lane:
         return self._at[self._judged - n : self._judged] > 0
 
     def vectors(self) -> tuple[Vector, ...]:
-        return self._learner.vectors(self._params, self._state)
+        vectors = self._made(self._state)
+        return tuple(raised(v, self._pins, self._floor) for v in vectors) if len(self._pins) else vectors
 
     def held_out(self, v: Vector, window: Window) -> Reals:
         """The scores that v gives the newest judged documents, each without its own step."""
         judged = slice(self._judged - window.size, self._judged)
-        scores = self._learner.held_out(self._params, v, window, self._steps[judged], self._at[judged])
+        learned = window if v.imposed is None else window.without(v.imposed)
+        scores = self._learner.held_out(self._params, v, learned, self._steps[judged], self._at[judged])
+        if v.imposed is not None:
+            w = np.zeros(len(v.w))
+            w[v.imposed] = v.w[v.imposed] + v.rest
+            scores += window.scores(w, 0.0, 0.0)
         return scores + self._offsets[judged] if self.based else scores
 
     def scores(self, v: Vector, window: Window) -> Reals:
@@ -92,6 +109,9 @@ class Lane:
         parts = [getattr(self._state, f.name) for f in dataclasses.fields(self._state)]
         parts += [self._steps, self._at, self._offsets]
         return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
+    def _made(self, state: Any) -> tuple[Vector, ...]:
+        return self._learner.vectors(self._params, state)
 
     def _remember(self, step: float, at: int, offset: float) -> None:
         n = self._judged

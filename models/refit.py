@@ -25,6 +25,7 @@ from models.examples import Examples, Tell, quiet
 from models.fold import Example, Model, Spec, Trainer
 from models.measures import Bools, contingency, f_beta
 from models.near import Groups
+from models.pins import NONE, Terms
 from models.vectors import Bag, Linear, Reals
 
 FOLDS = 5
@@ -62,11 +63,20 @@ class Refit:
 
 
 def refit(
-    kind: str, params: Mapping[str, object], data: Dataset, weights: int, seed: int = 0, tell: Tell = quiet
+    kind: str,
+    params: Mapping[str, object],
+    data: Dataset,
+    weights: int,
+    terms: Terms = NONE,
+    seed: int = 0,
+    tell: Tell = quiet,
 ) -> Refit:
-    """The method's model of the topic. It is fitted FOLDS + 1 times."""
+    """The method's model of the topic. It is fitted FOLDS + 1 times, to documents without banned terms. Pins are no
+    part of it: they come over it when it is served."""
     p = methods.parse(kind, params)
     x, labels = Examples.of(data.bags, p.view), data.relevant[:, None]
+    if terms.ban:
+        x = x.only(~np.isin(x.features, terms.banned))
     scores = np.zeros(len(data.bags))
 
     def fitted(rows: Bools, begun: int) -> Linear:
