@@ -1,18 +1,39 @@
-"""A change of a topic's settings, checked: what it makes of the settings as they are."""
+"""A change of a topic's settings, checked: what it makes of the settings as they are.
+
+Pinned and banned terms are given as words. They are read once, here, and what they were read as is kept with the
+settings, in the log: a fold must not ask how a deployment reads text today.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, model_validator
 
 from models import methods
 from models.learners import parse_params
+from models.text import Analysis, occurrences
 from service import overlay
 from service.errors import BadInput, FieldError
-from service.schemas import Learner, Policy, TopicFields
+from service.fields import Request
+from service.schemas import Learner, Pins, Policy, TopicFields
+
+Canonical = Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")]
 
 
-def given(change: BaseModel) -> dict[str, Any]:
+class Read(Request):
+    """Single terms in canonical form."""
+
+    pin: list[Canonical] = Field(default_factory=list, max_length=50)
+    ban: list[Canonical] = Field(default_factory=list, max_length=50)
+
+    @model_validator(mode="after")
+    def _each_is_one_thing(self) -> Self:
+        if len({*self.pin, *self.ban}) < len(self.pin) + len(self.ban):
+            raise ValueError("a term stands there twice")
+        return self
+
+
+def given(change: BaseModel, analysis: Analysis) -> dict[str, Any]:
     """The settings that a request names, null meaning what a setting is by default; refused if they cannot be."""
     named = {name: getattr(change, name) for name in change.model_fields_set & TopicFields.model_fields.keys()}
     named |= {name: TopicFields.model_fields[name].get_default() for name, value in named.items() if value is None}
@@ -22,7 +43,29 @@ def given(change: BaseModel) -> dict[str, Any]:
         overlay.compiled(named["rules"])
     if "retrain" in named:
         check_policy(named["retrain"])
+    if "terms" in named:
+        named["read"] = read(named["terms"], analysis)
     return named
+
+
+def read(terms: Pins, analysis: Analysis) -> Read:
+    """The terms as this deployment reads text."""
+    pin = {_one_term(word, f"/terms/pin/{i}", analysis): None for i, word in enumerate(terms.pin)}
+    ban = {_one_term(word, f"/terms/ban/{i}", analysis): f"/terms/ban/{i}" for i, word in enumerate(terms.ban)}
+    if both := [where for term, where in ban.items() if term in pin]:
+        errors = [FieldError(pointer=where, detail="is pinned, too") for where in both]
+        raise BadInput("A term cannot be pinned and banned.", errors)
+    return Read(pin=list(pin), ban=list(ban))
+
+
+def _one_term(word: str, where: str, analysis: Analysis) -> str:
+    found = list(dict.fromkeys(term.canonical for term, _ in occurrences("", word, analysis)))
+    if analysis.bigrams and len(found) == 3 and found[2] == f"{found[0]} {found[1]}":
+        return found[2]  # a pair of words is a term where pairs are counted
+    if len(found) != 1:
+        detail = f"holds {len(found)} terms" if found else "holds no term"
+        raise BadInput("Only single terms can be pinned or banned.", [FieldError(pointer=where, detail=detail)])
+    return found[0]
 
 
 def check_learner(learner: Learner) -> None:

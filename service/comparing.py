@@ -32,7 +32,7 @@ async def compare(bench: Bench, asked: Compare) -> CompareResult:
     for n, one in enumerate(contenders, 1):
         bench.part(n, parts, f"Tries {one.method}.")
         begun = time.monotonic()
-        made = await bench.work(refit.refit, one.method, one.params, of.data, weights, tell=bench.tell)
+        made = await bench.work(refit.refit, one.method, one.params, of.data, weights, of.spec.terms, tell=bench.tell)
         took = round(time.monotonic() - begun, 2)
         over = contest.difference(made.held_out, served, of.data.relevant, of.data.near)
         table.append(

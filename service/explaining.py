@@ -40,7 +40,10 @@ def explain(served: Served, seen: Bag, words: Words) -> list[dict[str, Any]]:
     parts = _parts(served, seen)
     rounded = {feature: round(part, DIGITS) for feature, part in parts.items()}
     in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
-    said = [{"term": words[f], "contribution": rounded[f]} for f in in_order]
+    pinned = served.settings.single.pin
+    said = [
+        {"term": words[f], "contribution": rounded[f]} | ({"pinned": True} if f in pinned else {}) for f in in_order
+    ]
     if linear.rest:
         weighed = np.isin(x.features, np.fromiter(parts, np.uint64, len(parts)))
         others = linear.rest * float(x.values.sum() - x.values[weighed].sum())
@@ -81,7 +84,7 @@ def _parts(served: Served, seen: Bag) -> dict[int, float]:
     linear = served.model.linear
     x = view(linear.view, seen)
     own = linear.contributions(x)
-    weighed = np.flatnonzero(own)
+    weighed = np.flatnonzero((own != 0) & ~np.isin(x.features, served.settings.single.banned))
     parts = own[weighed] + linear.rest * x.values[weighed]
     return dict(zip(x.features[weighed].tolist(), parts.tolist(), strict=True))
 

@@ -85,9 +85,10 @@ class Fold:
         return Settings.model_validate(json.loads(self.lineage.settings.settings))
 
     def terms(self) -> dict[int, str]:
-        """The word of every feature that a judgement or the query has brought."""
+        """The word of every feature that a judgement or the settings have brought."""
         blobs = [self.lineage.settings.bag, *(standing.first.bag for standing in self.lineage.judged.values())]
-        lines = b"\n".join(filter(None, (codec.unpack_bag(blob)[0] for blob in blobs)))
+        said = "\n".join([*self.settings.read.pin, *self.settings.read.ban]).encode()
+        lines = b"\n".join(filter(None, (said, *(codec.unpack_bag(blob)[0] for blob in blobs))))
         return dict(zip(features_of_lines(lines).tolist(), lines.decode().split("\n"), strict=True)) if lines else {}
 
     def once(self) -> list[Standing]:
@@ -138,7 +139,8 @@ def spec_of(lineage: Lineage) -> Spec:
     settings = Settings.model_validate(json.loads(lineage.settings.settings))
     query = to_bag(lineage.settings.bag)
     goal = Goal(**settings.goal.model_dump())
-    return Spec(settings.learner.kind, settings.learner.params, query if len(query.features) else None, goal)
+    learner = settings.learner
+    return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.single)
 
 
 def trainer_of(lineage: Lineage, weights: int) -> Trainer:

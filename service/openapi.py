@@ -49,7 +49,11 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
             "goal": {"min_precision": 0.95, "max_abstain": 0.15},
         },
     },
-    schemas.TopicChange: {"another learner": {"name": "Oil", "learner": {"kind": "eg"}}, "no goal": {"goal": None}},
+    schemas.TopicChange: {
+        "another learner": {"name": "Oil", "learner": {"kind": "eg"}},
+        "no goal": {"goal": None},
+        "single words": {"terms": {"pin": ["opec", "brent"], "ban": ["reuters"]}},
+    },
     schemas.Classify: {
         "for every topic": {"documents": [{"id": "d1", **_OIL}, _GRAIN]},
         "for one, and why": {"documents": [_OIL], "topics": ["crude"], "explain": True, "store": False},

@@ -78,7 +78,7 @@ class Previews:
         self._turn = asyncio.Lock()  # one at a time: a long log takes seconds, and the threads are there for others
 
     async def preview(self, topic: str, asked: PreviewRequest) -> Outcome:
-        given = changes.given(asked)
+        given = changes.given(asked, self._analysis)
         served = await self._learning.catch_up(topic)
         lineage, held_out = await self._learning.read(topic, Fold.aside)
         settings = served.settings.model_copy(update=given)

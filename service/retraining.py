@@ -138,7 +138,7 @@ async def _retrained(bench: Bench, topic: str, asked: Retrain) -> Retrained:
     if of.too_little:
         return told
     weights = bench.config.served_weights
-    made = await bench.work(refit.refit, asked.method, asked.params, of.data, weights, tell=bench.tell)
+    made = await bench.work(refit.refit, asked.method, asked.params, of.data, weights, of.spec.terms, tell=bench.tell)
     served = await bench.work(served_scores, of, weights)
     difference = contest.difference(made.held_out, served, of.data.relevant, of.data.near)
     wanted = asked.publish == "always" or (asked.publish == "if_better" and difference.sure)

@@ -6,7 +6,7 @@ Answers are built from the same module as requests, so `/docs` cannot drift from
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -92,6 +92,17 @@ class Rules(Request):
     reject_if: Rule | None = None
 
 
+SingleTerm = Annotated[str, Field(max_length=400), AfterValidator(no_nul)]
+
+
+class Pins(Request):
+    """Feedback on single terms: a pinned one speaks for the topic, a banned one has no say, whatever is judged. Each is
+    one term as the deployment reads text: one word, mostly."""
+
+    pin: list[SingleTerm] = Field(default_factory=list, max_length=50, examples=[["opec", "brent"]])
+    ban: list[SingleTerm] = Field(default_factory=list, max_length=50, examples=[["reuters"]])
+
+
 class Policy(Request):
     """When a topic is retrained by itself, and how."""
 
@@ -111,6 +122,7 @@ class TopicFields(Request):
     learner: Learner = Learner(kind="wh")
     goal: Goal = Goal()
     rules: Rules = Rules()
+    terms: Pins = Pins()
     audit: Share | None = Field(
         default=None,
         description="Share of rejected documents that is drawn for audit and offered for review; "
@@ -137,6 +149,7 @@ class TopicChange(Request):
     learner: Learner | None = None
     goal: Goal | None = None
     rules: Rules | None = None
+    terms: Pins | None = None
     audit: Share | None = None
     retrain: Policy | None = None
 
@@ -217,6 +230,7 @@ class Topic(Answer):
     learner: Learner
     goal: Goal
     rules: Rules
+    terms: Pins = Pins()
     audit: float | None
     retrain: Policy | None
     created: datetime
@@ -252,7 +266,15 @@ class Classify(ClassifyOptions):
     documents: list[Document] = Field(min_length=1)
 
 
-class Contribution(Answer):
+class Pinnable(Answer):
+    pinned: bool = Field(default=False, description="Named only where it is true.")
+
+    @model_serializer(mode="wrap")
+    def _only_if_pinned(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in plain(self).items() if name != "pinned" or value}
+
+
+class Contribution(Pinnable):
     term: str
     contribution: float
 
@@ -371,7 +393,7 @@ class Version(Answer):
     digest: str | None
 
 
-class Term(Answer):
+class Term(Pinnable):
     term: str | None = Field(description="null when no judged document with this term is at hand any more.")
     weight: float
 

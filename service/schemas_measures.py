@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from service.fields import Answer, Request, Share, no_nul
-from service.schemas import Decision, Goal, Learner, Rules, Status
+from service.schemas import Decision, Goal, Learner, Pins, Rules, Status
 
 # -- metrics -----------------------------------------------------------------------------------------------------------
 
@@ -94,6 +94,7 @@ class PreviewRequest(Request):
     learner: Learner | None = None
     goal: Goal | None = None
     rules: Rules | None = None
+    terms: Pins | None = None
     audit: Share | None = None
     limit: Annotated[int, Field(ge=0, le=500, description="Most examples in the answer.")] = 20
 

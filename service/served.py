@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from models import committee
 from models.calibration import Calibration
@@ -19,19 +19,35 @@ from models.committee import Committee, Rule
 from models.estimators import Estimate
 from models.fold import Figures, Model
 from models.goals import Evidence
+from models.pins import Terms
+from models.text import features_of
 from models.vectors import Bag, Linear
 from models.views import view
 from service import codec
-from service.schemas import Decision, TopicFields
+from service.changes import Read
+from service.schemas import Decision, Pins, TopicFields
 
 DIGITS = 6  # of a score in an answer
 MEANS: Mapping[int, Decision] = {1: "accept", 0: "abstain", -1: "reject"}
 
 
 class Settings(TopicFields):
-    """A topic as its user wants it."""
+    """A topic as its user wants it, and its single terms as the deployment read them (canonical: models/text.py). Where
+    there are none nothing is said of them, as before there could be any: so digests stay what they were."""
 
     created_ms: int = Field(ge=0)
+    read: Read = Read()
+
+    @model_serializer(mode="wrap")
+    def _terms_if_there_are_any(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        said: dict[str, Any] = plain(self)
+        return said if self.terms != Pins() else {n: one for n, one in said.items() if n not in ("terms", "read")}
+
+    @property
+    def single(self) -> Terms:
+        """Its terms by feature."""
+        pin, ban = (tuple(features_of(one).tolist()) for one in (self.read.pin, self.read.ban))
+        return Terms(pin, ban)
 
 
 class Recipe(NamedTuple):

@@ -250,7 +250,8 @@ class Serving:
                 decision |= {"explanation": None, "flip": None}
                 continue
             decision["explanation"] = explaining.explain(served, seen, words)
-            query = self._surfaces("", served.settings.query)
+            pins = zip(served.settings.single.pin, served.settings.read.pin, strict=True)
+            query = dict(pins) | self._surfaces("", served.settings.query)
             found = (decision["decision"], seen, words, query, epoch.frequencies.idf)
             decision["flip"] = explaining.flip(served, *found) if decision["decided_by"] == MODEL else None
 

@@ -210,7 +210,8 @@ class Sluice:
         overlay.compiled(new.rules)
         topic = new.id or topic_id(new.name)
         await self._room_for(topic)
-        settings = Settings(**new.model_dump(exclude={"id"}), created_ms=now_ms())
+        read = changes.read(new.terms, self.serving.analysis)
+        settings = Settings(**new.model_dump(exclude={"id"}), created_ms=now_ms(), read=read)
         query = await self.in_thread(self.judging.logged, "", settings.query, self.epochs.current)
         await self.learning.create(topic, settings, query)
         return await self.find(topic)
@@ -223,7 +224,7 @@ class Sluice:
 
     async def change(self, topic: str, change: TopicChange, if_match: int | None) -> Served:
         """Applies the fields that are given; a new learner or query refolds the log."""
-        given = changes.given(change)
+        given = changes.given(change, self.serving.analysis)
         epoch = self.epochs.current
 
         def edit(fold: Fold) -> tuple[Settings, bytes] | None:

@@ -84,11 +84,19 @@ def time_of(at_ms: int) -> datetime:
 
 
 def model_info(served: Served, words: dict[int, str]) -> schemas.ModelInfo:
-    linear = served.model.linear
-    order = np.argsort(linear.weights, kind="stable")
+    linear, single = served.model.linear, served.settings.single
+    weighed = np.flatnonzero(~np.isin(linear.features, single.banned))  # over `rest` a banned term has a weight
+    order = weighed[np.argsort(linear.weights[weighed], kind="stable")]
 
     def shown(places: Iterable[int]) -> list[schemas.Term]:
-        return [schemas.Term(term=words.get(int(linear.features[i])), weight=float(linear.weights[i])) for i in places]
+        return [
+            schemas.Term(
+                term=words.get(int(linear.features[i])),
+                weight=float(linear.weights[i]),
+                pinned=int(linear.features[i]) in single.pin,
+            )
+            for i in places
+        ]
 
     toward = [i for i in order[::-1][:STRONGEST] if linear.weights[i] > 0]
     against = [i for i in order[:STRONGEST] if linear.weights[i] < 0]

@@ -140,9 +140,15 @@ def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     (changed,) = run("topics", "change", "grain", "--accept-if", "harvest", "--learner", "eg", "--name", "Grain").lines
     assert changed["rules"] == {"accept_if": "harvest", "reject_if": "sport"}
     assert (changed["learner"]["kind"], changed["name"], changed["query"]) == ("eg", "Grain", "wheat maize")
+    (pinned,) = run("topics", "change", "grain", "--pin", "silo", "--pin", "Acre", "--ban", "reuters").lines
+    assert pinned["terms"] == {"pin": ["silo", "Acre"], "ban": ["reuters"]}
+    (fewer,) = run("topics", "change", "grain", "--pin", "").lines
+    assert fewer["terms"] == {"pin": [], "ban": ["reuters"]}
+    assert run("topics", "create", "pinned", "--pin", "silo").lines[0]["terms"]["pin"] == ["silo"]
+    assert run("topics", "delete", "pinned").code == 0
     assert [one["id"] for one in run("topics").lines] == [one["id"] for one in run("topics", "list").lines]
-    assert [one["version"] for one in run("topics", "versions", "grain").lines] == [2, 1]
-    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 3
+    assert [one["version"] for one in run("topics", "versions", "grain").lines] == [4, 3, 2, 1]
+    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 5
     assert run("topics", "show", "grain").lines[0]["learner"]["kind"] == "wh"
     assert run("topics", "metrics", "grain").lines[0]["judgements"] == 0
     assert run("topics", "delete", "grain") == (0, "", "")

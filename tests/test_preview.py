@@ -41,6 +41,7 @@ CHANGES = [
     {"query": "wheat maize harvest"},
     {"rules": {"accept_if": "wheat", "reject_if": "tanker"}},
     {"audit": 0.5},
+    {"terms": {"pin": ["tanker", "silo"], "ban": ["opec"]}},
     {"query": None, "learner": {"kind": "auto", "params": {}}, "goal": {"min_recall": 0.9}},
     {},
 ]

@@ -21,6 +21,8 @@ Learner = Annotated[str | None, typer.Option(help="Such as wh, eg, winnow or aut
 Goal = Annotated[list[str] | None, typer.Option(metavar="NAME=SHARE", help="Such as min_precision=.9; any number.")]
 AcceptIf = Annotated[str | None, typer.Option(help="A rule that accepts, whatever the model thinks.")]
 RejectIf = Annotated[str | None, typer.Option(help="A rule that rejects, whatever the model thinks.")]
+Pin = Annotated[list[str] | None, typer.Option(metavar="TERM", help="A term that speaks for it; any number.")]
+Ban = Annotated[list[str] | None, typer.Option(metavar="TERM", help="A term that has no say; any number.")]
 Audit = Annotated[float | None, typer.Option(help="Share of rejected documents drawn for audit.")]
 
 
@@ -55,12 +57,14 @@ def create(
     goal: Goal = None,
     accept_if: AcceptIf = None,
     reject_if: RejectIf = None,
+    pin: Pin = None,
+    ban: Ban = None,
     audit: Audit = None,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Make a topic. A query is enough: it works at once."""
-    fields = _fields(query, name, learner, goal, audit) | _rules(accept_if, reject_if)
+    fields = _fields(query, name, learner, goal, audit) | _rules(accept_if, reject_if) | _terms(pin, ban)
     with connected(url) as sluice:
         _put(sluice.create({"id": topic} | fields), as_json)
 
@@ -74,19 +78,24 @@ def change(
     goal: Goal = None,
     accept_if: AcceptIf = None,
     reject_if: RejectIf = None,
+    pin: Pin = None,
+    ban: Ban = None,
     audit: Audit = None,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Change some of a topic's settings."""
+    """Change some of a topic's settings. Of pins, and of bans, all that shall be are named; '' takes them back."""
     fields = _fields(query, name, learner, goal, audit)
     with connected(url) as sluice:
         rules = _rules(accept_if, reject_if)
         if rules:  # those that are not named stay
             rules = {"rules": sluice.topic(topic).rules.model_dump() | rules["rules"]}
-        if not fields and not rules:
+        terms = _terms(pin, ban)
+        if terms:
+            terms = {"terms": sluice.topic(topic).terms.model_dump() | terms["terms"]}
+        if not fields and not rules and not terms:
             raise typer.BadParameter("name what shall be changed")
-        _put(sluice.change(topic, fields | rules), as_json)
+        _put(sluice.change(topic, fields | rules | terms), as_json)
 
 
 @app.command()
@@ -146,6 +155,11 @@ def _rules(accept_if: str | None, reject_if: str | None) -> dict[str, Any]:
     return {"rules": given} if given else {}
 
 
+def _terms(pin: list[str] | None, ban: list[str] | None) -> dict[str, Any]:
+    given = {name: [one for one in terms if one] for name, terms in (("pin", pin), ("ban", ban)) if terms}
+    return {"terms": given} if given else {}
+
+
 def _put(topic: "Topic", as_json: bool) -> None:
     Output(as_json).put(topic, _shown)
 
@@ -163,6 +177,7 @@ def _shown(topic: "Topic") -> "Table":
     rows: list[tuple[str, object]] = [("topic", topic.id), ("name", topic.name), ("query", topic.query)]
     rows += [("learner", topic.learner.kind), ("version", status.version)]
     rows += [(rule, text) for rule, text in topic.rules.model_dump().items() if text]
+    rows += [(said, ", ".join(terms)) for said, terms in topic.terms.model_dump().items() if terms]
     rows.append(("judged", f"{status.judged.relevant} relevant, {status.judged.irrelevant} not"))
     if status.passed:
         counts = status.passed
