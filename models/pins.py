@@ -3,7 +3,8 @@
     ban    x_f = 0 in the topic's view of every document, of the query and of a base, before any learner. So nothing is
            learned through f, and it has no part in the scores by which vectors, thresholds and promises are chosen.
            Served is the same score: rest + w_f = 0. The other values stay what they are in the whole document, which
-           has the same length for every topic.
+           has the same length for every topic. (A base that was fitted before f was banned is served without it; what
+           f told it of its own documents is in their held-out scores until it is fitted again.)
     pin    rest + w_f is never below a floor: what f would weigh as the only word of a query (in that of the learner's
            vectors where it weighs most, which is not the average). Where learning goes on from a base, whose scale is
            its own, the floor is rest + √(Σ w_g² / n), over the n weights of the base that are not 0: what its words

@@ -25,7 +25,7 @@ from models.examples import Examples, Tell, quiet
 from models.fold import Example, Model, Spec, Trainer
 from models.measures import Bools, contingency, f_beta
 from models.near import Groups
-from models.pins import NONE, Terms
+from models.pins import NONE, Terms, applied
 from models.vectors import Bag, Linear, Reals
 
 FOLDS = 5
@@ -60,6 +60,7 @@ class Dataset:
 class Refit:
     linear: Linear
     held_out: Reals
+    pinned: Reals  # the same of the models as they would be served, with the topic's pins over them
 
 
 def refit(
@@ -72,12 +73,13 @@ def refit(
     tell: Tell = quiet,
 ) -> Refit:
     """The method's model of the topic. It is fitted FOLDS + 1 times, to documents without banned terms. Pins are no
-    part of it: they come over it when it is served."""
+    part of it, so that they can be taken back: they come over it when it is served."""
     p = methods.parse(kind, params)
     x, labels = Examples.of(data.bags, p.view), data.relevant[:, None]
     if terms.ban:
         x = x.only(~np.isin(x.features, terms.banned))
-    scores = np.zeros(len(data.bags))
+    over = Terms(tuple(f for f in terms.pin if f in x.features))
+    scores, pinned = np.zeros(len(data.bags)), np.zeros(len(data.bags))
 
     def fitted(rows: Bools, begun: int) -> Linear:
         part = (begun / (FOLDS + 1), 1 / (FOLDS + 1))
@@ -87,10 +89,11 @@ def refit(
     for k in range(FOLDS):
         out = data.fold == k
         if out.any() and not out.all():
-            scores[out] = _scores(fitted(~out, k), x.rows(out))
+            linear, rows = fitted(~out, k), x.rows(out)
+            scores[out], pinned[out] = _scores(linear, rows), _scores(applied(linear, over), rows)
     linear = fitted(np.ones(len(scores), np.bool_), FOLDS)
     scale, shift = _scale(scores, data.relevant)
-    return Refit(_scaled(linear, scale, shift), scores * scale + shift)
+    return Refit(_scaled(linear, scale, shift), scores * scale + shift, pinned * scale + shift)
 
 
 def served_scores(

@@ -34,12 +34,12 @@ async def compare(bench: Bench, asked: Compare) -> CompareResult:
         begun = time.monotonic()
         made = await bench.work(refit.refit, one.method, one.params, of.data, weights, of.spec.terms, tell=bench.tell)
         took = round(time.monotonic() - begun, 2)
-        over = contest.difference(made.held_out, served, of.data.relevant, of.data.near)
+        over = contest.difference(made.pinned, served, of.data.relevant, of.data.near)
         table.append(
             Compared(
                 method=one.method,
                 params=one.params,
-                held_out=score(made.held_out, of.data),
+                held_out=score(made.pinned, of.data),
                 gain=gain(over),
                 seconds=took,
                 detail="Better." if over.sure else "Worse." if over.high < 0 else "The difference may be chance.",

@@ -140,14 +140,14 @@ async def _retrained(bench: Bench, topic: str, asked: Retrain) -> Retrained:
     weights = bench.config.served_weights
     made = await bench.work(refit.refit, asked.method, asked.params, of.data, weights, of.spec.terms, tell=bench.tell)
     served = await bench.work(served_scores, of, weights)
-    difference = contest.difference(made.held_out, served, of.data.relevant, of.data.near)
+    difference = contest.difference(made.pinned, served, of.data.relevant, of.data.near)
     wanted = asked.publish == "always" or (asked.publish == "if_better" and difference.sure)
     if wanted:
         base = _base(made, of, Recipe(asked.method, asked.params))
         version = await bench.learning.publish_once(topic, of.born, base, of.version, bench.job)
     figures = {
         "served": score(served, of.data),
-        "candidate": score(made.held_out, of.data),
+        "candidate": score(made.pinned, of.data),
         "gain": gain(difference),
         "better": difference.sure,
         "published": wanted,
@@ -160,7 +160,7 @@ async def _retrained(bench: Bench, topic: str, asked: Retrain) -> Retrained:
 def _base(made: Refit, of: Material, recipe: Recipe) -> Base:
     """Its thresholds are of use only when no document that it was fitted on stands any more: else they are chosen as
     for every model, from their held-out scores."""
-    cut = thresholds.f_beta(made.held_out, of.data.relevant).threshold
+    cut = thresholds.f_beta(made.pinned, of.data.relevant).threshold
     fitted = dict(zip(of.data.documents, made.held_out.tolist(), strict=True))
     return Base(Model(made.linear, cut, cut), fitted, recipe)
 

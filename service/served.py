@@ -7,11 +7,11 @@ compared with the digest of the stored one.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from models import committee
 from models.calibration import Calibration
@@ -37,6 +37,13 @@ class Settings(TopicFields):
 
     created_ms: int = Field(ge=0)
     read: Read = Read()
+
+    @model_validator(mode="after")
+    def _terms_were_read(self) -> Self:
+        said, read = self.terms, self.read
+        if (bool(said.pin), bool(said.ban)) != (bool(read.pin), bool(read.ban)):
+            raise ValueError("it is not said what its terms were read as")
+        return self
 
     @model_serializer(mode="wrap")
     def _terms_if_there_are_any(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -252,6 +252,15 @@ def test_a_lane_without_pins_asks_the_learner_alone() -> None:
     assert all(v.imposed is None for v in lane.vectors())
 
 
+def test_a_fitted_model_competes_with_the_pins_that_would_be_over_it_and_does_not_keep_them() -> None:
+    judged = [Example(str(n), n % 2 == 0, bag([2 if n % 2 else 1, PIN, 20 + n % 11, 40 + n])) for n in range(60)]
+    data, terms = Dataset.of(judged, {}), Terms((PIN, 99))
+    plain, pinned = refit.refit("svm", {}, data, 100), refit.refit("svm", {}, data, 100, terms)
+    assert plain.linear.weights.tobytes() == pinned.linear.weights.tobytes()
+    assert plain.held_out.tobytes() == plain.pinned.tobytes() == pinned.held_out.tobytes()
+    assert (pinned.pinned > pinned.held_out).all()
+
+
 @pytest.mark.parametrize("method", ["svm", "centroid", "bayes", "boosting"])
 def test_nothing_is_fitted_to_a_banned_term(method: str) -> None:
     judged = [

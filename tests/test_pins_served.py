@@ -139,6 +139,8 @@ async def test_nothing_is_written_of_terms_where_there_are_none(api: Api) -> Non
     old = TopicSettings.model_validate(written[0])
     assert (old.terms, old.single.pin, old.single.ban) == (Pins(), (), ())
     assert not {"terms", "read"} & set(old.model_dump(mode="json"))
+    with pytest.raises(ValueError, match="read as"):
+        TopicSettings.model_validate(written[0] | {"terms": {"pin": ["opec"]}})
 
 
 async def test_the_same_word_twice_is_once_and_case_does_not_matter(api: Api) -> None:
