@@ -332,9 +332,8 @@ class Trainer:
             if lane.view == base.view:
                 lane.resume(v)
         if self._lanes[0].view == base.view:
-            self._pocket = Candidate(
-                0, 0, pins.raised(v, self._pins, pins.least(w, base.rest)) if self._terms.pin else v
-            )
+            held = pins.raised(v, self._pins, pins.least(w, base.rest)) if len(self._pins) else v
+            self._pocket = Candidate(0, 0, held)
         elif not self._council:
             self._lanes.append(Lane.fixed(base.view))
             self._lanes[-1].start(None, self._pins)

@@ -40,12 +40,10 @@ def explain(served: Served, seen: Bag, words: Words) -> list[dict[str, Any]]:
     parts = _parts(served, seen)
     rounded = {feature: round(part, DIGITS) for feature, part in parts.items()}
     in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
-    pinned = served.settings.single.pin
-    said = [
-        {"term": words[f], "contribution": rounded[f]} | ({"pinned": True} if f in pinned else {}) for f in in_order
-    ]
+    pin, ban = served.settings.single.pin, served.settings.single.ban
+    said = [{"term": words[f], "contribution": rounded[f]} | ({"pinned": True} if f in pin else {}) for f in in_order]
     if linear.rest:
-        weighed = np.isin(x.features, np.fromiter(parts, np.uint64, len(parts)))
+        weighed = np.isin(x.features, np.array([*parts, *ban], np.uint64))
         others = linear.rest * float(x.values.sum() - x.values[weighed].sum())
         said.append({"term": REST, "contribution": round(others, DIGITS)})
     return [*said, {"term": BIAS, "contribution": round(linear.bias, DIGITS)}]
