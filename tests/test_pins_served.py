@@ -20,6 +20,8 @@ from service.served import Settings as TopicSettings
 from tests.refusals import pointers, refused
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.streaming import grain, oil
+from tests.waiting import soon
+from tests.working import done, working
 
 TERMS = {"pin": ["OPEC", "brent"], "ban": ["Reuters"]}
 
@@ -112,6 +114,27 @@ async def test_a_restored_version_has_the_terms_it_had(api: Api) -> None:
     assert await weights(api) != before
     restored = await api.ok("POST", f"/topics/crude/versions/{version}/restore")
     assert (restored["terms"], await weights(api)) == (TERMS, before)
+
+
+async def test_a_retrained_model_and_what_is_learned_after_it_are_under_the_terms(api: Api, redis_url: str) -> None:
+    await api.topic(query="crude oil", terms=TERMS)
+    await judged(api)
+    with working(redis_url):
+        (result,) = (await done(api, kind="retrain", topics=["crude"], method="svm", publish="always"))["result"][
+            "topics"
+        ]
+    assert result["published"]
+
+    async def arrived() -> bool:
+        return bool((await api.ok("GET", "/topics/crude"))["status"]["version"] == result["version"])
+
+    await soon(arrived)
+    for _ in range(2):
+        said = await weights(api)
+        assert "reuters" not in said
+        assert said["opec"] == said["brent"] > 0
+        await api.judge({"id": "after", "text": "opec opec wheat"}, False)
+    assert (await replay(api.sluice.store, "crude", Settings(), verify=True)).outcome == "equal"
 
 
 async def test_the_log_says_it_all(api: Api, elsewhere: Embedded) -> None:
