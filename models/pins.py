@@ -28,7 +28,7 @@ end. A preview shows that.
 
 Tried there: pins that stand in the query, too, have .723 with ten judgements, since they dilute what it says (without a
 query .713). So tried, with ten judgements and on the largest 40 topics, a floor of what the query's words weigh has
-.708, as much as none; half of ours .709, ours .730, twice ours .755, but with a hundred .789, where none has .793.
+.708, as much as none; half of ours .709, ours .730, twice ours .755, but with a hundred .789, where no floor has .793.
 
 Rejected: a fixed part beside the learner, score = w·x + p·x, that it knows of. It would correct what p·x says too much
 by the weights of the words that come with f, and so unlearn a pin by other features. And a weight that is fixed: the
