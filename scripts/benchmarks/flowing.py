@@ -5,10 +5,11 @@
               ceiling, in turns with the first: an application that does nothing with the lines (see ceiling.py)
     memory    of the API process over very many short lines, answered at the end or at once (see lasting.py)
     feedback  POST /feedback, judgements of the same documents as NDJSON, durable and learned
-    consume   documents that wait in `sluice:in`, decided by one consumer, then by two
+    consume   documents that wait in `sluice:in`, decided by one consumer and by two, in turns
 
-Time is taken by the clock and as the processes' own. The client, the store and the processes that are measured share
-the machine; on two cores two consumers have the store for a third.
+No document is sent twice, nor one that repeats another: those cost more, and most feeds have few. Time is taken by the
+clock and as the processes' own. The client, the store and the processes that are measured share the machine; on two
+cores two consumers have the store for a third.
 """
 
 import json
@@ -21,6 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,8 +38,11 @@ from service.inbox import IN
 
 TIMEOUT_S = 600.0
 AT_ONCE = 500  # documents that are added to the stream together
+WARM_UP = 1000  # documents for each consumer
 CONSUMERS = (1, 2)
 TURNS = 3  # of the service and the ceiling
+HEATS = 2  # of one consumer and of two
+STRIDE = 7  # between two documents of which the halves make a new one
 LOOK_S = 0.02
 TICK_S = 0.01  # in which the system counts the time of processes
 
@@ -77,9 +82,14 @@ def measure(sizes: Sizes) -> dict[str, Any]:
             found["stored"] = _rate(sizes.documents // 5, _sent(api, documents, sizes.documents // 5, "store=true"))
             found["feedback"] = _judged(api, documents, max(1, sizes.documents // 50))
         found["memory"] = lasting.measure(store.url, sizes.lines)
-        rates = [_consumed(store.url, documents, sizes.documents, n) for n in CONSUMERS]
-    found |= {f"consumers_{n}": rate for n, rate in zip(CONSUMERS, rates, strict=True)}
-    return found | {"two_over_one": rates[1]["per_s"] / rates[0]["per_s"]}
+        heats: dict[int, list[Seconds]] = {n: [] for n in CONSUMERS}
+        each, start = sizes.documents // HEATS, sizes.documents
+        for n in HEATS * CONSUMERS:
+            heats[n].append(_consumed(store.url, documents, range(start, start + each), n))
+            start += each + n * WARM_UP
+    rates = {n: _rate(HEATS * each, _together(took)) for n, took in heats.items()}
+    found |= {f"consumers_{n}": rate for n, rate in rates.items()}
+    return found | {"two_over_one": rates[2]["per_s"] / rates[1]["per_s"]}
 
 
 def _rate(documents: int, took: Seconds) -> dict[str, float]:
@@ -118,24 +128,28 @@ def _together(turns: Sequence[Seconds]) -> Seconds:
 
 
 def _document(number: int, documents: Sequence[Document]) -> dict[str, str]:
-    title, text = documents[number % len(documents)]
+    """Those of the corpus, then halves of two that have not met before."""
+    turn, place = divmod(number, len(documents))
+    title, text = documents[place]
+    if turn:
+        other = documents[(place + STRIDE * turn) % len(documents)][1]
+        text = text[: len(text) // 2] + other[len(other) // 2 :]
     return {"id": f"d{number}", "title": title, "text": text}
 
 
-def _consumed(url: str, documents: Sequence[Document], n: int, consumers: int) -> dict[str, float]:
-    """The rate at which this many consumers decide n documents that wait, all of them loaded and at work."""
+def _consumed(url: str, documents: Sequence[Document], numbers: range, consumers: int) -> Seconds:
+    """How long this many consumers take for documents that wait, all of them loaded and at work."""
     with Redis.from_url(url) as client:
         client.delete(IN)
         with consuming(url, consumers) as processes:
-            _add(client, documents, 1000 * consumers, "warm-up")
+            _add(client, documents, range(numbers.stop, numbers.stop + WARM_UP * consumers))
             _await_empty(client)
             _signal(processes, signal.SIGSTOP)  # so that adding documents takes no time from deciding them
-            _add(client, documents, n, f"of-{consumers}")
+            _add(client, documents, numbers)
             wall, cpu = time.perf_counter(), sum(map(cpu_s, processes))
             _signal(processes, signal.SIGCONT)
             _await_empty(client)
-            took = Seconds(time.perf_counter() - wall, sum(map(cpu_s, processes)) - cpu)
-    return _rate(n, took)
+            return Seconds(time.perf_counter() - wall, sum(map(cpu_s, processes)) - cpu)
 
 
 @contextmanager
@@ -157,12 +171,11 @@ def _signal(processes: Sequence[int], number: int) -> None:
         os.kill(process, number)
 
 
-def _add(client: "Redis", documents: Sequence[Document], n: int, prefix: str) -> None:
-    for start in range(0, n, AT_ONCE):
+def _add(client: "Redis", documents: Sequence[Document], numbers: range) -> None:
+    for start in range(numbers.start, numbers.stop, AT_ONCE):
         pipe = client.pipeline(transaction=False)
-        for i in range(start, min(n, start + AT_ONCE)):
-            title, text = documents[i % len(documents)]
-            pipe.xadd(IN, {"id": f"{prefix}-{i}", "title": title, "text": text})
+        for i in range(start, min(numbers.stop, start + AT_ONCE)):
+            pipe.execute_command("XADD", IN, "*", *chain.from_iterable(_document(i, documents).items()))
         pipe.execute()
 
 
