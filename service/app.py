@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
@@ -26,12 +27,12 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
         raise StartError("SLUICE_REDIS must name a store; `scripts/serve` starts an embedded one by itself.")
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         sluice = app.state.sluice = Sluice(config, store or Store(config.redis or "", config.store_timeout_s))
         noting = asyncio.create_task(_keep_noting(sluice, app.state.telemetry))
         try:
             await sluice.start()
-            yield
+            yield {"answered": app.state.telemetry.answered}
         finally:
             await end([noting])
             await sluice.stop()

@@ -12,7 +12,8 @@ read, because the application has not caught up, cost nothing. What is left of a
 (a 413, say) has `LINGER_S`: closing at once would reset the connection and destroy the answer on its way. A client that
 does not read its answer for `READ_S` is dropped too.
 
-Requests beyond `max_requests` at once are told to come back. Whatever is refused here is a problem document as well.
+Requests beyond `max_requests` at once are told to come back. Whatever is refused here is a problem document, too, and
+counted, where the application's state has a function for that (`answered`, see telemetry.py).
 """
 
 import asyncio
@@ -40,6 +41,7 @@ TICK_S = 1.0
 KEEP_ALIVE_S = 30
 GRACE_S = 3
 DESCRIPTORS = 65536
+UNREAD = "other"  # method and route of what was refused before it was read
 # Seconds that a thread with a large request may keep the interpreter from the event loop, which wants it several times
 # for each small one. By default ten times as long.
 TURN_S = 0.0005
@@ -153,6 +155,7 @@ class PatientProtocol(HttpToolsProtocol):
             return
         begun = self.awaited == "body" and self.cycle.response_started
         if not begun and not self._answering():
+            _count(self.app_state, UNREAD, status)
             body = _problem(status, detail)
             head = f"HTTP/1.1 {status.value} {status.phrase}\r\nconnection: close\r\n"
             fields = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in _headers(body))
@@ -170,7 +173,13 @@ def _headers(body: bytes) -> list[tuple[bytes, bytes]]:
     return [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
 
 
+def _count(state: dict[str, Any], method: str, status: HTTPStatus) -> None:
+    if answered := state.get("answered"):
+        answered(method, UNREAD, status.value, 0.0)
+
+
 async def _busy(scope: Any, receive: Any, send: Any) -> None:
+    _count(scope["state"], scope["method"], HTTPStatus.SERVICE_UNAVAILABLE)
     body = _problem(HTTPStatus.SERVICE_UNAVAILABLE, "Too many requests are in progress; try again in a second.")
     await send({"type": "http.response.start", "status": 503, "headers": [*_headers(body), (b"retry-after", b"1")]})
     await send({"type": "http.response.body", "body": body})

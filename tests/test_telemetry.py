@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from service import worker
 from service.embedded import Embedded
 from service.inbox import Figures
 from service.supervisor import APPLICATION
+from tests.live import live
 from tests.processes import Serve, children, eventually
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.streaming import grain, oil, passes
+from tests.waiting import PATIENCE_S
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -127,6 +130,31 @@ async def test_what_fails_is_counted_as_what_it_was_answered_with(api: Api, redi
         client.delete("sluice:routes")
     found = await scraped(api)
     assert value(found, "sluice_http_requests_total", method="GET", route="/topics/{topic}/routes", status="500") == 1
+
+
+def test_what_the_server_refuses_before_it_is_read_is_counted(redis_url: str) -> None:
+    with live(redis_url, max_requests=1) as server:
+
+        def sent(content: bytes) -> socket.socket:
+            connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
+            connection.sendall(content)
+            return connection
+
+        with sent(b"this is not HTTP\r\n\r\n") as garbage:
+            assert garbage.recv(65536).startswith(b"HTTP/1.1 400")
+        head = b"POST /classify HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n"
+        with sent(head) as waiting:
+
+            def refused() -> bool:
+                return httpx.get(f"{server.address}/healthz", timeout=PATIENCE_S).status_code == 503
+
+            eventually(refused)
+            waiting.sendall(b"{}")
+            assert waiting.recv(65536).startswith(b"HTTP/1.1 422")
+        found = parsed(httpx.get(f"{server.address}/metrics", timeout=PATIENCE_S).raise_for_status().text)
+    assert value(found, "sluice_http_requests_total", method="other", route="other", status="400") == 1
+    assert (value(found, "sluice_http_requests_total", method="GET", route="other", status="503") or 0) >= 1
+    assert value(found, "sluice_http_requests_total", method="POST", route="/classify", status="422") == 1
 
 
 async def test_topics_with_series_of_their_own_are_bounded_and_stay_the_same(redis_url: str) -> None:
