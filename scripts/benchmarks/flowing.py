@@ -22,7 +22,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,7 +174,8 @@ def _add(client: "Redis", documents: Sequence[Document], numbers: range) -> None
     for start in range(numbers.start, numbers.stop, AT_ONCE):
         pipe = client.pipeline(transaction=False)
         for i in range(start, min(numbers.stop, start + AT_ONCE)):
-            pipe.execute_command("XADD", IN, "*", *chain.from_iterable(_document(i, documents).items()))
+            fields: Any = _document(i, documents)  # redis-py wants a dict of all that could be a field
+            pipe.xadd(IN, fields)
         pipe.execute()
 
 
