@@ -82,11 +82,11 @@ def measure(sizes: Sizes) -> dict[str, Any]:
             found["feedback"] = _judged(api, documents, max(1, sizes.documents // 50))
         found["memory"] = lasting.measure(store.url, sizes.lines)
         heats: dict[int, list[Seconds]] = {n: [] for n in CONSUMERS}
-        each, start = sizes.documents // HEATS, sizes.documents
+        share, start = sizes.documents // HEATS, sizes.documents
         for n in HEATS * CONSUMERS:
-            heats[n].append(_consumed(store.url, documents, range(start, start + each), n))
-            start += each + n * WARM_UP
-    rates = {n: _rate(HEATS * each, _together(took)) for n, took in heats.items()}
+            heats[n].append(_consumed(store.url, documents, range(start, start + share), n))
+            start += share + n * WARM_UP
+    rates = {n: _rate(HEATS * share, _together(took)) for n, took in heats.items()}
     found |= {f"consumers_{n}": rate for n, rate in rates.items()}
     return found | {"two_over_one": rates[2]["per_s"] / rates[1]["per_s"]}
 
