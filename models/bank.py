@@ -93,7 +93,7 @@ class Bank:
         """
         with self._merging:
             with self._writing:
-                sources = _worth_merging(self._snapshot.segments, self._cap)
+                sources = _worth_merging(self._snapshot.segments, self._cap, self._at_once)
                 self._claimed = frozenset(s.body for s in sources)
             try:
                 merged = merge(sources) if sources else None
@@ -120,11 +120,8 @@ class Bank:
         self._snapshot = Snapshot((*([merged] if merged and merged.live else []), *now.values()))
 
 
-def _worth_merging(segments: Iterable[Segment], cap: int) -> list[Segment]:
-    """Segments that are small or have many dead, smallest first, as many as fit into one; none if it does not pay.
-
-    It pays when a quarter of what they hold is dead, or when what is added to the largest is at least 1/RATIO of it.
-    """
+def _worth_merging(segments: Iterable[Segment], cap: int, at_once: int) -> list[Segment]:
+    """Segments that are small or have many dead, smallest first, as many as fit into one and pay; perhaps none."""
     thin = [s for s in segments if 2 * s.live < cap or 4 * s.live < 3 * s.body.width]
     sources: list[Segment] = []
     live = 0
@@ -133,10 +130,20 @@ def _worth_merging(segments: Iterable[Segment], cap: int) -> list[Segment]:
             break
         sources.append(segment)
         live += segment.live
+    while sources and not _pays(sources, at_once):
+        sources.pop()
+    return sources
+
+
+def _pays(sources: Sequence[Segment], at_once: int) -> bool:
+    """A quarter of what they hold is dead; or what is added to the largest is at least 1/RATIO of it; or no more is
+    copied than a put may copy. For a small segment, too, each word of a document is looked up: with two topics beside
+    ninety others, deciding takes a quarter longer.
+    """
+    live = sum(s.live for s in sources)
     dead = sum(s.body.width for s in sources) - live
-    added = live - sources[-1].live if sources else 0
-    pays = 4 * dead > live + dead or (added and RATIO * added >= live - added)
-    return sources if pays else []
+    added = live - sources[-1].live
+    return 4 * dead > live + dead or (added > 0 and (RATIO * added >= live - added or live <= at_once))
 
 
 def _batches(topics: Iterable[Topic], cap: int) -> Iterator[dict[str, Topic]]:

@@ -35,7 +35,6 @@ from service.overlay import Overlay, RuleName
 from service.schemas import ClassifyOptions, Decision, Document, Rules
 from service.served import DIGITS, Served, decide, decide_together
 
-MERGE_AFTER = 512  # topics put since the bank was last merged
 MOST_VERDICTS, MOST_EXPLAINED = 1_000_000, 10_000  # in one answer; a hundred bytes each, and several thousand
 MODEL = "model"
 OPPOSITE = {"accept", "reject"}
@@ -132,7 +131,7 @@ class Serving:
         self._bank = Bank()
         self._overlay = Overlay()
         self._writing = Lock()  # so that bank and topics change together; readers do not look at it
-        self._puts = 0
+        self._tidy = True  # nothing has been put or removed since the bank was last merged
 
     def load(self, served: Iterable[Served]) -> None:
         """Many topics at once, at the start."""
@@ -151,12 +150,13 @@ class Serving:
             self._bank.put(*_column(served))
             self._overlay.put({served.topic: served.settings.rules})
             self.topics[served.topic] = served
-            self._puts += 1
+            self._tidy = False
 
     def remove(self, topic: str) -> None:
         with self._writing:
             if self.topics.pop(topic, None):
                 self._bank.remove(topic)
+                self._tidy = False
                 self._overlay.put({topic: Rules()})
 
     @property
@@ -167,11 +167,11 @@ class Serving:
 
     @property
     def wants_merging(self) -> bool:
-        return self._puts >= MERGE_AFTER
+        return not self._tidy
 
     def merge(self) -> None:
         """Tidies the bank; readers and writers go on meanwhile, so call it from a thread."""
-        self._puts = 0
+        self._tidy = True
         while self._bank.merge():
             pass
 

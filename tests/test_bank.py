@@ -364,6 +364,20 @@ def test_merging_ends_with_few_segments_and_no_dead_weight_to_speak_of() -> None
     assert len(segments) <= 500 / 64 + 4
 
 
+def test_merging_leaves_one_segment_of_few_topics_and_one_of_what_is_fresh_beside_many() -> None:
+    """Two topics put again beside ninety once stayed apart, and each word of a document was looked up twice."""
+    for size, puts, sizes in ((90, 2, [90]), (1000, 12, [988, 12])):
+        bank = Bank(at_once=256)
+        many = crowd(size)
+        bank.load(many)
+        for topic in many[:puts]:
+            put(bank, topic)
+        assert len(bank.snapshot().segments) > len(sizes)
+        while bank.merge():
+            pass
+        assert sorted((s.live for s in bank.snapshot().segments), reverse=True) == sizes
+
+
 def test_readers_see_whole_topics_while_writers_write_and_a_third_merges() -> None:
     """Each version of a topic has three columns that score the version: a reader must never see two at once."""
     bank = Bank(cap=COMMITTEE, at_once=9)
