@@ -101,6 +101,7 @@ class Sluice(Work):
         hits = self._decide(self._stream[:BATCH]) / len(self._stream[:BATCH])
         text = [timed(bags, self._stream[:BATCH], PLAIN) for _ in range(5)]
         put = [timed(self._bank.put, *topic) for topic in self._latest]
+        self._merged()  # turns come after this, and a service has merged what was put two seconds ago
         return {
             "served_weights": served,
             "bytes_per_weight": sum(index.nbytes for index in indexes) / served,
