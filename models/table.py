@@ -48,6 +48,9 @@ def rows_of(t: Table, features: Features) -> Rows:
     """The row of each feature, `ABSENT` where it has none."""
     rows = np.empty(len(features), np.int32)
     shift, directory, known, size = np.uint64(t.shift), t.directory, t.features, np.uint64(len(t.features))
+    if size == _0:
+        rows[:] = ABSENT
+        return rows
     for k in range(np.uint64(len(features))):  # unsigned: for other indexes numba asks whether they are negative
         feature = features[k]
         leading = feature >> shift
@@ -65,6 +68,6 @@ def rows_of(t: Table, features: Features) -> Rows:
                     low = middle + _1
                 else:
                     high = middle
-        found = low < size and known[low] == feature
-        rows[k] = np.int64(low) if found else ABSENT
+        low = min(low, size - _1)
+        rows[k] = np.int64(low) | -np.int64(known[low] != feature)  # ABSENT, all bits set, without a branch
     return rows
