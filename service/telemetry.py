@@ -86,9 +86,9 @@ class Telemetry:
         return gauge.labels(self._name)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        method = method if method in METHODS else OTHER
         key = method, route, status
         if key not in self._known:
-            method = method if method in METHODS else OTHER
             counter = self._requests.labels(method, route, str(status))
             self._known[key] = counter, self._seconds.labels(method, route)
         counter, histogram = self._known[key]
