@@ -11,7 +11,7 @@ server that is not ours) it counts in memory.
 
 A request counts when its answer begins: with its route's template, not its path, and a method that we know, so that
 nobody can make series by asking. It is counted outside of everything that handles errors, so that a 500 is seen, too.
-That costs 5 to 15 µs of a request's 300.
+That costs some 20 µs: of 240 for the smallest request, of 650 for one document decided.
 
 Rejected: a text written by hand (the library is smaller than our own files with locks and sums would be); a `process`
 label on every counter and only the own ones in an answer (each series would be there in one scrape of n); figures sent
