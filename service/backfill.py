@@ -91,12 +91,12 @@ async def _serving(bench: Bench, asked: Backfill) -> Serving:
 
 
 async def _remembered(bench: Bench, asked: Backfill, serving: Serving) -> BackfillResult:
-    ids = await bench.store.newest(0, bench.config.documents_kept)
+    ids = await bench.store.documents.newest(0, bench.config.documents_kept)
     counts: dict[str, Counts] = {}
     seen = 0
     for start in range(0, len(ids), BATCH):
         bench.part(start, len(ids), f"Decided about {start:,} of {len(ids):,} documents.")
-        blobs = await bench.store.recall(ids[start : start + BATCH])
+        blobs = await bench.store.documents.recall(ids[start : start + BATCH])
         documents = [unpacked(blob).document for blob in blobs if blob]
         rows = await bench.work(decide, serving, documents, bench)
         _count(counts, rows)

@@ -145,7 +145,7 @@ class Judging:
     async def _sources(self, judgements: Sequence[Judgement]) -> list[Source | ServiceError]:
         """For each judgement the document it is about, or what is wrong."""
         ids = [id_of(judgement.document) for judgement in judgements]
-        remembered = await self._store.recall(ids)
+        remembered = await self._store.documents.recall(ids)
         found: list[Source | ServiceError] = []
         for judgement, document, blob in zip(judgements, ids, remembered, strict=True):
             try:

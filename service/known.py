@@ -61,7 +61,7 @@ class Known:
     async def add(self, served: Served, documents: Sequence[str | Document]) -> tuple[int, int]:
         """Keeps these items, all or none; how many there are now, and how many of them were not there before."""
         ids = [id_of(document) for document in documents]
-        remembered = await self._store.recall(ids)
+        remembered = await self._store.documents.recall(ids)
         found: dict[str, bytes] = {}
         epoch = self._epochs.current
         for i, (given, document, blob) in enumerate(zip(documents, ids, remembered, strict=True)):

@@ -1,17 +1,45 @@
-"""Documents as the store remembers them: when each first came, in milliseconds (eight bytes), then the whole of it as
-JSON, compressed if it is long. The time tells which topics it has passed: those that were there already.
+"""Documents as the store remembers them, for feedback by id and for all that looks back.
+
+    sluice:documents:{P}           hash     document -> blob, in PARTITIONS parts
+    sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
+
+A blob is when the document first came, in milliseconds (eight bytes), then the whole of it as JSON, compressed if it is
+long. The time tells which topics it has passed: those that were there already.
 
 A document of 900 bytes would shrink to 500, and that would take as long as all topics take to decide about it.
 """
 
 import zlib
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
+from service.connection import Connection, Script
 from service.schemas import Document
 
 STAMP = 8  # bytes
 LONG = 4000  # bytes of JSON
+PARTITIONS = 16
+
+# Remembers documents in one partition and forgets the oldest beyond the limit. Answers 1 for each that is new; one that
+# comes again keeps its first eight bytes, which say when it came.
+# Arguments: limit, then document, blob, …
+REMEMBER = """
+local documents, order = KEYS[1], KEYS[2]
+local fresh = {}
+for at = 2, #ARGV, 2 do
+  local standing = redis.call('HGET', documents, ARGV[at])
+  local stamped = standing and string.byte(standing) == 0
+  local blob = stamped and string.sub(standing, 1, 8) .. string.sub(ARGV[at + 1], 9) or ARGV[at + 1]
+  local new = redis.call('HSET', documents, ARGV[at], blob)
+  if new == 1 then redis.call('RPUSH', order, ARGV[at]) end
+  fresh[#fresh + 1] = new
+end
+for _ = 1, redis.call('HLEN', documents) - tonumber(ARGV[1]) do
+  redis.call('HDEL', documents, redis.call('LPOP', order))
+end
+return fresh
+"""
 
 
 class Remembered(NamedTuple):
@@ -34,3 +62,59 @@ def unpacked(blob: bytes) -> Remembered:
     stamp, text = (blob[:STAMP], blob[STAMP:]) if blob[0] == 0 else (b"", blob)
     whole = text if text.startswith(b"{") else zlib.decompress(text)
     return Remembered(Document.model_validate_json(whole), int.from_bytes(stamp))
+
+
+class Memory:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._redis = connection.redis
+
+    async def remember(
+        self, documents: Mapping[str, bytes], kept: int, others: Sequence[Script] = ()
+    ) -> tuple[dict[str, bool], list[Any]]:
+        """Keeps the documents, forgetting the oldest; says which ones are new. The other scripts run in the same round
+        trip, and their answers come with it."""
+        parts, limit = _parts(documents), -(-kept // PARTITIONS)
+        calls: list[Script] = []
+        for part, ids in parts.items():
+            blobs = [arg for document in ids for arg in (document, documents[document])]
+            calls.append(Script(REMEMBER, _keys(part), [limit, *blobs]))
+        answers = await self._connection.run([], [*calls, *others])
+        new = {
+            document: bool(flag)
+            for ids, flags in zip(parts.values(), answers, strict=False)
+            for document, flag in zip(ids, flags, strict=True)
+        }
+        return new, answers[len(calls) :]
+
+    async def recall(self, documents: Sequence[str]) -> list[bytes | None]:
+        parts = _parts(dict.fromkeys(documents))
+        async with self._connection.asking():
+            pipe = self._redis.pipeline(transaction=False)
+            for part, ids in parts.items():
+                pipe.hmget(_keys(part)[0], ids)
+            answers = await pipe.execute()
+        pairs = zip(parts.values(), answers, strict=True)
+        found = {document: blob for ids, blobs in pairs for document, blob in zip(ids, blobs, strict=True)}
+        return [found[document] for document in documents]
+
+    async def newest(self, start: int, stop: int) -> list[str]:
+        """Ids of remembered documents, newest first, from the start-th on; of each partition as many."""
+        first, last = start // PARTITIONS, -(-stop // PARTITIONS)
+        async with self._connection.asking():
+            pipe = self._redis.pipeline(transaction=False)
+            for part in range(PARTITIONS):
+                pipe.lrange(_keys(part)[1], -last, -first - 1)
+            return [document.decode() for ids in await pipe.execute() for document in reversed(ids)]
+
+
+def _parts(documents: Iterable[str]) -> dict[int, list[str]]:
+    parts: dict[int, list[str]] = {}
+    for document in documents:
+        part = blake2b(document.encode(), digest_size=2).digest()[0] % PARTITIONS
+        parts.setdefault(part, []).append(document)
+    return parts
+
+
+def _keys(part: int) -> tuple[str, str]:
+    return f"sluice:documents:{{{part}}}", f"sluice:documents:{{{part}}}:order"

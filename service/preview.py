@@ -99,11 +99,11 @@ class Previews:
 
     async def _documents(self, lineage: Lineage, ruled: bool) -> dict[str, Document]:
         """The newest in the memory; and, if rules will look at their text, those judged ones that are still there."""
-        newest = [one for one in await self._store.newest(0, NEWEST) if one not in lineage.judged]
+        newest = [one for one in await self._store.documents.newest(0, NEWEST) if one not in lineage.judged]
         ids, found = [*newest, *(lineage.judged if ruled else ())], dict[str, Document]()
         for start in range(0, len(ids), NEWEST):
             some = ids[start : start + NEWEST]
-            blobs = zip(some, await self._store.recall(some), strict=True)
+            blobs = zip(some, await self._store.documents.recall(some), strict=True)
             found |= {document: unpacked(blob).document for document, blob in blobs if blob}
         return found
 

@@ -110,7 +110,7 @@ class Review:
 
     async def _look(self, served: Served, documents: Sequence[str], since_ms: int = 0) -> list[Candidate]:
         """Those of the documents that are remembered and came since then, with what the topic makes of them now."""
-        blobs = [blob for blob in await self._store.recall(documents) if blob] if documents else []
+        blobs = [blob for blob in await self._store.documents.recall(documents) if blob] if documents else []
 
         def look() -> list[Candidate]:
             known = [unpacked(blob) for blob in blobs]
@@ -126,7 +126,7 @@ class Review:
         found: list[Candidate] = []
         asked: set[str] = set(gone)
         for start in range(0, ASKED * ASKINGS, ASKED):
-            ids = await self._store.newest(start, start + ASKED)
+            ids = await self._store.documents.newest(start, start + ASKED)
             if not ids:
                 break
             rest = [document for document in ids if document not in asked]

@@ -100,26 +100,6 @@ redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1
 """
 
-# Remembers documents in one partition and forgets the oldest beyond the limit. Answers 1 for each that is new; one that
-# comes again keeps its first eight bytes, which say when it came (see memory.py).
-# Arguments: limit, then document, blob, …
-REMEMBER = """
-local documents, order = KEYS[1], KEYS[2]
-local fresh = {}
-for at = 2, #ARGV, 2 do
-  local standing = redis.call('HGET', documents, ARGV[at])
-  local stamped = standing and string.byte(standing) == 0
-  local blob = stamped and string.sub(standing, 1, 8) .. string.sub(ARGV[at + 1], 9) or ARGV[at + 1]
-  local new = redis.call('HSET', documents, ARGV[at], blob)
-  if new == 1 then redis.call('RPUSH', order, ARGV[at]) end
-  fresh[#fresh + 1] = new
-end
-for _ = 1, redis.call('HLEN', documents) - tonumber(ARGV[1]) do
-  redis.call('HDEL', documents, redis.call('LPOP', order))
-end
-return fresh
-"""
-
 # Publishes the next background epoch if nobody was faster. Arguments: expected number, number, blob.
 ADVANCE = """
 local current, epochs = KEYS[1], KEYS[2]

@@ -150,10 +150,10 @@ class Sluice:
         """Which documents are new, and which places have one that repeats another, and that."""
         blobs = await self.in_thread(packed, decided.ids, decided.documents, now_ms())
         note = await self.in_thread(self.repeats.note, decided.ids, decided.bags)
-        new, (noted,) = await self.store.remember(blobs, self.config.documents_kept, [note])
+        new, (noted,) = await self.store.documents.remember(blobs, self.config.documents_kept, [note])
         repeated = await self.repeats.hear(decided.ids, noted)
         names = list(dict.fromkeys(repeated.values()))
-        known = [unpacked(blob).document for blob in await self.store.recall(names) if blob] if names else []
+        known = [unpacked(blob).document for blob in await self.store.documents.recall(names) if blob] if names else []
         if not known:
             return {name for name, is_new in new.items() if is_new}, {}
         led = await self.in_thread(partial(self.serving.decide, known, options, epoch, ruling=False))

@@ -15,8 +15,7 @@
     sluice:{stream}:passed         string   how many documents have been put to all topics
     sluice:{stream}:decided        hash     documents put to named topics; decisions to accept, abstain: ever
     sluice:{stream}:goals          hash     state -> how many topics' goals are in it; expires when it is old
-    sluice:documents:{P}           hash     document -> blob, in PARTITIONS parts
-    sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
+    sluice:documents:…                      documents, for feedback by id (see memory.py)
     sluice:{background}:current    string   number of the newest background epoch
     sluice:{background}:epochs     hash     number -> blob
     sluice:{background}:lent       hash     number of an epoch that came with a topic -> epoch then in force here
@@ -42,6 +41,7 @@ from service import outbox, scripts
 from service.connection import Arg, Connection, Script, problems
 from service.errors import NotFound
 from service.journal import Event
+from service.memory import Memory
 
 TOPICS = "sluice:topics"
 CHANGES = "sluice:changes"
@@ -52,7 +52,6 @@ PASSED = "sluice:{stream}:passed"
 DECIDED = "sluice:{stream}:decided"
 GOALS = "sluice:{stream}:goals"
 PARTS = ("topic", "log", "judged", "model", "versions", "tally", "likely", "uncertain", "skipped", "known")
-PARTITIONS = 16
 CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
 
 
@@ -103,6 +102,7 @@ class Head:
 class Store:
     def __init__(self, url: str, timeout_s: float = 1.0) -> None:
         self.connection = Connection(url, timeout_s)
+        self.documents = Memory(self.connection)
         self._redis = self.connection.redis
         self._asking = self.connection.asking
 
@@ -295,51 +295,6 @@ class Store:
             rows = await self._redis.xrevrange(key(topic, "versions"), last, "-", count=limit)
         return [(_seq(row[0]), row[1][b"record"].decode()) for row in rows]
 
-    # -- documents -----------------------------------------------------------------------------------------------------
-
-    async def remember(
-        self, documents: Mapping[str, bytes], kept: int, others: Sequence[Script] = ()
-    ) -> tuple[dict[str, bool], list[Any]]:
-        """Keeps the documents for feedback by id, forgetting the oldest; says which ones are new. The other scripts run
-        in the same round trip, and their answers come with it."""
-        parts: dict[int, list[str]] = {}
-        for document in documents:
-            parts.setdefault(_partition(document), []).append(document)
-        limit = -(-kept // PARTITIONS)
-        calls: list[Script] = []
-        for part, ids in parts.items():
-            blobs = [arg for document in ids for arg in (document, documents[document])]
-            calls.append(Script(scripts.REMEMBER, _document_keys(part), [limit, *blobs]))
-        answers = await self.connection.run([], [*calls, *others])
-        new = {
-            document: bool(flag)
-            for ids, flags in zip(parts.values(), answers, strict=False)
-            for document, flag in zip(ids, flags, strict=True)
-        }
-        return new, answers[len(calls) :]
-
-    async def recall(self, documents: Sequence[str]) -> list[bytes | None]:
-        parts: dict[int, list[str]] = {}
-        for document in dict.fromkeys(documents):
-            parts.setdefault(_partition(document), []).append(document)
-        async with self._asking():
-            pipe = self._redis.pipeline(transaction=False)
-            for part, ids in parts.items():
-                pipe.hmget(_document_keys(part)[0], ids)
-            answers = await pipe.execute()
-        pairs = zip(parts.values(), answers, strict=True)
-        found = {document: blob for ids, blobs in pairs for document, blob in zip(ids, blobs, strict=True)}
-        return [found[document] for document in documents]
-
-    async def newest(self, start: int, stop: int) -> list[str]:
-        """Ids of remembered documents, newest first, from the start-th on; of each partition as many."""
-        first, last = start // PARTITIONS, -(-stop // PARTITIONS)
-        async with self._asking():
-            pipe = self._redis.pipeline(transaction=False)
-            for part in range(PARTITIONS):
-                pipe.lrange(_document_keys(part)[1], -last, -first - 1)
-            return [document.decode() for ids in await pipe.execute() for document in reversed(ids)]
-
     # -- what stands beside the log ------------------------------------------------------------------------------------
 
     async def passed(self) -> int:
@@ -491,11 +446,3 @@ def _saved(row: list[bytes | None]) -> Saved | None:
     if born is None or version is None or blob is None:
         return None
     return Saved(born.decode(), int(version), blob)
-
-
-def _partition(document: str) -> int:
-    return blake2b(document.encode(), digest_size=2).digest()[0] % PARTITIONS
-
-
-def _document_keys(part: int) -> tuple[str, str]:
-    return f"sluice:documents:{{{part}}}", f"sluice:documents:{{{part}}}:order"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from service.memory import PARTITIONS
 from service.replay import replay
-from service.store import PARTITIONS
 from tests.serving import Api, serving
 
 KEPT, VERSIONS, DOCUMENTS = 40, 12, 64

@@ -9,7 +9,8 @@ from redis import Redis
 from service import scripts
 from service.errors import NotFound, StoreUnavailable
 from service.journal import Event
-from service.store import PARTITIONS, Call, Change, Head, Saved, Store
+from service.memory import PARTITIONS
+from service.store import Call, Change, Head, Saved, Store
 from tests.waiting import PATIENCE_S
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
@@ -138,12 +139,12 @@ async def test_publications_are_heard(store: Store) -> None:
 
 async def test_documents_are_remembered_once_and_the_oldest_are_forgotten(store: Store) -> None:
     first = {f"d{i}": b"%d" % i for i in range(200)}
-    assert all((await store.remember(first, 10_000))[0].values())
-    assert not any((await store.remember(first, 10_000))[0].values())
-    assert await store.recall(["d7", "none"]) == [b"7", None]
-    await store.remember({f"e{i}": b"e" for i in range(3000)}, 320)
-    assert await store.recall(["d7"]) == [None]
-    kept = [blob for blob in await store.recall([f"e{i}" for i in range(3000)]) if blob]
+    assert all((await store.documents.remember(first, 10_000))[0].values())
+    assert not any((await store.documents.remember(first, 10_000))[0].values())
+    assert await store.documents.recall(["d7", "none"]) == [b"7", None]
+    await store.documents.remember({f"e{i}": b"e" for i in range(3000)}, 320)
+    assert await store.documents.recall(["d7"]) == [None]
+    kept = [blob for blob in await store.documents.recall([f"e{i}" for i in range(3000)]) if blob]
     assert len(kept) == 320
     assert 320 % PARTITIONS == 0
 
