@@ -7,6 +7,7 @@
 Read from end to end the table is the document's features, nearly in ascending order, and a pass of insertion sort ends
 the work: sorting is free. `taken` is read in place of the slots, which are many and mostly empty. A processor is slowed
 down by branches that it cannot foresee; with so many slots two features rarely meet, and it foresees that they do not.
+Twice or half as many slots, and eight places at a time in `find_taken`, are no faster.
 """
 
 from typing import NamedTuple
