@@ -96,3 +96,16 @@ async def test_a_deleted_topic_is_gone_even_if_nobody_was_told(api: Api, redis_u
         return (await api.get("/topics/crude")).status_code == 404
 
     await soon(gone)
+
+
+async def test_what_was_put_is_merged_by_the_next_sweep(api: Api, redis_url: str) -> None:
+    """Once this took 512 puts, and where topics are few the bank stayed in pieces."""
+    async with serving(redis_url, sweep_s=3600) as other:
+        assert not other.sluice.serving.wants_merging
+        await other.judge(GRAIN, False)
+        assert other.sluice.serving.wants_merging
+
+    async def merged() -> bool:
+        return not api.sluice.serving.wants_merging
+
+    await soon(merged)
