@@ -8,6 +8,18 @@ what folding all of them from the start would give. It is mutable and belongs to
 A *base* is a model that was made elsewhere: imported, or fitted to all judgements at once. The fold goes on from it.
 What it was fitted on is *recalled*: not learned again, but still there where documents are ranked and cut, each with
 the score of a model that was fitted without it (see models/lane.py).
+
+Only the strongest weights are served. How many matters more than which. AP (judgements a topic) of Widrow-Hoff on the
+last quarter of the training documents, where nothing else was changed:
+
+    weights           500           1,000         2,000         all
+    Reuters           .816 (288)    .824 (304)    .819 (317)    .819 (327)
+    20 Newsgroups     .842 (474)    .859 (507)    .867 (540)    .888 (617)
+    arXiv, a quarter  .418 (311)    .428 (339)    .437 (361)    .445 (385)
+
+With 2,000 a judgement takes about a tenth longer than with 500. Tried instead, with 500: to keep what says most of
+judged documents, |w| times (Σ x²)^½, (Σ x²)^¼, √df, df^¼ or (Σ |x|)^½. AP changes by .003 to .009 on Reuters, −.017 to
+.003 on 20 Newsgroups and −.003 to .003 on arXiv.
 """
 
 import dataclasses
@@ -33,7 +45,7 @@ from models.measures import Bools
 from models.pins import NONE, Terms
 from models.pocket import Candidate
 from models.thresholds import Band
-from models.vectors import Bag, Features, Linear, Reals, View
+from models.vectors import SERVED, Bag, Features, Linear, Reals, View
 from models.views import view
 from models.vocabulary import Slots, Vocabulary
 
@@ -97,7 +109,7 @@ class Trainer:
         *,
         base: Model | None = None,
         fitted: Mapping[str, float] = MappingProxyType({}),
-        weights: int = 500,
+        weights: int = SERVED,
     ) -> None:
         """`fitted` names the documents that the base was fitted on, judged or not, each with its score by a model that
         was fitted without it."""
@@ -427,7 +439,12 @@ def _beyond(v: Vector, name: View) -> float:
 
 
 def fold(
-    spec: Spec, examples: Iterable[Example], background: Background, *, base: Model | None = None, weights: int = 500
+    spec: Spec,
+    examples: Iterable[Example],
+    background: Background,
+    *,
+    base: Model | None = None,
+    weights: int = SERVED,
 ) -> Model:
     """The model that these judgements make, in their order."""
     trainer = Trainer(spec, base=base, weights=weights)
