@@ -177,6 +177,7 @@ class Trainer:
         window = self._window(lane.view)
         held_out = self._without_own(lane, v, window)
         unseen, unjudged = self._unseen(lane, linear, background), background.without(self._documents.keys())
+        unseen = self._held_out_among(background, held_out, unseen)
         since = self._ledger.changed()
         band = self._usual_band(v, window, held_out, unseen, unjudged, wide=since > 0)
         held_out = self._apart(held_out, lane, v, window)
