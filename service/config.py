@@ -11,8 +11,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from models.vectors import SERVED
-
 PREFIX = "SLUICE_"
 # What the supervisor tells a process that is for no user to set: its name, and the directory of what all API processes
 # count (see telemetry.py; the library has a name of its own for that).
@@ -136,7 +134,7 @@ class Settings(BaseSettings):
         description="Seconds between two looks for changes that went unnoticed.",
     )
 
-    served_weights: int = Field(SERVED, ge=1, description="Largest weights of a topic's model that are served.")
+    served_weights: int = Field(2000, ge=1, description="Largest weights of a topic's model that are served.")
     title_weight: float = Field(
         2.0,
         ge=0,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from models.vectors import SERVED
 from service.config import Settings, StartError
 
 
@@ -11,6 +12,10 @@ def test_the_environment_is_read_when_asked_and_what_is_given_wins(monkeypatch: 
     monkeypatch.setenv("SLUICE_STEMMER", "")  # how a compose file says: not set
     settings = Settings.from_env(port=9001, workers=None)
     assert (settings.port, settings.workers, settings.stemmer) == (9001, 3, None)
+
+
+def test_as_many_weights_are_served_as_are_measured() -> None:
+    assert Settings().served_weights == SERVED  # said twice, since settings are read before numpy is needed
 
 
 @pytest.mark.parametrize(
