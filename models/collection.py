@@ -10,9 +10,8 @@ sixth of the sample is touched (of Reuters, by 500 weights). The order of additi
 Values are single precision: they are only ranked, never learned from.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -106,19 +105,17 @@ class Background:
         _add(seen, self._vocabulary.find(model.features), np.array(model.weights), scores)
         return scores
 
-    def without(self, judged: Mapping[str, int]) -> Bools:
+    def without(self, judged: Set[str]) -> Bools:
         """Which of its documents are not among these: a judged one must not count as unjudged too."""
         unjudged = np.ones(self.size, np.bool_)
-        unjudged[self.among(judged)[0]] = False
+        unjudged[[self._at[document] for document in self._at.keys() & judged]] = False
         return unjudged
 
     def among(self, judged: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of its documents that are among these: their places here, and the numbers they have there."""
-        few, many = (judged, self._at) if len(judged) < len(self._at) else (self._at, judged)
-        mine = np.fromiter(few.values(), np.int64, len(few))
-        theirs = np.fromiter(map(many.get, few, repeat(-1)), np.int64, len(few))
-        both = mine[theirs >= 0], theirs[theirs >= 0]
-        return both if few is self._at else both[::-1]
+        pairs = [(self._at[document], judged[document]) for document in self._at.keys() & judged.keys()]
+        places, numbers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+        return places, numbers
 
     def _through(self, name: View) -> "Inverted":
         # Two threads may both prepare a view for the first time: they prepare the same one, and either may stay.

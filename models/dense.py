@@ -51,7 +51,7 @@ class Vector:
     bias: float = 0.0
     rest: float = 0.0
     at: int = 0
-    averaged: float = 0.0  # 0 for the last vector, 1 for the average of all, between them a mean of the two
+    averaged: bool = False
     minus: Reals | None = None
     rest_minus: float = 0.0
     kept: Bools | None = None  # which weights a truncated vector still has; None for all
@@ -59,7 +59,7 @@ class Vector:
 
     def share(self, t: NDArray[np.int64]) -> Reals:
         """How much of the step taken at time t is in this vector. An average of w_1 … w_{n+1} has step t in n+1−t."""
-        return np.where(t <= self.at, 1 - self.averaged * t / (self.at + 1), 0.0)
+        return np.where(t <= self.at, 1 - t / (self.at + 1) if self.averaged else 1.0, 0.0)
 
 
 @kernel

@@ -77,7 +77,7 @@ def train(
                 best, kept = value, (v, G.copy(), H.copy())
     v, G, H = kept if pocket else (learner.vectors(p, s)[0], G, H)
     # The share of each step is in c already, so held_out is told that all of it counts.
-    c = G - v.averaged * H / (v.at + 1)
-    steps_as_they_are = dataclasses.replace(v, averaged=0.0)
+    c = G - H / (v.at + 1) if v.averaged else G
+    steps_as_they_are = dataclasses.replace(v, averaged=False)
     held_out = learner.held_out(p, steps_as_they_are, window, c, np.zeros(len(documents), np.int64))
     return Trained(v, window.scores(v.w, v.bias, v.rest), held_out)

@@ -109,12 +109,11 @@ def test_a_topic_that_is_shown_nothing_is_put_under_newer_epochs_as_a_worker_wou
     starts = [stream.begins(e) for e in range(stream.epoch(1000) + 1)]
     assert [stream.epoch(start) for start in starts] == list(range(len(starts)))
     assert stream.begins(len(starts)) == 1000
-    params = {"average": True}
-    trainer = Trainer(Spec("wh", params, stream.query("nothing")))
+    trainer = Trainer(Spec("wh", {}, stream.query("nothing")))
     trainer.learn(Example("0", True, stream.bags[0]))
     first = trainer.model(stream.background(0))
     assert (stream.scores(first.linear, 1, 1000) < first.reject_below).all()
-    assert run(stream, "t", "nothing", Protocol(params=params, seeds=1)).judged > 1
+    assert run(stream, "t", "nothing", Protocol(seeds=1)).judged > 1
 
 
 def test_topics_are_chosen_by_pattern_and_size(corpus: Corpus) -> None:

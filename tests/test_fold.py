@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import committee, pocket, thresholds
+from models import committee, pocket
 from models.collection import Background
 from models.fold import Example, Model, Spec, Trainer, fold
 from models.frequencies import Frequencies
@@ -172,18 +172,6 @@ def test_a_judged_document_does_not_count_as_background_too() -> None:
     assert better is not None
     assert worse is not None
     assert better > worse
-
-
-def test_the_band_has_its_share_of_documents_as_if_they_had_not_been_learned_from() -> None:
-    random = np.random.default_rng(3)
-    passed = [bag([1 if i % 10 == 0 else 2, *random.integers(3, 400, 12).tolist()]) for i in range(400)]
-    trainer = Trainer(Spec("wh", {}, bag([1])))
-    for i in range(0, 400, 2):
-        trainer.learn(Example(str(i), i % 10 == 0, passed[i]))
-    model = trainer.model(Background(passed, [str(i) for i in range(400)]))
-    scores = {str(i): model.linear.score(view("tfidf", one)) for i, one in enumerate(passed)} | trainer.held_out()
-    offered = [name for name, score in scores.items() if model.reject_below <= score <= model.accept_above]
-    assert len(offered) == pytest.approx(thresholds.ABSTAIN * 400, abs=1)
 
 
 def test_a_trainer_says_how_much_memory_it_holds() -> None:

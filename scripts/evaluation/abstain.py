@@ -127,8 +127,8 @@ def method(kind: str, params: Mapping[str, object]) -> Fit:
 
 
 BASES: Mapping[str, Fit] = {
-    "WH": learner("wh", {"eta": 0.5, "bias": 0.3, "average": True}, 1),
-    "WH, 5 passes": learner("wh", {"eta": 0.5, "bias": 0.3, "average": True}, 5),
+    "WH": learner("wh", {"eta": 0.5, "bias": 0.3}, 1),
+    "WH, 5 passes": learner("wh", {"eta": 0.5, "bias": 0.3}, 5),
     "SVM": method("svm", {}),
     "Centroid": method("centroid", {"by": "cosine"}),
 }
