@@ -1,17 +1,20 @@
 """Near-duplicates in a stream: which of the last documents, if any, a new one repeats.
 
-A signature (see near.py) is cut into BANDS bands of ROWS hashes. Documents of resemblance s have a band in common with
-probability 1 − (1 − s^ROWS)^BANDS: .9998 for s = .9, .985 for .8, .89 for .7; only those that have are compared. Common
-words alone give two documents a band in common now and then (s = .15: one pair in 250), so of those that share a band
-the newest MOST are compared and no more: however alike all documents of a stream are, a document costs some
-microseconds.
+A signature (see near.py) is cut into BANDS bands of ROWS hashes, and only documents that have a band in common are
+compared. Two are the same if at least ALIKE hashes agree, a resemblance of about .8; the others fill at most six bands,
+so of two that are the same none is overlooked. Common words alone give two documents a band in common now and then (of
+resemblance .15: one pair in 250), so of those that share a band the newest MOST are compared and no more: however alike
+all documents of a stream are, a document costs some microseconds.
 
-Two documents are the same if at least ALIKE hashes agree, a resemblance of about .8. That is stricter than where
-judgements are counted (near.py): to count one too few does no harm, but forms that are filled in, such as "Qtly div 65
-cts, pay May 7" on a newswire, are not the same news. Of Reuters' documents 4 % repeat another so, and 5.6 % at .7.
+ALIKE is stricter than where judgements are counted (near.py): to count one too few does no harm, but forms that are
+filled in, such as "Qtly div 65 cts, pay May 7" on a newswire, are not the same news. Of Reuters' documents 4 % repeat
+another so, and 5.6 % at .7.
 
-What a document is compared with are the *firsts*: documents that repeated nothing themselves. So every repetition is
-near the first of its kind, and a chain of small changes does not join documents that have nothing in common.
+What a document is compared with are the *firsts* of a block: documents that repeated none of the same block. So every
+repetition is near the one that it is said to repeat, and a chain of small changes does not join documents that have
+nothing in common. Blocks are BLOCKS to a window, and what they hold depends on nothing that came before them: whoever
+reads the last two blocks of a stream knows as much as whoever read all of it. A document is compared with the block
+before its own, then with its own.
 
 A window of n documents takes 250 bytes each.
 """
@@ -28,91 +31,121 @@ ALIKE = 26
 BANDS = 8
 ROWS = HASHES // BANDS
 MOST = 64
+BLOCKS = 2
 NOTHING = 0xFFFFFFFF  # every hash of a document without words, which repeats nobody
-_FRESH = np.iinfo(np.int64).max
 
 
 class Recent:
-    """The last `window` documents of a stream, of which each has a number; numbers grow."""
+    """The last documents of a stream, at most `window`. Each has a number, and numbers follow one another."""
 
     def __init__(self, window: int) -> None:
-        self._window = window
-        self._names = [""] * window
-        self._signatures = np.zeros((window, HASHES), np.uint32)
-        self._numbers = np.zeros(window, np.int64)
-        # For each band a chain from the newest document with these hashes to the one before, and so on. Places are used
-        # again, so a chain may lead to a place that is another's by now: its number is too high, and there it ends.
-        self._newest = np.full((BANDS, 1 << (window - 1).bit_length()), NONE, np.int32)
-        self._before = np.full((window, BANDS), NONE, np.int32)
-        self._firsts = np.zeros(1, np.int64)  # so many there have been
+        self._size = max(1, window // BLOCKS)
+        self._block = 0
+        self._before, self._current = _Block(0), _Block(self._size)
+
+    def oldest(self, last: int) -> int:
+        """The number of the first document that must be known, to say of that one what it repeats."""
+        return max(0, ((last - 1) // self._size - 1) * self._size) + 1 if last else 0
 
     def add(self, names: Sequence[str], signatures: Signatures, last: int) -> list[str]:
         """Takes documents, the last of which has that number; says of each which one it repeats, or its own name."""
-        state = self._signatures, self._numbers, self._newest, self._before, self._firsts
-        places, new = _add(*state, signatures, last - len(names) + 1, self._window)
+        first = last - len(names) + 1
         found: list[str] = []
-        for name, place, is_first in zip(names, places.tolist(), new.tolist(), strict=True):
-            if is_first and place != NONE:
-                self._names[place] = name
-            found.append(name if is_first else self._names[place])
+        while len(found) < len(names):
+            number = first + len(found)
+            self._turn((number - 1) // self._size)
+            part = slice(len(found), len(found) + self._size - (number - 1) % self._size)
+            found += self._added(names[part], signatures[part])
+        return found
+
+    def _turn(self, block: int) -> None:
+        if block != self._block:
+            self._before = self._current if block == self._block + 1 else _Block(0)
+            self._current = _Block(self._size)
+            self._block = block
+
+    def _added(self, names: Sequence[str], signatures: Signatures) -> list[str]:
+        pairs = zip(names, self._before.find(signatures), self._current.add(names, signatures), strict=True)
+        return [before or current or name for name, before, current in pairs]
+
+
+class _Block:
+    """The firsts of a block, by their bands: for each a chain from the newest with these hashes to the one before."""
+
+    def __init__(self, size: int) -> None:
+        self._names: list[str] = []
+        self._signatures = np.zeros((size, HASHES), np.uint32)
+        self._newest = np.full((BANDS, 1 << max(0, size - 1).bit_length()), NONE, np.int32)
+        self._before = np.zeros((size, BANDS), np.int32)
+
+    def find(self, signatures: Signatures) -> list[str | None]:
+        """Of each the first that it repeats."""
+        places = _find(self._signatures, self._newest, self._before, signatures)
+        return [None if place == NONE else self._names[place] for place in places.tolist()]
+
+    def add(self, names: Sequence[str], signatures: Signatures) -> list[str | None]:
+        """The same; those that repeat none are firsts from now on."""
+        state = self._signatures, self._newest, self._before
+        places, new = _add(*state, len(self._names), signatures)
+        found: list[str | None] = []
+        for name, place, is_new in zip(names, places.tolist(), new.tolist(), strict=True):
+            if is_new:
+                self._names.append(name)
+            found.append(None if is_new or place == NONE else self._names[place])
         return found
 
 
 @kernel
 def _add(
-    kept: Signatures,
-    numbers: NDArray[np.int64],
-    newest: NDArray[np.int32],
-    before: NDArray[np.int32],
-    firsts: NDArray[np.int64],
-    signatures: Signatures,
-    number: int,
-    window: int,
+    kept: Signatures, newest: NDArray[np.int32], before: NDArray[np.int32], firsts: int, signatures: Signatures
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """For each document a place: that of the one it repeats, or the one that it has been given as a first."""
-    places, new = np.full(len(signatures), NONE, np.int64), np.ones(len(signatures), np.bool_)
+    places, new = np.full(len(signatures), NONE, np.int64), np.zeros(len(signatures), np.bool_)
     for i in range(len(signatures)):
         own = signatures[i]
         if own[0] == NOTHING:
             continue
-        place = _near(kept, numbers, newest, before, own, number + i - window)
-        if place == NONE:
-            place = firsts[0] % window
-            firsts[0] += 1
-            kept[place] = own
-            numbers[place] = number + i
+        places[i] = _near(kept, newest, before, own)
+        if places[i] == NONE:
+            new[i] = True
+            kept[firsts] = own
             for band in range(BANDS):
                 bucket = _bucket(own, band, newest.shape[1])
-                before[place, band] = newest[band, bucket]
-                newest[band, bucket] = place
-        else:
-            new[i] = False
-        places[i] = place
+                before[firsts, band] = newest[band, bucket]
+                newest[band, bucket] = firsts
+            firsts += 1
     return places, new
 
 
 @kernel
-def _near(
-    kept: Signatures,
-    numbers: NDArray[np.int64],
-    newest: NDArray[np.int32],
-    before: NDArray[np.int32],
-    own: Signature,
-    oldest: int,
-) -> int:
+def _find(
+    kept: Signatures, newest: NDArray[np.int32], before: NDArray[np.int32], signatures: Signatures
+) -> NDArray[np.int64]:
+    places = np.full(len(signatures), NONE, np.int64)
+    for i in range(len(signatures)):
+        if signatures[i, 0] != NOTHING:
+            places[i] = _near(kept, newest, before, signatures[i])
+    return places
+
+
+@kernel
+def _near(kept: Signatures, newest: NDArray[np.int32], before: NDArray[np.int32], own: Signature) -> int:
     for band in range(BANDS):
-        place, last = newest[band, _bucket(own, band, newest.shape[1])], _FRESH
+        place = newest[band, _bucket(own, band, newest.shape[1])]
         for _ in range(MOST):
-            if place == NONE or numbers[place] >= last or numbers[place] <= oldest:
+            if place == NONE:
                 break
-            last = numbers[place]
-            agree = 0
-            for k in range(HASHES):
-                agree += kept[place, k] == own[k]
-            if agree >= ALIKE:
+            if same(kept[place], own):
                 return int(place)
             place = before[place, band]
     return NONE
+
+
+@kernel
+def same(one: Signature, other: Signature) -> bool:
+    agree = 0
+    for k in range(len(one)):
+        agree += one[k] == other[k]
+    return agree >= ALIKE
 
 
 @kernel

@@ -106,6 +106,10 @@ class Group:
         is there."""
         return self._claim(place, "IDLE", int(1000 * silent_s), "RETRYCOUNT", 0, "FORCE")
 
+    def touched(self) -> tuple[Arg, ...]:
+        """The command that shows that this consumer is there, though it takes nothing: nobody is idle for so long."""
+        return ("XAUTOCLAIM", self.stream, self.group, self.consumer, 1 << 40, "0", "COUNT", 1, "JUSTID")
+
     def retired(self, silent_s: float) -> Script:
         """What forgets consumers that have been silent for so long and hold nothing."""
         return Script(RETIRE, [self.stream], [self.group, int(1000 * silent_s)])

@@ -21,7 +21,7 @@ from service.connection import Arg, Connection, Script, problems
 from service.group import Arrived, Group
 
 IN, DEAD, GROUP = "sluice:in", "sluice:dead", "sluice"
-SILENT_S = 60  # after which a consumer is not alive any more
+SILENT_S = 30  # after which a consumer is not alive any more
 LONGEST_DEAD, CUT = 1_000_000, 1000  # bytes of an entry that is kept whole among the dead; of each field otherwise
 
 # How many entries there are, the oldest, and each consumer with how many it holds. Arguments: group.
@@ -112,7 +112,8 @@ class Inbox:
 
     async def report(self, figures: Figures) -> None:
         """Shows that this consumer is alive; consumers that have not been for long are forgotten."""
-        await self._connection.run(self._figures(figures), [self.group.retired(SILENT_S)])
+        commands = [self.group.touched(), *self._figures(figures)]
+        await self._connection.run(commands, [self.group.retired(SILENT_S)])
 
     def _figures(self, figures: Figures) -> list[tuple[Arg, ...]]:
         flat = [part for pair in figures._asdict().items() for part in pair]

@@ -68,8 +68,9 @@ class Listening:
         while True:
             await self._wanted.wait()
             try:
-                for topic, found in (await self._outbox.wait(self._places)).items():
-                    self._deal(topic, found)
+                for topic, found in (await self._outbox.wait(dict(self._places))).items():
+                    if topic in self._places:  # somebody still listens
+                        self._deal(topic, found)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
                 await asyncio.sleep(PAUSE_S)

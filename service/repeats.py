@@ -5,8 +5,8 @@
                                            and their signatures (models/near.py); bounded
 
 The stream is a log, and what a document repeats is what comes of reading it in order (models/recent.py). So all
-processes agree on it, and those that start later do, too. In the round trip in which a process notes documents of its
-own it hears of what the others have noted since.
+processes agree on it, and those that start later do, too: what is kept of it says as much as all of it would. In the
+round trip in which a process notes documents of its own it hears of what the others have noted since.
 
 Rejected: to look documents up in the store by their bands. That takes ten fields a document, twice the memory of the
 document itself, and as much of the store's time as all the rest of a decision.
@@ -28,11 +28,11 @@ NOTED, SIGNATURES = "sluice:{repeats}:noted", "sluice:{repeats}:signatures"
 AT_ONCE = 200  # entries that are read together
 
 # Notes documents. Answers with the number of the last, that of the last which the caller had heard of, and what was
-# noted since. Arguments: how many documents, their ids, their signatures, how many are kept, the last that the caller
-# has heard of, most entries in the answer.
+# noted since. Arguments: how many documents, their ids, their signatures, the first that must be kept, the last that
+# the caller has heard of, most entries in the answer.
 NOTE = """
 local last = redis.call('INCRBY', KEYS[1], ARGV[1])
-redis.call('XADD', KEYS[2], 'MINID', '~', math.max(0, last - tonumber(ARGV[4])), last .. '-0',
+redis.call('XADD', KEYS[2], 'MINID', '~', ARGV[4], last .. '-0',
   'ids', ARGV[2], 'signatures', ARGV[3])
 return {last, tonumber(ARGV[5]), redis.call('XRANGE', KEYS[2], '(' .. ARGV[5] .. '-0', '+', 'COUNT', ARGV[6])}
 """
@@ -53,7 +53,8 @@ class Repeats:
     def note(self, ids: Sequence[str], read: Bags) -> Script:
         """What notes these documents; its answer is for `hear`."""
         texts = json.dumps(ids), signatures(read).astype("<u4").tobytes()
-        return Script(NOTE, [NOTED, SIGNATURES], [len(ids), *texts, self._window, self._heard, AT_ONCE])
+        oldest = self._recent.oldest(self._heard)
+        return Script(NOTE, [NOTED, SIGNATURES], [len(ids), *texts, oldest, self._heard, AT_ONCE])
 
     async def hear(self, ids: Sequence[str], answer: Any) -> dict[str, str]:
         """Of these documents, which have just been noted, those that repeat another, and which."""

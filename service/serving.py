@@ -7,7 +7,8 @@ verdict come from the same snapshot as its score.
 A document that repeats another (repeats.py) is decided like it, so that a word more or less does not tip it over a
 threshold: what counts is what the models make of the first now. But a single word can be all that a topic looks for
 ("backup failed" among a thousand "backup done"). So where the model accepts one and rejects the other, and where a rule
-speaks, the document is decided by itself.
+speaks, the document is decided by itself. There it is news, too, and counts; as it does in topics that are younger than
+the first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from pydantic_core import to_json
 
 from models.bank import Bank
 from models.function_words import ENGLISH
+from models.near import signatures
+from models.recent import same
 from models.segment import Served as Column
 from models.segment import Topic
 from models.snapshot import Snapshot
@@ -31,6 +34,7 @@ from service import explaining
 from service.background import Epoch
 from service.config import Settings as Config
 from service.errors import NotFound, TooLarge
+from service.memory import unpacked
 from service.overlay import Overlay, RuleName
 from service.schemas import ClassifyOptions, Decision, Document, Rules
 from service.served import DIGITS, Served, decide, decide_together
@@ -89,10 +93,21 @@ class Kept(NamedTuple):
 class First(NamedTuple):
     """A document that others repeat, and what models make of it."""
 
-    name: str
     document: Document
+    came_ms: int
     bag: Bag
     verdicts: Sequence[Verdict]
+
+    @property
+    def name(self) -> str:
+        return str(self.document.id)
+
+
+class Repeat(NamedTuple):
+    """Which one a document repeats, and the topics to which it is news all the same."""
+
+    first: str
+    news_to: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +123,6 @@ class Decided:
     def bag(self, place: int) -> Bag:
         return bag_of(self.bags, self.idf, place)
 
-    def first(self, place: int) -> First:
-        return First(self.ids[place], self.documents[place], self.bag(place), self.verdicts[place])
-
 
 @dataclass(frozen=True, slots=True)
 class Classified:
@@ -121,7 +133,7 @@ class Classified:
     bags: Bags
     results: list[bytes]  # JSON
     kept: dict[str, list[Kept]]
-    repeats: dict[int, str]  # by place: which one a document repeats
+    repeats: dict[int, Repeat]  # by place
 
 
 class Serving:
@@ -132,6 +144,7 @@ class Serving:
         self._overlay = Overlay()
         self._writing = Lock()  # so that bank and topics change together; readers do not look at it
         self._tidy = True  # nothing has been put or removed since the bank was last merged
+        self._youngest_ms = 0  # when the youngest topic was made that there ever was
 
     def load(self, served: Iterable[Served]) -> None:
         """Many topics at once, at the start."""
@@ -140,6 +153,7 @@ class Serving:
             self._bank.load(_column(one) for one in topics.values())
             self.topics.update(topics)
             self._overlay.put({one.topic: one.settings.rules for one in topics.values()})
+            self._youngest_ms = max([self._youngest_ms, *(one.settings.created_ms for one in topics.values())])
 
     def put(self, served: Served) -> None:
         """Serves this version from now on, unless a newer one of the same topic is being served."""
@@ -151,6 +165,7 @@ class Serving:
             self._overlay.put({served.topic: served.settings.rules})
             self.topics[served.topic] = served
             self._tidy = False
+            self._youngest_ms = max(self._youngest_ms, served.settings.created_ms)
 
     def remove(self, topic: str) -> None:
         with self._writing:
@@ -203,12 +218,34 @@ class Serving:
         verdicts = [_by_rules(one, rules) if rules else one for one, rules in zip(found, ruled, strict=True)]
         return Decided(documents, ids, counted, idf, verdicts)
 
+    def firsts(
+        self,
+        decided: Decided,
+        repeated: Mapping[str, str],
+        blobs: Iterable[bytes],
+        options: ClassifyOptions,
+        epoch: Epoch,
+    ) -> dict[int, First]:
+        """By place, the documents that others are said to repeat, as they are remembered; not those that have been
+        given another text since."""
+        known = [unpacked(blob) for blob in blobs]
+        models = self.decide([one.document for one in known], options, epoch, ruling=False)
+        signed, own = signatures(models.bags), signatures(decided.bags)
+        at = {name: i for i, name in enumerate(models.ids)}
+        found: dict[int, First] = {}
+        for place, name in enumerate(decided.ids):
+            i = at.get(repeated.get(name, ""))
+            if i is not None and same(signed[i], own[place]):
+                found[place] = First(known[i].document, known[i].came_ms, models.bag(i), models.verdicts[i])
+        return found
+
     def answer(
         self, decided: Decided, options: ClassifyOptions, epoch: Epoch, firsts: Mapping[int, First]
     ) -> Classified:
         """The answers; documents at some places repeat others."""
         results: list[bytes] = []
         kept: dict[str, list[Kept]] = {}
+        repeats: dict[int, Repeat] = {}
         shown_all = options.topics is not None or options.include == "all"
         for i, own in enumerate(decided.verdicts):
             first = firsts.get(i)
@@ -227,11 +264,21 @@ class Serving:
             result: dict[str, Any] = {"document": decided.ids[i], "decisions": decisions}
             if first:
                 result["duplicate_of"] = first.name
+                otherwise = {one["topic"] for one in decisions if one["decision"] != "reject"} - alike
+                repeats[i] = Repeat(first.name, self._younger(first.came_ms, options.topics) | otherwise)
                 if options.explain:
                     as_the_first = [one for one in decisions if one["topic"] in alike]
                     self._explain(as_the_first, first.document, first.bag, epoch)
             results.append(to_json(result))
-        return Classified(decided.ids, decided.bags, results, kept, {i: first.name for i, first in firsts.items()})
+        return Classified(decided.ids, decided.bags, results, kept, repeats)
+
+    def _younger(self, than_ms: int, topics: Sequence[str] | None) -> frozenset[str]:
+        """The topics that were made after that moment, of those asked for."""
+        if self._youngest_ms <= than_ms:
+            return NONE
+        some = self.topics if topics is None else topics
+        served = ((topic, self.topics.get(topic)) for topic in list(some))
+        return frozenset(topic for topic, one in served if one and one.settings.created_ms > than_ms)
 
     def look(self, topic: str, documents: Sequence[Document], epoch: Epoch) -> tuple[Bags, list[Verdict]]:
         """What a topic makes of these documents now."""

@@ -38,7 +38,7 @@ from service.judging import Judging
 from service.known import Known
 from service.learning import Learning, now_ms
 from service.listening import Listening
-from service.memory import packed, unpacked
+from service.memory import packed
 from service.moving import Moving, Outcome
 from service.outbox import Entry, Outbox
 from service.preview import Previews
@@ -147,25 +147,23 @@ class Sluice:
     async def _remember(
         self, decided: Decided, options: ClassifyOptions, epoch: Epoch
     ) -> tuple[set[str], dict[int, First]]:
-        """Which documents are new, and which places have one that repeats another, and that."""
+        """Which documents are new, and by place the ones that some of them repeat."""
         blobs = await self.in_thread(packed, decided.ids, decided.documents, now_ms())
         note = await self.in_thread(self.repeats.note, decided.ids, decided.bags)
         new, (noted,) = await self.store.documents.remember(blobs, self.config.documents_kept, [note])
         repeated = await self.repeats.hear(decided.ids, noted)
-        names = list(dict.fromkeys(repeated.values()))
-        known = [unpacked(blob).document for blob in await self.store.documents.recall(names) if blob] if names else []
-        if not known:
-            return {name for name, is_new in new.items() if is_new}, {}
-        led = await self.in_thread(partial(self.serving.decide, known, options, epoch, ruling=False))
-        firsts = {name: led.first(i) for i, name in enumerate(led.ids)}
-        found = {i: firsts[repeated[name]] for i, name in enumerate(decided.ids) if repeated.get(name) in firsts}
-        return {name for name, is_new in new.items() if is_new and repeated.get(name) not in firsts}, found
+        fresh = {name for name, is_new in new.items() if is_new}
+        if not repeated:
+            return fresh, {}
+        known = [blob for blob in await self.store.documents.recall(list(set(repeated.values()))) if blob]
+        return fresh, await self.in_thread(self.serving.firsts, decided, repeated, known, options, epoch)
 
     async def _count(
         self, documents: Sequence[Document], classified: Classified, new: set[str], topics: list[str] | None
     ) -> None:
+        unlike = new - {classified.ids[place] for place in classified.repeats}
         await asyncio.gather(
-            self.in_thread(self.epochs.count, classified.ids, classified.bags, new),
+            self.in_thread(self.epochs.count, classified.ids, classified.bags, unlike),
             self.tallies.count(classified, new, topics, self._outgoing(documents, classified)),
         )
         if self.epochs.due and not self._publishing:
@@ -308,8 +306,9 @@ class Sluice:
 
 
 def _entry(topic: str, kept: Kept, classified: Classified, whole: Document) -> Entry:
-    document, first = classified.ids[kept.place], classified.repeats.get(kept.place, "")
+    document, repeat = classified.ids[kept.place], classified.repeats.get(kept.place)
     how = kept.decision, kept.score, kept.version
+    first = repeat.first if repeat else ""
     return Entry(outbox.entry_id(topic, document), *how, document, whole.title, whole.text, first)
 
 

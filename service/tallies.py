@@ -14,6 +14,9 @@ counted as rejected; it has not been acknowledged either.
 Beside the topics' own counts there are sums over all of them, ever, for those who watch the service: the topics' counts
 go when a topic is deleted, and to add up a hundred thousand takes a second.
 
+One that repeats another (repeats.py) counts where it is news: in topics that are younger than the other, or decide it
+otherwise.
+
 What is not rejected is also queued for review (see review.py), unless a rule decided. A write waits for the disk, so
 all of a batch goes to the store together.
 """
@@ -59,18 +62,21 @@ class Tallies:
                 first.setdefault(document, place)
         if not first and not others:
             return
-        everybody, put = (len(first), 0) if named is None else (0, len(first))
+        repeats = {place: classified.repeats[place].news_to for place in first.values() if place in classified.repeats}
+        places = set(first.values()) - repeats.keys()
+        everybody, put = (len(places), 0) if named is None else (0, len(places))
         passed = await self._position() + everybody
-        places = set(first.values())
         calls: list[Call] = []
         decided = {"named": put, "accept": 0, "abstain": 0}
-        for topic in dict.fromkeys(named) if named is not None else classified.kept:
-            kept = [one for one in classified.kept.get(topic, ()) if one.place in places]
+        some = classified.kept.keys() | set().union(*repeats.values()) if named is None else named
+        for topic in dict.fromkeys(some):
+            news = {place for place, topics in repeats.items() if topic in topics}  # as if it had been put by name
+            kept = [one for one in classified.kept.get(topic, ()) if one.place in places or one.place in news]
             for one in kept:
                 decided[one.decision] += 1
             served = self._serving.topics.get(topic)
-            if served and (kept or put):
-                args = self._args(kept, classified.ids, passed - everybody, passed, put)
+            if served and (kept or put or news):
+                args = self._args(kept, classified.ids, passed - everybody, passed, put + len(news))
                 calls.append(Call(scripts.TALLY, topic, PARTS, [served.born, *args]))
         self._passed = await self._store.count(everybody, decided, calls, others)
         self._heard_s = time.monotonic()

@@ -14,7 +14,7 @@ from redis import Redis
 from service.connection import Connection
 from service.consuming import ALONE, BATCH, FIRST, GIVEN_UP, Consumer
 from service.embedded import Embedded
-from service.inbox import DEAD, GROUP, IN, Inbox
+from service.inbox import DEAD, GROUP, IN, Figures, Inbox
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes
 from tests.waiting import soon
@@ -239,16 +239,17 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
     store: "Redis", redis_url: str
 ) -> None:
     connection = Connection(redis_url, 1.0)
-    idle, holding, alive = Inbox(connection), Inbox(connection), Inbox(connection)
-    for inbox in (idle, holding, alive):
+    idle, holding, alive, waiting = (Inbox(connection) for _ in range(4))
+    for inbox in (idle, holding, alive, waiting):
         await inbox.group.open()
     add(store, OIL)
     assert len(await holding.group.take_new(1)) == 1
     await asyncio.sleep(0.5)
+    await waiting.report(Figures(0))  # has nothing to do, and says so
     await alive.group.take_over(1, 60)
     await connection.run([], [alive.group.retired(0.4)])
     names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
-    assert names == {holding.name, alive.name}
+    assert names == {holding.name, alive.name, waiting.name}
     await connection.close()
 
 

@@ -306,6 +306,21 @@ async def last(events: AsyncIterator[bytes]) -> None:
         continue
 
 
+async def test_a_listener_who_left_while_nothing_came_leaves_no_trouble_behind(
+    api: Api, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The reading that goes on meanwhile still asks for its topic."""
+    await api.topic("other")
+    async with api.sluice.listening.joined("other", None) as events:
+        async with api.sluice.listening.joined("crude", None):
+            await asyncio.sleep(0.7)  # longer than one reading waits for something to come
+        await passes(api, oil(5), topics=["crude"])
+        await passes(api, oil(5, "p"), topics=["other"])
+        heard = [await anext(events), await anext(events)]  # how long to wait before coming back, then an event
+        assert b'"topic":"other"' in heard[1]
+    assert "begins again" not in "".join(capfd.readouterr())
+
+
 async def test_a_listener_to_a_topic_that_is_deleted_is_told(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.listening.HEARTBEAT_S", 0.05)
     joined = api.sluice.listening.joined("crude", None)

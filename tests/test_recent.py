@@ -23,14 +23,17 @@ def added(recent: Recent, rows: Signatures, at_once: int = 1, start: int = 0) ->
 
 
 def slowly(rows: Signatures, window: int) -> list[set[str]]:
-    """By comparing each with all earlier firsts: the names that may be said."""
-    firsts: list[int] = []
+    """By comparing each with all firsts of the block before, then of its own: the names that may be said."""
+    size = max(1, window // 2)
+    firsts: dict[int, list[int]] = {-1: []}
     found = []
     for i in range(len(rows)):
-        near = {j for j in firsts if j > i - window and int(np.sum(rows[j] == rows[i])) >= ALIKE}
-        if not near:
-            firsts.append(i)
-        found.append({str(j) for j in near} or {str(i)})
+        block, alike = i // size, [int(np.sum(row == rows[i])) >= ALIKE for row in rows[:i]]
+        own = firsts.setdefault(block, [])
+        before, current = ([j for j in some if alike[j]] for some in (firsts[block - 1], own))
+        if not current:
+            own.append(i)
+        found.append({str(j) for j in before or current} or {str(i)})
     return found
 
 
@@ -65,8 +68,18 @@ def test_what_left_the_window_is_forgotten() -> None:
     rows = np.array([signature(features(50)) for _ in range(10)])
     recent = Recent(10)
     assert added(recent, rows) == [str(i) for i in range(10)]
-    assert added(recent, rows[9:], start=10) == ["9"]  # ten documents ago at most
+    assert added(recent, rows[5:6], start=10) == ["5"]
     assert added(recent, rows[:1], start=11) == ["11"]
+
+
+@STEADY
+@given(streams(), st.integers(1, 30), st.integers(0, 40))
+def test_whoever_reads_the_end_of_a_stream_knows_as_much(rows: Signatures, window: int, start: int) -> None:
+    whole, part = Recent(window), Recent(window)
+    last = min(start, len(rows) - 1)  # the document that is asked about
+    read = whole.oldest(last + 1) - 1
+    assert read >= last - window
+    assert added(whole, rows)[last] == added(part, rows[read:], start=read)[last - read]
 
 
 def test_documents_without_words_repeat_nobody() -> None:

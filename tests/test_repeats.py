@@ -94,6 +94,37 @@ async def test_the_one_word_that_a_topic_looks_for_is_not_overlooked(api: Api) -
     alone = await api.decide({"text": f"{usual} backup failed failed"}, "alarm")
     assert result["duplicate_of"] == "done0"
     assert result["decisions"][0]["decision"] == alone["decision"] == "accept"
+    passed = (await status(api, "alarm"))["passed"]
+    assert (passed["documents"], passed["accepted"], passed["rejected"]) == (2, 1, 1)
+    assert (await status(api))["passed"]["documents"] == 1
+    (offered,) = (await api.ok("GET", "/topics/alarm/review"))["items"]
+    assert offered["document"] == "failed"
+
+
+async def test_it_is_news_to_a_topic_that_is_younger_than_the_first(api: Api) -> None:
+    documents = oil(20)
+    await passes(api, documents)
+    await asyncio.sleep(0.002)  # topics and documents are dated in milliseconds
+    await api.topic("younger")
+    copies = [retold(one, f"{one['id']}-again") for one in documents]
+    results = await passes(api, copies)
+    assert all("duplicate_of" in one for one in results)
+    accepted = sum(d["topic"] == "younger" and d["decision"] == "accept" for one in results for d in one["decisions"])
+    passed = (await status(api, "younger"))["passed"]
+    assert (passed["documents"], passed["accepted"]) == (20, accepted)
+    assert len((await api.ok("GET", "/topics/younger/review?limit=50"))["items"]) >= accepted > 0
+    assert (await status(api))["passed"]["documents"] == 20
+    await passes(api, copies)
+    assert (await status(api, "younger"))["passed"] == passed
+
+
+async def test_a_first_that_has_another_text_by_now_decides_nothing(api: Api) -> None:
+    first = {"id": "first", **OIL}
+    await passes(api, [first])
+    await passes(api, [{"id": "first", "text": " ".join(WORDS)}])
+    (again,) = await passes(api, [retold(first, "again")], topics=["crude"])
+    assert "duplicate_of" not in again
+    assert again["decisions"][0]["decision"] == "accept"
 
 
 async def test_a_rule_speaks_for_itself(api: Api) -> None:
@@ -141,6 +172,19 @@ async def test_processes_agree_and_one_that_comes_later_knows(api: Api, redis_ur
     async with serving(redis_url) as late:
         (result,) = await passes(late, [retold(documents[0], "late")])
         assert result["duplicate_of"] == documents[0]["id"]
+
+
+async def test_one_that_begins_when_the_first_is_long_gone_agrees_with_those_that_knew_it(redis_url: str) -> None:
+    """The block of 50 in which the first came has left the log; a repetition of it is there."""
+    async with serving(redis_url, documents_kept=100) as old:
+        await old.topic()
+        (first,) = oil(1, "first")
+        for batch in ([first], oil(50), [retold(first, "second")], oil(60, "p"), oil(15, "q")):
+            await passes(old, batch)
+        async with serving(redis_url, documents_kept=100) as young:
+            for n in range(4):
+                by = [(await passes(one, [retold(first, f"{n}-{i}")]))[0] for i, one in enumerate((old, young))]
+                assert [one.get("duplicate_of") for one in by] == ["second", "second"]
 
 
 async def test_an_emptied_store_is_begun_anew(api: Api, redis_url: str) -> None:
