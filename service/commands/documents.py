@@ -89,7 +89,8 @@ def _decided(result: "Result | Problem") -> str:
 
     if isinstance(result, Problem):
         return f"[red]{result.title}: {escape(result.detail)}[/]"
-    said = [f"[bold]{escape(result.document)}[/]"]
+    again = f"  [dim]again, as {escape(result.duplicate_of)}[/]" if result.duplicate_of else ""
+    said = [f"[bold]{escape(result.document)}[/]{again}"]
     colours = {"accept": "green", "abstain": "yellow", "reject": "dim"}
     for one in result.decisions:
         why = escape(", ".join(part.term for part in (one.explanation or ())[:5]))

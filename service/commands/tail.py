@@ -31,4 +31,5 @@ def _shown(passed: "Passed") -> str:
 
     colour = {"accept": "green", "abstain": "yellow"}[passed.decision]
     said = escape(passed.title or passed.text[:80].replace("\n", " "))
-    return f"[dim]{passed.at:%H:%M:%S}[/] [{colour}]{passed.decision:7}[/] {passed.score:6.3f}  {said}"
+    again = f"  [dim]again, as {escape(passed.duplicate_of)}[/]" if passed.duplicate_of else ""
+    return f"[dim]{passed.at:%H:%M:%S}[/] [{colour}]{passed.decision:7}[/] {passed.score:6.3f}  {said}{again}"
