@@ -4,6 +4,9 @@ An ordinary client sends everything before it reads anything. If we answered whi
 once the buffers between us are full; so answers are spooled (in memory, then on disk) until the request has been read.
 A client that reads while it writes says `?duplex=true` and gets each line as soon as it is ready.
 
+Where the order in which items take effect does not matter, and nobody waits for single answers, the next ones are begun
+while the store is still busy with those before: of documents that are stored, an eighth more in the same time.
+
 An item that fails has a problem document on its line and the stream goes on. What ends the stream early (a limit, a
 store that is gone) is a problem on the last line; if no line came before it, it is the answer.
 
@@ -12,10 +15,11 @@ still being read; hence a Response of our own, which only sends.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
-from typing import IO
+from typing import IO, Any
 
 from pydantic_core import to_json
 from starlette.requests import Request
@@ -24,14 +28,16 @@ from starlette.types import Receive, Scope, Send
 
 from service.bodies import NDJSON, declared_within, lines
 from service.config import Settings
+from service.connection import end
 from service.errors import ServiceError, TooLarge
 from service.problems import problem
 
 BATCH = 256  # lines handled together
+AHEAD = 1  # batches that are begun before an earlier one is done
 SPOOLED_BYTES = 4_000_000  # answers kept in memory before they go to disk
 PIECE = 1 << 16
 
-Handle = Callable[[Sequence[bytes]], Awaitable[list[bytes]]]
+Handle = Callable[[Sequence[bytes]], Coroutine[Any, Any, list[bytes]]]
 
 
 class Pieces(Response):
@@ -65,12 +71,15 @@ async def pieces(before: bytes, between: bytes, results: Sequence[bytes], after:
     yield (before if at_once else b"") + between.join(at_once) + after
 
 
-async def answer(request: Request, settings: Settings, handle: Handle, duplex: bool) -> Response:
-    """Passes the lines of the request to `handle`, some at a time; it returns a line for each."""
+async def answer(
+    request: Request, settings: Settings, handle: Handle, *, duplex: bool, in_turn: bool = True
+) -> Response:
+    """Passes the lines of the request to `handle`, some at a time; it returns a line for each. Unless they are to be
+    handled in turn, some more may be begun before those are done."""
     declared_within(request, settings.max_stream_bytes)
-    answered = _answered(request, settings, handle)
     if duplex:
-        return Pieces(_to_the_end(answered), NDJSON)
+        return Pieces(_to_the_end(_answered(request, settings, handle, 0)), NDJSON)
+    answered = _answered(request, settings, handle, 0 if in_turn else AHEAD)
     with ExitStack() as opened:
         spool = opened.enter_context(SpooledTemporaryFile(SPOOLED_BYTES))
         try:
@@ -86,12 +95,32 @@ async def answer(request: Request, settings: Settings, handle: Handle, duplex: b
         return Pieces(_unspooled(spool, opened.pop_all()), NDJSON)
 
 
-async def _answered(request: Request, settings: Settings, handle: Handle) -> AsyncIterator[bytes]:
+async def _answered(request: Request, settings: Settings, handle: Handle, ahead: int) -> AsyncIterator[bytes]:
+    batches, begun = _batches(request, settings), deque[asyncio.Task[list[bytes]]]()
+    reading, ended = True, None
+    try:
+        while reading or begun:
+            while reading and len(begun) <= ahead:
+                try:
+                    begun.append(asyncio.create_task(handle(await anext(batches))))
+                except StopAsyncIteration:
+                    reading = False
+                except ServiceError as error:  # of what was read before it, everything is answered
+                    reading, ended = False, error
+            if begun:
+                yield b"".join(line + b"\n" for line in await begun.popleft())
+    finally:
+        await end(begun)
+        await asyncio.gather(*begun, return_exceptions=True)  # one has failed, and has said why for all
+    if ended:
+        raise ended
+
+
+async def _batches(request: Request, settings: Settings) -> AsyncIterator[list[bytes]]:
     left = settings.max_stream_lines
     async for arrived in lines(request, settings.max_stream_bytes, settings.max_body_bytes):
         for start in range(0, min(left, len(arrived)), BATCH):
-            batch = arrived[start : min(left, start + BATCH)]
-            yield b"".join(line + b"\n" for line in await handle(batch))
+            yield arrived[start : min(left, start + BATCH)]
         left -= len(arrived)
         if left < 0:
             raise TooLarge(f"A stream may have {settings.max_stream_lines:,} lines; send the rest in another.")

@@ -141,7 +141,8 @@ async def classify(
         telemetry.documents.inc(len(results))
         return results
 
-    return await ndjson.answer(request, app.config, partial(_each, app, document, classified), duplex)
+    each = partial(_each, app, document, classified)
+    return await ndjson.answer(request, app.config, each, duplex=duplex, in_turn=not store)
 
 
 @router.post(
@@ -174,7 +175,7 @@ async def feedback(
         def judgement(line: bytes) -> schemas.Judgement:
             return parse(JUDGEMENT, line, app.config)
 
-        return await ndjson.answer(request, app.config, partial(_each, app, judgement, learned), duplex)
+        return await ndjson.answer(request, app.config, partial(_each, app, judgement, learned), duplex=duplex)
     given = await read(request, FEEDBACK)
     if isinstance(given, schemas.Judgements):
         at_most(app, given.judgements, "judgements")

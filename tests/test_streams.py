@@ -112,6 +112,18 @@ def test_options_stand_in_the_address(server: Live) -> None:
     assert "explanation" not in answer["decisions"][0]
 
 
+def test_stored_documents_are_answered_in_order_and_all_of_them_remembered(server: Live) -> None:
+    """Batches overlap; a line that is wrong is where it was."""
+    rows = [b'{"id":"s%d","text":"a%d b%d c%d crude oil"}' % (i, i, i, i) for i in range(2000)]
+    rows[700] = b"{"
+    answers = post(server, b"\n".join(rows), "/classify")
+    expected = [f"s{i}" for i in range(2000)]
+    assert [one.get("document") for one in answers] == [*expected[:700], None, *expected[701:]]
+    for i in (0, 699, 701, 1999):
+        judged = {"topic": "crude", "document": f"s{i}", "relevant": True}
+        assert httpx.post(f"{server.address}/feedback", json=judged, timeout=PATIENCE_S).status_code == 200
+
+
 def test_judgements_and_documents_can_be_sent_as_lines_one_after_the_other(server: Live) -> None:
     documents = [json.dumps({"id": f"j{i}", "text": f"{'crude oil' if i % 2 else 'wheat'} {i}"}) for i in range(20)]
     post(server, "\n".join(documents).encode(), "/classify")
