@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from service.client import Client
+from service.client import Client, ClientError
 from service.demo.newswire import newswire
 from service.demo.play import Play
 from service.demo.readers import INTERESTS
@@ -79,7 +79,7 @@ def test_topics_are_kept_if_asked_and_a_second_demonstration_says_so(server: Liv
             pass
         assert {topic.id for topic in sluice.topics()} == {interest.topic for interest in INTERESTS}
         with (
-            pytest.raises(Exception, match="There is a topic 'demo-energy' already"),
+            pytest.raises(ClientError, match="delete them first: demo-energy"),
             Play(sluice, 100, 20, "x").topics(False),
         ):
             pass

@@ -55,7 +55,7 @@ def create_app() -> Any:
 
 def never_ready() -> Any:
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await asyncio.sleep(60)
+        await asyncio.sleep(10)  # a server that is told to stop waits for it
 
     return app
 

@@ -15,7 +15,7 @@ from itertools import islice
 
 from pydantic import BaseModel
 
-from service.client import Client, Refused
+from service.client import Client, ClientError, Refused
 from service.demo.newswire import Story, newswire
 from service.demo.readers import INTERESTS, Interest, Reader, Seen
 from service.schemas import Problem
@@ -25,6 +25,7 @@ LATELY = 100
 LOOKING = 5  # batches between two looks at what was drawn for audit, and at how goals stand
 GOAL = {"max_abstain": 0.1}
 HEARD = 4  # of the newest stories, shown with what was decided
+TAKEN = 409
 AUDIT = 0.1  # a tenth of what is rejected is looked at: much, but a demonstration is short
 
 
@@ -71,6 +72,13 @@ class Play:
                 self.sluice.create(_new(interest))
                 made.append(interest.topic)
             yield
+        except Refused as error:
+            if error.status == TAKEN:
+                names = " ".join(interest.topic for interest in INTERESTS)
+                raise ClientError(
+                    f"Topics of an earlier demonstration are still there; delete them first: {names}."
+                ) from error
+            raise
         finally:
             for topic in made if not keep or len(made) < len(INTERESTS) else ():
                 self.sluice.delete(topic)
