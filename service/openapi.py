@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 
-from service import archive, schemas, schemas_flow, schemas_jobs, schemas_measures, schemas_review
+from service import archive, schemas, schemas_flow, schemas_jobs, schemas_measures, schemas_models, schemas_review
 from service.bodies import JSON, NDJSON
 from service.problems import MEDIA_TYPE
 from service.schemas import Problem
@@ -97,7 +97,7 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     schemas_review.Skip: {"by id": {"document": "d2"}},
     schemas_review.NewKnown: {"by id, and with its text": {"documents": ["d1", _OIL | {"id": "k1"}]}},
     ArchiveLine: {str(n): line for n, line in enumerate(archive.example())},
-    schemas.ModelFile: {
+    schemas_models.ModelFile: {
         "two words": {
             "format": "sluice-model/1",
             "kind": "wh",

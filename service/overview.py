@@ -120,14 +120,14 @@ def _age(served: Served) -> tuple[int, str]:
 
 
 def _counter(name: str, said: str, values: Values, label: str | None = None) -> Metric:
-    family = CounterMetricFamily(name, said, labels=[label] if label else [])
-    for labels, value in _rows(values):
-        family.add_metric(labels, value)
-    return family
+    return _filled(CounterMetricFamily(name, said, labels=[label] if label else []), values)
 
 
 def _gauge(name: str, said: str, values: Values, label: str | None = None) -> Metric:
-    family = GaugeMetricFamily(name, said, labels=[label] if label else [])
+    return _filled(GaugeMetricFamily(name, said, labels=[label] if label else []), values)
+
+
+def _filled(family: CounterMetricFamily | GaugeMetricFamily, values: Values) -> Metric:
     for labels, value in _rows(values):
         family.add_metric(labels, value)
     return family

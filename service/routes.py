@@ -35,6 +35,7 @@ from service.handling import (
 from service.openapi import answers, takes
 from service.overview import overview
 from service.problems import problem
+from service.schemas_models import ModelFile, ModelInfo, Version
 from service.served import Served
 from service.sluice import Sluice
 from service.telemetry import CONTENT_TYPE, Telemetry
@@ -47,7 +48,7 @@ CLASSIFY = TypeAdapter(schemas.Classify)
 DOCUMENT = TypeAdapter(schemas.Document)
 JUDGEMENT = TypeAdapter(schemas.Judgement)
 FEEDBACK: TypeAdapter[schemas.Judgement | schemas.Judgements] = TypeAdapter(schemas.Feedback)
-MODEL_FILE = TypeAdapter(schemas.ModelFile)
+MODEL_FILE = TypeAdapter(ModelFile)
 
 T = TypeVar("T")
 
@@ -218,12 +219,12 @@ async def withdraw_judgement(app: App, topic: TopicPath, document: DocumentPath)
 # -- versions and models -----------------------------------------------------------------------------------------------
 
 
-@router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page[schemas.Version], 404))
+@router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page[Version], 404))
 async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None) -> Response:
     """Published models, newest first."""
     await app.find(topic)
     records = await app.learning.versions(topic, int(cursor or 0), limit + 1)
-    items = [schemas.Version(created=topics.time_of(record.pop("created_ms")), **record) for record in records[:limit]]
+    items = [Version(created=topics.time_of(record.pop("created_ms")), **record) for record in records[:limit]]
     return paged(items, str(items[-1].version) if records[limit:] else None)
 
 
@@ -235,7 +236,7 @@ async def restore_version(app: App, topic: TopicPath, version: VersionPath) -> R
     return await topic_answer(app, await app.restore(topic, version))
 
 
-@router.get("/topics/{topic}/model", tags=["versions"], **answers(schemas.ModelInfo | schemas.ModelFile, 404))
+@router.get("/topics/{topic}/model", tags=["versions"], **answers(ModelInfo | ModelFile, 404))
 async def read_model(
     app: App,
     topic: TopicPath,
@@ -249,7 +250,7 @@ async def read_model(
 @router.put(
     "/topics/{topic}/model",
     tags=["versions"],
-    **takes(schemas.ModelFile),
+    **takes(ModelFile),
     **answers(schemas.Topic, 404, 409, tagged=True),
 )
 async def replace_model(request: Request, app: App, topic: TopicPath) -> Response:

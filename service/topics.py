@@ -17,6 +17,7 @@ from service.config import Settings as Config
 from service.errors import BadInput, FieldError
 from service.learning import now_ms
 from service.policy import policy_of, standing
+from service.schemas_models import CommitteeInfo, Form, LossAndError, ModelFile, ModelInfo, Term, Terms, Voters
 from service.served import Served
 from service.tallies import Tally
 
@@ -83,14 +84,14 @@ def time_of(at_ms: int) -> datetime:
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
-def model_info(served: Served, words: dict[int, str]) -> schemas.ModelInfo:
+def model_info(served: Served, words: dict[int, str]) -> ModelInfo:
     linear, single = served.model.linear, served.settings.single
     weighed = np.flatnonzero(~np.isin(linear.features, single.banned))  # over `rest` a banned term has a weight
     order = weighed[np.argsort(linear.weights[weighed], kind="stable")]
 
-    def shown(places: Iterable[int]) -> list[schemas.Term]:
+    def shown(places: Iterable[int]) -> list[Term]:
         return [
-            schemas.Term(
+            Term(
                 term=words.get(int(linear.features[i])),
                 weight=float(linear.weights[i]),
                 pinned=int(linear.features[i]) in single.pin,
@@ -100,28 +101,28 @@ def model_info(served: Served, words: dict[int, str]) -> schemas.ModelInfo:
 
     toward = [i for i in order[::-1][:STRONGEST] if linear.weights[i] > 0]
     against = [i for i in order[:STRONGEST] if linear.weights[i] < 0]
-    return schemas.ModelInfo(
+    return ModelInfo(
         topic=served.topic,
         kind=served.settings.learner.kind,
         version=served.version,
         reject_below=served.model.reject_below,
         accept_above=served.model.accept_above,
         weights=len(linear.features),
-        terms=schemas.Terms(toward=shown(toward), against=shown(against)),
+        terms=Terms(toward=shown(toward), against=shown(against)),
         committee=_committee(served),
     )
 
 
-def model_file(served: Served, words: dict[int, str]) -> schemas.ModelFile:
+def model_file(served: Served, words: dict[int, str]) -> ModelFile:
     together = served.model.committee
     voters = None
     if together and together.rule:
-        voters = schemas.Voters.model_construct(
+        voters = Voters.model_construct(
             weights=list(together.rule.weights),
             more_than=together.rule.t,
-            members=[schemas.Form.model_construct(**_form(member, words)) for member in together.members],
+            members=[Form.model_construct(**_form(member, words)) for member in together.members],
         )
-    return schemas.ModelFile.model_construct(  # unchecked: limits are for what comes in, and one can learn past them
+    return ModelFile.model_construct(  # unchecked: limits are for what comes in, and one can learn past them
         kind=served.settings.learner.kind,
         view=served.model.linear.view,
         reject_below=served.model.reject_below,
@@ -131,7 +132,7 @@ def model_file(served: Served, words: dict[int, str]) -> schemas.ModelFile:
     )
 
 
-def model(file: schemas.ModelFile, most: int) -> Model:
+def model(file: ModelFile, most: int) -> Model:
     """The model that a file holds, if it has no more weights than we serve."""
     if not file.committee:
         return Model(_linear(file, file.view, "", most), file.reject_below, file.accept_above)
@@ -143,15 +144,15 @@ def model(file: schemas.ModelFile, most: int) -> Model:
     return Model(mean_form(members), file.reject_below, file.accept_above, committee=together)
 
 
-def _committee(served: Served) -> schemas.CommitteeInfo | None:
+def _committee(served: Served) -> CommitteeInfo | None:
     together = served.model.committee
     if not together:
         return None
-    return schemas.CommitteeInfo(
+    return CommitteeInfo(
         k=together.k,
         weights=list(together.rule.weights) if together.rule else None,
         more_than=together.rule.t if together.rule else None,
-        estimates={name: schemas.LossAndError(**one._asdict()) for name, one in together.estimates.items()},
+        estimates={name: LossAndError(**one._asdict()) for name, one in together.estimates.items()},
     )
 
 
@@ -165,7 +166,7 @@ def _form(linear: Linear, words: dict[int, str]) -> dict[str, Any]:
     }
 
 
-def _linear(form: schemas.Form, view: View, pointer: str, most: int) -> Linear:
+def _linear(form: Form, view: View, pointer: str, most: int) -> Linear:
     if len(form.terms) + len(form.features) > most:
         detail = f"has more than {most:,} weights, with those of `features`"
         where = [FieldError(pointer=f"{pointer}/terms", detail=detail)]

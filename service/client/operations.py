@@ -18,8 +18,6 @@ from service.schemas import (
     Judgement,
     Learned,
     LearnedAll,
-    ModelFile,
-    ModelInfo,
     NewTopic,
     Page,
     PastJudgement,
@@ -29,11 +27,11 @@ from service.schemas import (
     Results,
     Topic,
     TopicChange,
-    Version,
     Withdrawn,
 )
 from service.schemas_flow import DeadDelivery, Flow, Passed, Replayed, RouteList
 from service.schemas_measures import Metrics, Preview, PreviewRequest
+from service.schemas_models import ModelFile, ModelInfo, Version
 from service.schemas_review import KnownAdded, KnownItem, ReviewPage, Skipped
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from service.commands.terminal import HERE, AsJson, Output, Url, connected, tabl
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from service.schemas import Topic, Version
+    from service.schemas import Topic
     from service.schemas_measures import Metrics
+    from service.schemas_models import Version
 
 app = typer.Typer(help="Standing queries: list, show, create, change, delete, versions, restore, metrics.")
 
