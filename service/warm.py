@@ -58,7 +58,8 @@ async def _play(me: httpx.AsyncClient, kind: str) -> None:
         (await me.request(method, path, json=body or None)).raise_for_status()
 
     await call("POST", "/topics", id=kind, name=kind, query="crude oil OPEC", learner={"kind": kind, "params": {}})
-    await call("POST", "/classify", documents=DOCUMENTS)
+    copy = DOCUMENTS[0] | {"id": f"copy-{kind}", "text": f"{DOCUMENTS[0]['text']} again"}
+    await call("POST", "/classify", documents=[*DOCUMENTS, copy])
     await call("POST", "/classify", documents=DOCUMENTS[:1], topics=[kind], explain=True)
     for n, document in enumerate(DOCUMENTS * 4):
         judged = document | {"id": f"{document['id']}{n}", "text": f"{document['text']} {n}"}
