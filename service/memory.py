@@ -22,8 +22,8 @@ LONG = 4000  # bytes of JSON
 PARTITIONS = 16
 
 # Remembers documents in one partition and forgets the oldest beyond the limit. Answers 1 for each that is new; one that
-# comes again keeps its first eight bytes, which say when it came. A command for SOME at a time, since a command for each
-# would take the store half as long again. Arguments: limit, then document, blob, …
+# comes again keeps its first eight bytes, which say when it came. A command for SOME at a time: one for each would take
+# the store twice as long. Arguments: limit, then document, blob, …
 REMEMBER = """
 local documents, order, SOME = KEYS[1], KEYS[2], 500
 local ids, fresh = {}, {}
