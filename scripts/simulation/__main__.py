@@ -56,8 +56,8 @@ def simulate(
     """Every topic promises what it can; then what came is compared with what was promised."""
     corpus = read(path)
     corpus = _cut(corpus.held_out(at) if holdout else corpus, stream, following)
+    names = corpus.largest(least, 3, topics.split(","))[:most]  # copies do not make a topic large
     corpus = with_duplicates(corpus, duplicates, seed) if duplicates else corpus
-    names = corpus.largest(least, 3, topics.split(","))[:most]
     if not names:
         raise typer.BadParameter("no topic has enough documents in training and in test", param_hint="topics")
     asked = read_queries(queries)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 from models.assurance import Passed, State
 from models.goals import SURE
@@ -75,8 +75,8 @@ class Attained:
     going_on: After | None  # while judging went on; None if it did not
     lately: float  # abstained from at the end of the stream, as it was decided
     recall_covers: bool
-    known: Interval | None  # recall by a known-item check
-    known_covers: bool
+    known_low: float  # lower bound of recall by a known-item check, expected, ...
+    known_covers: float  # ... and how likely its interval covers, whichever relevant documents were found
 
     @property
     def met(self) -> bool:
@@ -100,8 +100,7 @@ def attained(
     """From decisions on the stream, of which `wanted` were relevant, and on what followed, of which `relevant` were."""
     after = After.of(frozen, relevant)
     recall = float(np.mean(stream[wanted] != REJECT)) if wanted.any() else 1.0
-    known = np.random.default_rng(len(relevant)).permutation(np.flatnonzero(relevant))[:KNOWN]
-    checked = interval(int(np.count_nonzero(frozen[known] != REJECT)), len(known), SURE)
+    known_low, known_covers = known_items(frozen[relevant] != REJECT)
     return Attained(
         topic,
         said,
@@ -109,9 +108,22 @@ def attained(
         None if going_on is None else After.of(going_on, relevant),
         lately=float(np.mean(stream[-LATELY:] == ABSTAIN)) if len(stream) else 0.0,
         recall_covers=_covers(said.recall, recall),
-        known=checked,
-        known_covers=_covers(checked, after.kept),
+        known_low=known_low,
+        known_covers=known_covers,
     )
+
+
+def known_items(kept: Bools) -> tuple[float, float]:
+    """Over all ways to find KNOWN of the relevant documents, of which these are not rejected: the mean lower bound of
+    recall, and how often it lies between its bounds."""
+    every, right = len(kept), int(np.count_nonzero(kept))
+    n = min(KNOWN, every)
+    found = np.arange(n + 1)
+    chances = hypergeom.pmf(found, every, right, n)
+    bounds = [interval(int(k), n, SURE) for k in found]
+    covers = [_covers(bound, right / max(1, every)) for bound in bounds]
+    lows = [bound.low if bound else 0.0 for bound in bounds]
+    return float(chances @ lows), float(chances @ covers)
 
 
 def pooled_covers(bound: Interval | None, runs: Sequence[tuple[Decisions, Bools]]) -> bool:

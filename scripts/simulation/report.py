@@ -29,8 +29,8 @@ def summary(
     rows += [
         ["recall interval (audits) covers", _of(sum(one.recall_covers for one in every), len(every))],
         ["… lower bound, mean", figure(macro([one.said.recall.low for one in every if one.said.recall]))],
-        ["recall interval (known items) covers", _of(sum(one.known_covers for one in every), len(every))],
-        ["… lower bound, mean", figure(macro([one.known.low for one in every if one.known]))],
+        ["recall interval (known items) covers, chance", figure(macro([one.known_covers for one in every]))],
+        ["… lower bound, mean", figure(macro([one.known_low for one in every]))],
     ]
     if pooled:
         rows += [["recall interval, all topics together", f"{figure(pooled.low)} to {figure(pooled.high)}"]]
