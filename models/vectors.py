@@ -24,7 +24,7 @@ Features = NDArray[np.uint64]
 Reals = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
-SERVED = 2000  # largest weights of a topic's model that are served, unless settings say otherwise; see fold.py
+SERVED = 2000  # largest weights of a topic's model that are served, unless settings say otherwise; see truncation.py
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,6 +30,7 @@ class Vocabulary:
         self.size = 0
         self._features = np.zeros(_FIRST, np.uint64)
         self._table = np.full(2 * _FIRST, UNKNOWN, np.int32)
+        self._ascending = np.empty(0, np.int32)
 
     @property
     def features(self) -> Features:
@@ -37,8 +38,17 @@ class Vocabulary:
         return self._features[: self.size]
 
     @property
+    def ascending(self) -> Slots:
+        """The slots in the order of their features; those given since it was last asked for are merged in."""
+        old = len(self._ascending)
+        if old < self.size:
+            new = old + np.argsort(self._features[old : self.size])
+            self._ascending = _merged(self._features, self._ascending, new.astype(np.int32))
+        return self._ascending
+
+    @property
     def nbytes(self) -> int:
-        return self._features.nbytes + self._table.nbytes
+        return self._features.nbytes + self._table.nbytes + self._ascending.nbytes
 
     def intern(self, features: Features) -> Slots:
         """The slots of these features; those not met before are given the next ones, in the order of the argument."""
@@ -113,6 +123,21 @@ def _intern(table: Slots, features: Features, size: int, wanted: Features) -> tu
             size += 1
         slots[i] = table[at]
     return slots, size
+
+
+@kernel
+def _merged(features: Features, some: Slots, others: Slots) -> Slots:
+    """Two lists of slots, each in the order of its features, as one."""
+    merged = np.empty(len(some) + len(others), np.int32)
+    i, j = 0, 0
+    for k in range(len(merged)):
+        if j == len(others) or (i < len(some) and features[some[i]] < features[others[j]]):
+            merged[k] = some[i]
+            i += 1
+        else:
+            merged[k] = others[j]
+            j += 1
+    return merged
 
 
 @kernel

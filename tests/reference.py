@@ -83,6 +83,17 @@ def winnow(
     return w[-1], np.mean(w, axis=0)
 
 
+# -- what is served, and where it is cut -------------------------------------------------------------------------------
+
+
+def strongest(size: list[float], room: int, features: list[int]) -> list[bool]:
+    """All that are not zero if there is room for them; otherwise the largest, of equal ones those of lower features."""
+    if sum(s != 0 for s in size) <= room:
+        return [True] * len(size)
+    kept = sorted(range(len(size)), key=lambda i: (-size[i], features[i]))[:room]
+    return [i in kept for i in range(len(size))]
+
+
 # -- committees (Siersdorfer, Sizov & Weikum 2004) ---------------------------------------------------------------------
 
 
