@@ -392,17 +392,18 @@ class Trainer:
         """The vector with only its strongest weights, rounded as they are served."""
         w = v.w[: self._vocabulary.size].astype(np.float32)
         size = np.abs(w)
-        size[self._pins[self._pins < len(w)]] = np.inf
+        if len(self._pins):
+            size[self._pins[self._pins < len(w)]] = np.inf
         room = max(self._weights - (len(self._banned) if v.rest else 0), len(self._pins), 1)
         kept = strongest(size, room, self._vocabulary.ascending)
-        w[~kept] = 0
         minus = None if v.minus is None else v.minus[: len(w)] * kept
         rest = pins.rounded(v.rest) if len(self._banned) else v.rest
-        return dataclasses.replace(v, w=w.astype(np.float64), rest=rest, minus=minus, kept=kept)
+        # A product, because w[~kept] = 0 asks of each weight what no processor can foresee: ten times as slow.
+        return dataclasses.replace(v, w=(w * kept).astype(np.float64), rest=rest, minus=minus, kept=kept)
 
     def _compiled(self, v: Vector, name: View) -> Linear:
-        slots = weighing(v.w, self._vocabulary.ascending)
-        linear = Linear(name, self._vocabulary.features[slots], v.w[slots].astype(np.float32), v.bias, v.rest)
+        vocabulary = self._vocabulary
+        linear = Linear(name, *weighing(v.w, vocabulary.features, vocabulary.ascending), v.bias, v.rest)
         return pins.silenced(linear, self._terms)
 
 

@@ -202,7 +202,7 @@ def _runs(scores: Reals, relevant: Bools, weights: Reals, order: NDArray[np.int6
 
 
 def _best(cuts: Reals, values: Reals, least: float) -> Cut:
-    if not len(cuts) or not values.max() >= least:
+    best = int(np.argmax(values)) if len(cuts) else None
+    if best is None or not values[best] >= least:
         return Cut(NEVER, 0.0)
-    best = int(np.argmax(values))
     return Cut(float(cuts[best]), float(values[best]))

@@ -24,7 +24,7 @@ import numpy as np
 
 from models.kernel import kernel
 from models.measures import Bools
-from models.vectors import Reals, Singles
+from models.vectors import Features, Reals, Singles
 from models.vocabulary import Slots
 
 # A digit has eleven bits: the first are all eight of the exponent and three of the fraction, which part weights of one
@@ -53,14 +53,15 @@ def strongest(size: Singles, room: int, ascending: Slots) -> Bools:
 
 
 @kernel
-def weighing(w: Reals, ascending: Slots) -> Slots:
-    """The slots that have a weight, in this order."""
-    slots, n = np.empty(len(ascending), np.int32), 0
+def weighing(w: Reals, features: Features, ascending: Slots) -> tuple[Features, Singles]:
+    """The features of the slots that have a weight, in this order, and the weights."""
+    some, weights, n = np.empty(len(ascending), np.uint64), np.empty(len(ascending), np.float32), 0
     for slot in ascending:
         if slot < len(w):
-            slots[n] = slot  # overwritten by the next if it has none: no processor can foresee that
+            # Written in any case, and written over by the next if it was zero: that no processor can foresee.
+            some[n], weights[n] = features[slot], w[slot]
             n += w[slot] != 0
-    return slots[:n]
+    return some[:n].copy(), weights[:n].copy()
 
 
 @kernel
