@@ -143,13 +143,18 @@ def break_even(scores: Reals, relevant: Bools, weights: Reals | None = None) -> 
 
 
 def _regularised(held_out: Reals, relevant: Bools, unjudged: Reals, scale: Scale) -> Cut:
-    judged, all_but_background = len(held_out), len(held_out) + len(_IMAGINED_AT)
-    scores = np.concatenate([held_out, scale.zero + _IMAGINED_AT * (scale.one - scale.zero), unjudged])
+    """The best F1 with the imagined documents. A cut below all that is relevant is never the best, so of the background
+    that lies there one is enough, the highest: a cut may fall half-way to it."""
+    unrelated = UNRELATED * max(0.0, 1 - len(unjudged) / ENOUGH)
+    low = unjudged < min(float(held_out[relevant].min()), scale.at(RELEVANT_AT[0]))
+    above, under = unjudged[~low], unjudged[low]
+    imagined = scale.zero + _IMAGINED_AT * (scale.one - scale.zero)
+    scores = np.concatenate([held_out, imagined, above, [under.max()] if len(under) else []])
+    judged, all_but_background = len(held_out), len(held_out) + len(imagined)
     labels = np.zeros(len(scores), np.bool_)
     labels[:judged] = relevant
     labels[judged:all_but_background] = _IMAGINED_RELEVANT
     weights = np.ones(len(scores))
-    unrelated = UNRELATED * max(0.0, 1 - len(unjudged) / ENOUGH)
     weights[judged:all_but_background] = np.where(
         _IMAGINED_RELEVANT, RELEVANT / len(RELEVANT_AT), unrelated / len(UNRELATED_AT)
     )

@@ -131,3 +131,27 @@ def test_the_band_is_ordered_and_finite(
     band = choose(*ranking, np.array(unjudged), np.ones(len(unjudged), np.bool_), Scale(zero, zero + height))
     assert band.reject_below <= band.accept_above
     assert np.isfinite([band.reject_below, band.accept_above]).all()
+
+
+@STEADY
+@given(rankings, st.lists(st.floats(-5, 5), max_size=300), st.floats(0.1, 3))
+def test_the_cut_is_the_best_of_all_documents_though_most_of_the_background_is_passed_over(
+    ranking: tuple[Reals, Bools], passed: list[float], length: float
+) -> None:
+    held_out, relevant = ranking
+    if not relevant.any():
+        return
+    background, scale = np.array(passed, float), Scale(0.0, length)
+    imagined = [scale.at(height) for height in (*thresholds.RELEVANT_AT, *thresholds.UNRELATED_AT)]
+    true = [*relevant, *[True] * len(thresholds.RELEVANT_AT)]
+    unrelated = thresholds.UNRELATED * max(0.0, 1 - len(background) / thresholds.ENOUGH)
+    weights = [1.0] * len(held_out)
+    weights += [thresholds.RELEVANT / len(thresholds.RELEVANT_AT)] * len(thresholds.RELEVANT_AT)
+    weights += [unrelated / len(thresholds.UNRELATED_AT)] * len(thresholds.UNRELATED_AT) + [1.0] * len(background)
+    scores = np.array([*held_out, *imagined, *background])
+    labels = np.zeros(len(scores), np.bool_)
+    labels[: len(true)] = true
+    best = f_beta(scores, labels, np.array(weights))
+    band = choose(held_out, relevant, background, np.ones(len(background), np.bool_), scale)
+    assert band.f1 == pytest.approx(best.value, abs=1e-12)
+    assert (band.accept_above == NEVER) == (best.threshold == NEVER)
