@@ -40,7 +40,7 @@ _IMAGINED_AT = np.array([*RELEVANT_AT, *UNRELATED_AT])
 _IMAGINED_RELEVANT = np.arange(len(_IMAGINED_AT)) < len(RELEVANT_AT)
 TRUST = 3.0  # relevant judgements at which the chosen cut counts as much as the one before any judgement
 # The share of the stream that lies in the band and is offered for a judgement. On held-out training documents, with the
-# weights that are served now (truncation.py), AP and F1 (judgements a topic):
+# weights that are served now (truncation.py) and topics' names as queries, AP and F1 (judgements a topic):
 #
 #                          .0125              .015               .0175              .02
 #     Reuters              .810 .747 (239)    .819 .759 (271)    .816 .755 (294)    .819 (317)

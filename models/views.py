@@ -10,6 +10,12 @@
 categorization" (1997), section 4.3, and `strength` is the normalised one of section 4.1, which PositiveWinnow needs,
 over the best of the three. `tfidf` is the default: which function of n_f damps it hardly matters, and log(1 + n),
 unlike 1 + log n, is right for any n, also for those below one that a small title weight gives.
+
+Tried, with Widrow-Hoff: some fifty other forms of `tfidf`, on the same judgements and two quarters each of the training
+documents of Reuters, 20 Newsgroups and arXiv (tf damped otherwise, idf to a power, shifted, bounded or under another
+prior, pivoted length, titles and numbers and rare words weighed otherwise, bigrams, stems). In the mean over topics none
+gains more than .002 AP, which is what chance gives the best of so many.
+
 Rejected: INQUERY's belief, which needs the average length of a document frozen into every version beside idf.
 
 A document without features, or one whose values are all zero, has values of zero: nothing is divided by zero.
