@@ -13,8 +13,8 @@ unlike 1 + log n, is right for any n, also for those below one that a small titl
 
 Tried, with Widrow-Hoff: some fifty other forms of `tfidf`, on the same judgements and two quarters each of the training
 documents of Reuters, 20 Newsgroups and arXiv (tf damped otherwise, idf to a power, shifted, bounded or under another
-prior, pivoted length, titles and numbers and rare words weighed otherwise, bigrams, stems). In the mean over topics none
-gains more than .002 AP, which is what chance gives the best of so many.
+prior, pivoted length, titles and numbers and rare words weighed otherwise, bigrams, stems). In the mean over topics
+none gains more than .002 AP, which is what chance gives the best of so many.
 
 Rejected: INQUERY's belief, which needs the average length of a document frozen into every version beside idf.
 

@@ -31,10 +31,10 @@ for nothing: not worth that a document takes several steps. Larger steps for one
 that become smaller, change it by −.022 to .010, and none of them is better for both vectors on both Reuters and 20
 Newsgroups.
 
-Tried: beside each judgement, to take half a step towards 0 for a recent document that nobody judged, drawn at random. In
-a band so narrow that no more is judged AP is higher by .004 ± .003 on Reuters, .015 ± .010 on 20 Newsgroups and .009 ±
-.002 on arXiv (two quarters of the training documents each), F1 by .002 ± .003 on all. It would bind what a topic learns
-to samples of the stream, which are not kept for ever, where now it depends on its log alone: not worth that.
+Tried: beside each judgement, half a step towards 0 for a recent document that nobody judged, drawn at random. In a band
+so narrow that no more is judged AP is higher by .004 ± .003 on Reuters, .015 ± .010 on 20 Newsgroups and .009 ± .002 on
+arXiv (two quarters of the training documents each), F1 by .002 ± .003 on all. It would bind what a topic learns to
+samples of the stream, which are not kept for ever, where now it depends on its log alone: not worth that.
 
 Differences from the formula:
 * The average is lazy. Step t adds Δ_t to w, and Δ_t is in n+1−t of the n+1 vectors, so w̄ = w_{n+1} − Σ t·Δ_t / (n+1).
