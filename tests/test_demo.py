@@ -1,5 +1,9 @@
 """The demonstration: a wire that drifts, the same for the same seed, and a service that keeps up with it."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -86,3 +90,19 @@ def test_topics_are_kept_if_asked_and_a_second_demonstration_says_so(server: Liv
         assert len(list(sluice.topics())) == len(INTERESTS)
         for interest in INTERESTS:
             sluice.delete(interest.topic)
+
+
+def test_a_demonstration_that_is_ended_leaves_no_topic(server: Live) -> None:
+    command = [sys.executable, "-m", "service.cli", "demo", "--url", server.address, "--json"]
+    playing = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with Client(server.address) as sluice:
+            while len(list(sluice.topics())) < len(INTERESTS):
+                assert playing.poll() is None
+                time.sleep(0.05)
+            playing.send_signal(signal.SIGTERM)
+            assert playing.wait(30) != 0
+            assert not list(sluice.topics())
+    finally:
+        playing.kill()
+        playing.wait()

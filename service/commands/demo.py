@@ -1,5 +1,6 @@
 """`sluice demo`: a newswire that is made up, and readers that are simulated, against a running service."""
 
+import signal
 import time
 from typing import Annotated
 
@@ -27,6 +28,7 @@ def demo(
     from service.demo.play import Play
 
     output = Output(as_json)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the topics are deleted then, too
     with connected(url) as sluice:
         play = Play(sluice, stories, seed, f"{time.time_ns():x}")
         began = time.monotonic()
