@@ -149,6 +149,19 @@ async def test_documents_are_remembered_once_and_the_oldest_are_forgotten(store:
     assert 320 % PARTITIONS == 0
 
 
+async def test_very_many_documents_at_once_are_remembered_and_the_newest_of_them_kept(store: Store) -> None:
+    """More in a partition than a command may have arguments; among them some that came before, at an earlier time."""
+    early, late = (1).to_bytes(8), (2).to_bytes(8)
+    many = {f"d{i}": late + b"%d" % i for i in range(150_000)}
+    again = [f"d{i}" for i in range(0, 150_000, 1000)]
+    await store.documents.remember({name: early + b"before" for name in again}, 1_000_000)
+    new, _ = await store.documents.remember(many, 1_000_000)
+    assert {name for name, is_new in new.items() if not is_new} == set(again)
+    assert await store.documents.recall(["d1000", "d1001"]) == [early + b"1000", late + b"1001"]
+    await store.documents.remember({"last": late}, PARTITIONS)
+    assert [blob for blob in await store.documents.recall(["last"]) if blob] == [late]
+
+
 async def test_scripts_in_bulk_run_once_each_whether_the_store_knows_them_or_not(store: Store, redis_url: str) -> None:
     for topic in ("a", "b", "c"):
         await store.create(topic, "one", FIRST)
