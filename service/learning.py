@@ -70,7 +70,7 @@ class Learning:
     async def create(self, topic: str, settings: Settings, query: bytes) -> None:
         first = Event("created", now_ms(), self._epochs.current.number, settings=settings.model_dump_json(), bag=query)
         if not await self._store.create(topic, secrets.token_hex(8), first):
-            raise Conflict(f"There is a topic {topic!r} already; choose another id or change that one with PATCH.")
+            raise Conflict(f"There is a topic {topic!r} already; choose another id, or change that one.")
         await self.catch_up(topic)
 
     async def take(self, topic: str, events: Sequence[Event]) -> list[tuple[str, int]]:

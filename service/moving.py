@@ -128,7 +128,7 @@ class Moving:
             await self._store.run([Call(scripts.DISCARD, topic, staged, [])])
         found: dict[bytes, Outcome] = {b"made": "made", b"replaced": "replaced", b"there": "there"}
         if outcome not in found:
-            raise Conflict(f"There is a topic {topic!r} already; give another name with ?id=, or say ?replace=true.")
+            raise Conflict(f"There is a topic {topic!r} already; give another `id`, or say `replace`.")
         return found[outcome]
 
     async def _stage(self, archive: Archive, topic: str, judged: dict[str, bool], names: dict[str, str]) -> None:
