@@ -53,9 +53,9 @@ keep within what is allowed; relevant documents not rejected; topics that promis
     .3       1.0   .90   .52   433     .98   .86   .88   539     1.0   .68   .72     929 (three points)
 
 (.9 of it, with 500 served weights: .56, .48 and .88 keep within.) While judging goes on all do, but one topic with .5.
-Nothing in the sample foretells
-who will exceed it: between its newer half and its older the difference has a correlation of −.07 to .07 with what
-follows. Groups that come in bursts exceed it, and counting relevant documents twice costs more recall than it saves.
+Nothing in the sample foretells who will exceed it: between its newer half and its older the difference has a
+correlation of −.07 to .07 with what follows. Groups that come in bursts exceed it, and counting relevant documents
+twice costs more recall than it saves.
 It is never lifted by judged documents: relevant ones below it are not shown, so it would only ever go up. Error comes
 before abstention: a max_error that needs a wider band gets it.
 """

@@ -158,8 +158,12 @@ async def test_very_many_documents_at_once_are_remembered_and_the_newest_of_them
     new, _ = await store.documents.remember(many, 1_000_000)
     assert {name for name, is_new in new.items() if not is_new} == set(again)
     assert await store.documents.recall(["d1000", "d1001"]) == [early + b"1000", late + b"1001"]
-    await store.documents.remember({"last": late}, PARTITIONS)
-    assert [blob for blob in await store.documents.recall(["last"]) if blob] == [late]
+    newer = [f"e{i}" for i in range(150_000)]
+    await store.documents.remember(dict.fromkeys(newer, late), 20 * PARTITIONS)
+    assert not any(await store.documents.recall(list(many)))
+    kept = [i for i, blob in enumerate(await store.documents.recall(newer)) if blob]
+    assert len(kept) == 20 * PARTITIONS
+    assert min(kept) > 149_000
 
 
 async def test_scripts_in_bulk_run_once_each_whether_the_store_knows_them_or_not(store: Store, redis_url: str) -> None:
