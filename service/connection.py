@@ -28,6 +28,7 @@ END_AGAIN_S = 0.2
 LONGEST_BLOCK_S = 0.5  # that a reader waits for something new before it asks again
 
 Arg = bytes | str | int | float
+Command = tuple[Arg, ...]
 
 SILENT = "The store did not answer in time; try again."
 
@@ -38,6 +39,9 @@ class Script(NamedTuple):
     text: str
     keys: Sequence[str]
     args: Sequence[Arg]
+
+
+Step = Command | Script
 
 
 class Connection:
@@ -87,32 +91,22 @@ class Connection:
         finally:
             self._free.release()
 
-    async def run(self, commands: Sequence[tuple[Arg, ...]], scripts: Sequence[Script]) -> list[Any]:
-        """Commands and scripts in as few round trips as it takes; their answers in order.
+    async def run(self, steps: Sequence[Step]) -> list[Any]:
+        """Commands and scripts, one after the other, in as few round trips as it takes; their answers.
 
         Redis reads 16 KB at a time and writes what they did to disk before it reads on, unless they are a transaction,
         which is written once: half the time for a batch of documents. (A Redis Cluster has none over several slots.)
-        Scripts are called by their digest, which is a fifth of the bytes; whole only where it is not known.
         """
-        async with self.asking():
-            wanted = [*commands, *(_call(script, by_digest=True) for script in scripts)]
-            answers = await self._pipelined(wanted)
-            unknown = [i for i, answer in enumerate(answers) if isinstance(answer, exceptions.NoScriptError)]
-            again = [_call(scripts[i - len(commands)], by_digest=False) for i in unknown]
-            for i, answer in zip(unknown, await self._pipelined(again), strict=True):
-                answers[i] = answer
-            for answer in answers:
-                if isinstance(answer, Exception):
-                    raise answer
-        return answers
-
-    async def _pipelined(self, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:
         answers: list[Any] = []
-        for start in range(0, len(commands), AT_ONCE):
-            pipe = self.redis.pipeline(transaction=len(commands) > 1)
-            for command in commands[start : start + AT_ONCE]:
-                pipe.execute_command(*command)
-            answers += await pipe.execute(raise_on_error=False)
+        async with self.asking():
+            for start in range(0, len(steps), AT_ONCE):
+                pipe = self.redis.pipeline(transaction=len(steps) > 1)
+                for command in _commands(steps[start : start + AT_ONCE]):
+                    pipe.execute_command(*command)
+                answers += await pipe.execute(raise_on_error=False)  # it would add the whole command to what is said
+                for answer in answers[start:]:
+                    if isinstance(answer, Exception):
+                        raise answer
         return answers
 
     def _refuse_if_silent(self) -> None:
@@ -140,9 +134,17 @@ class Connection:
             self._silent = isinstance(error, _Silent)  # one that says no at once keeps nobody waiting
 
 
-def _call(script: Script, *, by_digest: bool) -> tuple[Arg, ...]:
-    how = ("EVALSHA", _digest(script.text)) if by_digest else ("EVAL", script.text)
-    return (*how, len(script.keys), *script.keys, *script.args)
+def _commands(steps: Sequence[Step]) -> Iterator[Command]:
+    """Of each script the first call has the whole text; the others its digest, a fifth of the bytes, which the store
+    knows by then. By digest alone, a store that was just restarted would do all the other calls but not these."""
+    known: set[str] = set()
+    for step in steps:
+        if isinstance(step, Script):
+            how = ("EVALSHA", _digest(step.text)) if step.text in known else ("EVAL", step.text)
+            known.add(step.text)
+            yield (*how, len(step.keys), *step.keys, *step.args)
+        else:
+            yield step
 
 
 @cache

@@ -1,9 +1,13 @@
 """What a consumer does: takes documents from the stream, decides them as `POST /classify` would, and settles them.
 
-    take some  →  read each  →  classify, remember, count, let through (sluice)  →  acknowledge and delete
+    take some  →  read each  →  classify, remember (sluice)  →  count, let through, acknowledge and delete, take more
 
-An entry is settled after everything that follows from it is durable. Whoever is killed in between leaves it pending,
-and another, or its successor, takes it over; deciding a document twice does no harm (see outbox.py).
+An entry is settled with everything that follows from it, or after. Whoever is killed before leaves it pending, and
+another, or its successor, takes it over; deciding a document twice does no harm (see outbox.py).
+
+The last four are one round trip. What a batch lets through keeps the store busy for longer than anything else; were the
+next batch asked for only then, that small question would wait for what another consumer writes, and the two would be
+at work at the same time and wait for the store at the same time, ever after.
 
 An entry that cannot be read goes to the dead with the reason, at once. One that ends every process that touches it,
 which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, so that it takes no
@@ -25,10 +29,10 @@ from pydantic_core import from_json
 from service.bodies import parse
 from service.connection import GroupGone
 from service.errors import BadRequest, ServiceError, StoreUnavailable, TooLarge
-from service.group import Arrived
+from service.group import Arrived, entries
 from service.inbox import Dead, Figures, Inbox
 from service.problems import from_validation
-from service.schemas import ClassifyOptions, Document
+from service.schemas import Document
 from service.sluice import Sluice
 
 # Documents at a time, at first, and bytes. What is written of 512 keeps the store busy for 20 ms, in which others wait.
@@ -39,7 +43,6 @@ LATELY_S = 10.0  # over which a rate is taken
 PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0  # before trying again when the store is in trouble
 
 DOCUMENT = TypeAdapter(Document)
-OPTIONS = ClassifyOptions()
 
 log = structlog.get_logger()
 
@@ -58,16 +61,17 @@ class Consumer:
         """Consumes until told to stop; what is in hand then is finished, or stays pending if the store is not well."""
         opened, pause_s = True, PAUSE_S
         holding: list[Arrived] = []
-        while not stopping.is_set():
+        while holding or not stopping.is_set():
             try:
                 if not opened:
                     await self._inbox.group.open()
                     opened = True
                 holding = holding or await self._some()
-                await self._handle(holding)
-                holding, pause_s = [], PAUSE_S
+                holding, pause_s = await self._handle(holding, stopping), PAUSE_S
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
+                if stopping.is_set():
+                    return
                 opened = not isinstance(error, GroupGone)
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -75,10 +79,10 @@ class Consumer:
     async def _some(self) -> list[Arrived]:
         """What somebody else left behind, now and then; else what is new."""
         now = time.monotonic()
-        if now - self._reported_s > REPORT_S:
+        if self._to_report(now):
             self._reported_s = now
             await self._inbox.report(self._figures._replace(per_s=self._rate(0)))
-        if now - self._looked_s > self._config.take_over_s / 2:
+        if self._to_look(now):
             left = await self._inbox.group.take_over(self.most, self._config.take_over_s)
             if left:
                 self._figures = self._figures._replace(taken_over=self._figures.taken_over + len(left))
@@ -86,28 +90,40 @@ class Consumer:
             self._looked_s = now
         return await self._inbox.group.await_new(self.most)
 
-    async def _handle(self, arrived: Sequence[Arrived]) -> None:
+    def _to_report(self, now: float) -> bool:
+        return now - self._reported_s > REPORT_S
+
+    def _to_look(self, now: float) -> bool:
+        return now - self._looked_s > self._config.take_over_s / 2
+
+    async def _handle(self, arrived: Sequence[Arrived], stopping: asyncio.Event) -> list[Arrived]:
+        """Decides these, and takes the next along, if nothing else is to be done before."""
         suspects = [one for one in arrived if one.times > ALONE]
         for one in suspects:
-            await self._decide([one])
+            await self._decide([one], more=False)
         if others := [one for one in arrived if one.times <= ALONE]:
-            await self._decide(others)
+            now = time.monotonic()
+            more = not (stopping.is_set() or self._to_report(now) or self._to_look(now))
+            return await self._decide(others, more)
+        return []
 
-    async def _decide(self, arrived: Sequence[Arrived]) -> None:
+    async def _decide(self, arrived: Sequence[Arrived], more: bool) -> list[Arrived]:
         read = await self._sluice.in_thread(self._read, arrived)
         dead = [one for one in read if isinstance(one, Dead)]
         documents = [one for one in read if isinstance(one, Document)]
         decided = [one for one, what in zip(arrived, read, strict=True) if isinstance(what, Document)]
-        if documents:
-            await self._sluice.classify_any(documents, OPTIONS)
         before = self._figures
         figures = before._replace(
             documents=before.documents + len(decided), dead=before.dead + len(dead), per_s=self._rate(len(decided))
         )
         size = sum(one.size for one in arrived) / len(arrived)
         self.most = max(1, min(BATCH, 4 * self.most, int(BATCH_BYTES / max(1, size))))
-        await self._inbox.settle(decided, dead, self._config.dead_kept, figures)
+        then = self._inbox.settled(decided, dead, self._config.dead_kept, figures)
+        if more:
+            then.append(self._inbox.group.taken(self.most))
+        answers = await (self._sluice.classify_then(documents, then) if documents else self._inbox.run(then))
         self._figures = figures
+        return entries(answers[-1]) if more else []
 
     def _read(self, arrived: Sequence[Arrived]) -> list[Document | Dead]:
         return [self._document(one) for one in arrived]

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from pydantic import TypeAdapter
 
 from service import outbox
-from service.connection import Arg, Connection, Script
+from service.connection import Connection, Script, Step
 from service.errors import BadInput, FieldError
 from service.fields import Answer
 from service.group import Arrived, Group
@@ -129,7 +129,7 @@ class Destinations:
         async with self._connection.asking():
             await self._redis.hdel(ROUTES, topic)
         if gone:
-            await self._connection.run([("DEL", name) for one in gone for name in _keys(one.id)], [])
+            await self._connection.run([("DEL", name) for one in gone for name in _keys(one.id)])
 
     async def standing(self, one: Destination) -> Standing:
         (found,) = await self._standing([one])
@@ -137,7 +137,7 @@ class Destinations:
 
     async def look(self) -> Overall:
         """How all routes stand, together."""
-        (said,) = await self._connection.run([("HGETALL", DELIVERIES)], [])
+        (said,) = await self._connection.run([("HGETALL", DELIVERIES)])
         deliveries = {name: int(said.get(name.encode(), 0)) for name in ("delivered", "failed", "given_up")}
         routes = await self.all()
         if len(routes) > LOOKED:
@@ -149,13 +149,13 @@ class Destinations:
         return Overall(deliveries, states, sum(one.pending for one in found), sum(one.dead for one in found))
 
     async def _standing(self, routes: Sequence[Destination]) -> list[Standing]:
-        commands: list[tuple[Arg, ...]] = []
+        commands: list[Step] = []
         for one in routes:
             figures, dead = _keys(one.id)
             commands += [("HGETALL", figures), ("XLEN", dead)]
         groups = [self.group(one, READER) for one in routes]
         pending = [Script(PENDING, [group.stream], [group.group]) for group in groups]
-        found = await self._connection.run(commands, pending)
+        found = await self._connection.run([*commands, *pending])
         rows = zip(found[: len(commands) : 2], found[1 : len(commands) : 2], found[len(commands) :], strict=True)
         return [_standing(said, int(given_up), int(pending)) for said, given_up, pending in rows]
 
@@ -174,11 +174,11 @@ class Destinations:
         if after is None:
             dead = await self.dead(one, None, DEAD_KEPT)
             places = [given_up.place for _, given_up in dead]
-            done: list[tuple[Arg, ...]] = [("XDEL", _keys(one.id)[1], *(place for place, _ in dead))] if dead else []
+            done: list[Step] = [("XDEL", _keys(one.id)[1], *(place for place, _ in dead))] if dead else []
         else:
             places, done = await self._places(one.topic, after), []
         group = self.group(one, READER)
-        answers = await self._connection.run(done, [group.again(place, due_s) for place in places])
+        answers = await self._connection.run([*done, *(group.again(place, due_s) for place in places)])
         return sum(answers[len(done) :])
 
     async def _places(self, topic: str, after: str) -> list[str]:
@@ -199,26 +199,26 @@ class Destinations:
     async def add(self, key: str, topic: str, arrived: Arrived, kept: int) -> str:
         """The entry is in another stream, with the topic that let it through; else, why it is not."""
         fields = [part for pair in arrived.fields.items() for part in pair]
-        (refused,) = await self._connection.run([], [Script(ADD, [key], [kept, "topic", topic, *fields])])
+        (refused,) = await self._connection.run([Script(ADD, [key], [kept, "topic", topic, *fields])])
         return str(refused.decode())
 
     async def delivered(self, one: Destination, group: Group, arrived: Arrived, now_ms: int) -> None:
         figures, _ = _keys(one.id)
-        commands: list[tuple[Arg, ...]] = [
+        steps: list[Step] = [
             group.settled(arrived.place),
             ("HINCRBY", figures, "delivered", 1),
             ("HSET", figures, "delivered_ms", now_ms),
             ("HINCRBY", DELIVERIES, "delivered", 1),
         ]
-        await self._connection.run(commands, [])
+        await self._connection.run(steps)
 
     async def retire(self, group: Group, silent_s: float) -> None:
         """Whoever has been silent for so long and holds nothing is forgotten."""
-        await self._connection.run([], [group.retired(silent_s)])
+        await self._connection.run([group.retired(silent_s)])
 
     async def passed_over(self, group: Group, arrived: Arrived) -> None:
         """The route does not want it."""
-        await self._connection.run([group.settled(arrived.place)], [])
+        await self._connection.run([group.settled(arrived.place)])
 
     async def failed(
         self, one: Destination, group: Group, arrived: Arrived, reason: str, now_ms: int, silent_s: float | None
@@ -226,22 +226,24 @@ class Destinations:
         """It is tried again when it has been silent for long enough; or never, where that is None."""
         figures, dead = _keys(one.id)
         document = arrived.fields[b"document"]
-        commands: list[tuple[Arg, ...]] = [
+        steps: list[Step] = [
             ("HINCRBY", figures, "failed", 1),
             ("HSET", figures, "document", document, "reason", reason, "at_ms", now_ms),
             ("HINCRBY", DELIVERIES, "failed", 1),
         ]
-        if silent_s is None:
+        if silent_s is not None:
+            steps.append(group.postponed(arrived.place, silent_s))
+        else:
             given_up = ("place", arrived.place, "document", document, "reason", reason)
-            commands += [("XADD", dead, "MAXLEN", "~", DEAD_KEPT, "*", *given_up), group.settled(arrived.place)]
-            commands += [("HINCRBY", DELIVERIES, "given_up", 1)]
-        await self._connection.run(commands, [] if silent_s is None else [group.postponed(arrived.place, silent_s)])
+            steps += [("XADD", dead, "MAXLEN", "~", DEAD_KEPT, "*", *given_up), group.settled(arrived.place)]
+            steps += [("HINCRBY", DELIVERIES, "given_up", 1)]
+        await self._connection.run(steps)
 
     async def _forget(self, gone: Sequence[Destination]) -> None:
         for one in gone:
             group = self.group(one, READER)
-            keys: list[tuple[Arg, ...]] = [("DEL", name) for name in _keys(one.id)]
-            await self._connection.run([*keys, ("XGROUP", "DESTROY", group.stream, group.group)], [])
+            keys: list[Step] = [("DEL", name) for name in _keys(one.id)]
+            await self._connection.run([*keys, ("XGROUP", "DESTROY", group.stream, group.group)])
 
 
 def _kept(made: Destination, standing: Destination | None) -> Destination:

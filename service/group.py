@@ -6,9 +6,9 @@ it can be told from what was unlucky.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from service.connection import Arg, Connection, Script, problems
+from service.connection import Arg, Command, Connection, Script, problems
 
 # Makes stream and group unless they are there, and this consumer known. Arguments: group, consumer, where it begins.
 OPEN = """
@@ -57,7 +57,7 @@ class Group:
 
     async def open(self, start: str = "0") -> None:
         """Stream and group are there, the group reading from that place on, and this consumer is known."""
-        await self._connection.run([], [Script(OPEN, [self.stream], [self.group, self.consumer, start])])
+        await self._connection.run([Script(OPEN, [self.stream], [self.group, self.consumer, start])])
 
     async def await_new(self, most: int) -> list[Arrived]:
         """Entries that nobody has taken yet, as soon as there are some; nothing if that takes too long."""
@@ -65,13 +65,12 @@ class Group:
             found = await self._redis.xreadgroup(
                 self.group, self.consumer, {self.stream: ">"}, count=most, block=self._connection.block_ms
             )
-        return [Arrived(place.decode(), fields) for _, rows in found or () for place, fields in rows]
+        return entries(found)
 
     async def take_new(self, most: int) -> list[Arrived]:
         """Entries that nobody has taken yet, if there are some."""
-        async with self._connection.asking():
-            found = await self._redis.xreadgroup(self.group, self.consumer, {self.stream: ">"}, count=most)
-        return [Arrived(place.decode(), fields) for _, rows in found or () for place, fields in rows]
+        (found,) = await self._connection.run([self.taken(most)])
+        return entries(found)
 
     async def take_over(self, most: int, silent_s: float) -> list[Arrived]:
         """Entries that somebody took this long ago and has not settled."""
@@ -93,7 +92,11 @@ class Group:
         async with self._connection.asking():
             return int((await self._redis.xpending(self.stream, self.group))["pending"])
 
-    def settled(self, *places: str) -> tuple[Arg, ...]:
+    def taken(self, most: int) -> Command:
+        """The command that takes entries which nobody has taken yet; for its answer see `entries`."""
+        return ("XREADGROUP", "GROUP", self.group, self.consumer, "COUNT", most, "STREAMS", self.stream, ">")
+
+    def settled(self, *places: str) -> Command:
         """The command that says so."""
         return ("XACK", self.stream, self.group, *places)
 
@@ -106,7 +109,7 @@ class Group:
         is there."""
         return self._claim(place, "IDLE", int(1000 * silent_s), "RETRYCOUNT", 0, "FORCE")
 
-    def touched(self) -> tuple[Arg, ...]:
+    def touched(self) -> Command:
         """The command that shows that this consumer is there, though it takes nothing: nobody is idle for so long."""
         return ("XAUTOCLAIM", self.stream, self.group, self.consumer, 1 << 40, "0", "COUNT", 1, "JUSTID")
 
@@ -116,3 +119,8 @@ class Group:
 
     def _claim(self, place: str, *how: Arg) -> Script:
         return Script(CLAIM, [self.stream], [self.group, self.consumer, 0, place, *how, "JUSTID"])
+
+
+def entries(found: Any) -> list[Arrived]:
+    """The entries that a command which takes some has answered."""
+    return [Arrived(place.decode(), fields) for _, rows in found or () for place, fields in rows]

@@ -15,9 +15,9 @@ import socket
 from collections.abc import Mapping, Sequence
 from os import getpid
 from secrets import token_hex
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from service.connection import Arg, Connection, Script, problems
+from service.connection import Arg, Connection, Script, Step, problems
 from service.group import Arrived, Group
 
 IN, DEAD, GROUP = "sluice:in", "sluice:dead", "sluice"
@@ -103,19 +103,21 @@ class Inbox:
         with problems():
             return bool(await self._redis.xread({IN: "0"}, count=1, block=self._connection.block_ms))
 
-    async def settle(self, decided: Sequence[Arrived], dead: Sequence[Dead], kept: int, figures: Figures) -> None:
-        """These are done with: their results are durable, or they are among the dead."""
-        commands: list[tuple[Arg, ...]] = [("XADD", DEAD, "MAXLEN", "~", kept, "*", *_said(one)) for one in dead]
+    def settled(self, decided: Sequence[Arrived], dead: Sequence[Dead], kept: int, figures: Figures) -> list[Step]:
+        """What says that these are done with: their results are durable, or they are among the dead."""
+        steps: list[Step] = [("XADD", DEAD, "MAXLEN", "~", kept, "*", *_said(one)) for one in dead]
         places = [one.place for one in (*decided, *(one.arrived for one in dead))]
-        commands += [self.group.settled(*places), ("XDEL", IN, *places), *self._figures(figures)]
-        await self._connection.run(commands, [])
+        return [*steps, self.group.settled(*places), ("XDEL", IN, *places), *self._figures(figures)]
+
+    async def run(self, steps: Sequence[Step]) -> list[Any]:
+        return await self._connection.run(steps)
 
     async def report(self, figures: Figures) -> None:
         """Shows that this consumer is alive; consumers that have not been for long are forgotten."""
-        commands = [self.group.touched(), *self._figures(figures)]
-        await self._connection.run(commands, [self.group.retired(SILENT_S)])
+        steps = [self.group.touched(), *self._figures(figures), self.group.retired(SILENT_S)]
+        await self._connection.run(steps)
 
-    def _figures(self, figures: Figures) -> list[tuple[Arg, ...]]:
+    def _figures(self, figures: Figures) -> list[Step]:
         flat = [part for pair in figures._asdict().items() for part in pair]
         name = _consumer(self.name)
         return [("HSET", name, *flat), ("EXPIRE", name, SILENT_S)]
@@ -123,9 +125,9 @@ class Inbox:
     # -- for those who look --------------------------------------------------------------------------------------------
 
     async def look(self) -> Look:
-        dead, (entries, oldest, rows) = await self._connection.run([("XLEN", DEAD)], [Script(LOOK, [IN], [GROUP])])
+        dead, (entries, oldest, rows) = await self._connection.run([("XLEN", DEAD), Script(LOOK, [IN], [GROUP])])
         names = [name.decode() for name, _ in rows]
-        said = await self._connection.run([("HGETALL", _consumer(name)) for name in names], [])
+        said = await self._connection.run([("HGETALL", _consumer(name)) for name in names])
         figures = [Figures.read(one) for one in said]
         consumers = [Holder(n, int(row[1]), f) for n, row, f in zip(names, rows, figures, strict=True)]
         return Look(int(entries), int(oldest.partition(b"-")[0]) if oldest else None, int(dead), consumers)

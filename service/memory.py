@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from service.connection import Connection, Script
+from service.connection import Connection, Script, Step
 from service.schemas import Document
 
 STAMP = 8  # bytes
@@ -79,7 +79,7 @@ class Memory:
         self._redis = connection.redis
 
     async def remember(
-        self, documents: Mapping[str, bytes], kept: int, others: Sequence[Script] = ()
+        self, documents: Mapping[str, bytes], kept: int, others: Sequence[Step] = ()
     ) -> tuple[dict[str, bool], list[Any]]:
         """Keeps the documents, forgetting the oldest; says which ones are new. The other scripts run in the same round
         trip, and their answers come with it."""
@@ -88,7 +88,7 @@ class Memory:
         for part, ids in parts.items():
             blobs = [arg for document in ids for arg in (document, documents[document])]
             calls.append(Script(REMEMBER, _keys(part), [limit, *blobs]))
-        answers = await self._connection.run([], [*calls, *others])
+        answers = await self._connection.run([*calls, *others])
         new = {
             document: bool(flag)
             for ids, flags in zip(parts.values(), answers, strict=False)

@@ -25,7 +25,7 @@ from service import changes, outbox, overlay
 from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
 from service.config import Settings as Config
-from service.connection import Script, end
+from service.connection import Script, Step, end
 from service.destinations import Destinations
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
 from service.folding import Fold
@@ -124,25 +124,48 @@ class Sluice:
         """A result for each document, as JSON; remembered and counted if the options say so."""
         for topic in dict.fromkeys(options.topics or ()):
             await self.find(topic)
+        if options.store:
+            results, _ = await self._let_through(documents, options)
+            return results
+        async with self._turn(documents, options):
+            classified = await self.in_thread(self.serving.classify, documents, options, self.epochs.current)
+        return classified.results
+
+    async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
+        """As `classify`, for any number: with very many topics, or explanations of many, fewer documents at once."""
+        parts = self._parts(documents, options)
+        return [result for part in parts for result in await self.classify(part, options)]
+
+    async def classify_then(self, documents: Sequence[Document], then: Sequence[Step]) -> list[Any]:
+        """All that follows from these documents is written, and then something else is done, in the round trip that
+        writes the last of it; what it answers."""
+        options = ClassifyOptions()
+        *before, last = self._parts(documents, options)
+        for part in before:
+            await self._let_through(part, options)
+        _, answers = await self._let_through(last, options, then)
+        return answers
+
+    def _parts(self, documents: Sequence[Document], options: ClassifyOptions) -> list[Sequence[Document]]:
+        at_once = max(1, most(options) // max(1, len(options.topics or self.serving.topics)))
+        return [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
+
+    def _turn(self, documents: Sequence[Document], options: ClassifyOptions) -> AbstractAsyncContextManager[Any]:
         chars = sum(len(document.text) for document in documents) * (EXPLAINING if options.explain else 1)
-        turn: AbstractAsyncContextManager[Any] = self._large if chars > LARGE_CHARS else nullcontext()
-        epoch = self.epochs.current
-        if not options.store:
-            async with turn:
-                return (await self.in_thread(self.serving.classify, documents, options, epoch)).results
+        return self._large if chars > LARGE_CHARS else nullcontext()
+
+    async def _let_through(
+        self, documents: Sequence[Document], options: ClassifyOptions, then: Sequence[Step] = ()
+    ) -> tuple[list[bytes], list[Any]]:
+        """The documents are decided, remembered, counted, and are in the streams of the topics that want them."""
+        turn, epoch = self._turn(documents, options), self.epochs.current
         async with turn:
             decided = await self.in_thread(self.serving.decide, documents, options, epoch)
         new, firsts = await self._remember(decided, options, epoch)
         async with turn:
             classified = await self.in_thread(self.serving.answer, decided, options, epoch, firsts)
-        await self._count(documents, classified, new, options.topics)
-        return classified.results
-
-    async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
-        """As `classify`, for any number: with very many topics, or explanations of many, fewer documents at once."""
-        at_once = max(1, most(options) // max(1, len(options.topics or self.serving.topics)))
-        parts = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
-        return [result for part in parts for result in await self.classify(part, options)]
+        answers = await self._count(documents, classified, new, options.topics, then)
+        return classified.results, answers
 
     async def _remember(
         self, decided: Decided, options: ClassifyOptions, epoch: Epoch
@@ -159,16 +182,24 @@ class Sluice:
         return fresh, await self.in_thread(self.serving.firsts, decided, repeated, known, options, epoch)
 
     async def _count(
-        self, documents: Sequence[Document], classified: Classified, new: set[str], topics: list[str] | None
-    ) -> None:
+        self,
+        documents: Sequence[Document],
+        classified: Classified,
+        new: set[str],
+        topics: list[str] | None,
+        then: Sequence[Step],
+    ) -> list[Any]:
         unlike = new - {classified.ids[place] for place in classified.repeats}
-        await asyncio.gather(
+        outgoing = self._outgoing(documents, classified)
+        # The store first: it is at work while this process counts.
+        answers, _ = await asyncio.gather(
+            self.tallies.count(classified, new, topics, [*outgoing, *then]),
             self.in_thread(self.epochs.count, classified.ids, classified.bags, unlike),
-            self.tallies.count(classified, new, topics, self._outgoing(documents, classified)),
         )
         if self.epochs.due and not self._publishing:
             self._publishing = True
             self._background(self._publish_epoch())
+        return list(answers[len(outgoing) :])
 
     def _outgoing(self, documents: Sequence[Document], classified: Classified) -> list[Script]:
         """What lets through all that was not rejected, be it new or not: the last time may have been cut short."""

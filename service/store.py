@@ -38,7 +38,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
 from service import outbox, scripts
-from service.connection import Arg, Connection, Script, problems
+from service.connection import Arg, Connection, Script, Step, problems
 from service.errors import NotFound
 from service.journal import Event
 from service.memory import Memory
@@ -141,12 +141,12 @@ class Store:
 
     async def begin_stream(self, topic: str, born: str) -> None:
         """What this topic lets through goes to a stream with nothing of another topic in it."""
-        await self.connection.run([], [outbox.begin(topic, born)])
+        await self.connection.run([outbox.begin(topic, born)])
 
     async def delete(self, topic: str, born: str) -> bool:
         if not await self._eval(scripts.DELETE, topic, PARTS, born, CHANGES, f"{topic} {born} 0"):
             return False
-        await self.connection.run([], [outbox.end(topic, born)])
+        await self.connection.run([outbox.end(topic, born)])
         await self.unlist(topic)
         if (await self.heads([topic]))[0]:
             await self.enlist(topic)  # somebody has made another one of this name meanwhile
@@ -303,25 +303,25 @@ class Store:
             return int(await self._redis.get(PASSED) or 0)
 
     async def count(
-        self, documents: int, decided: Mapping[str, int], calls: Sequence[Call], others: Sequence[Script] = ()
-    ) -> int:
+        self, documents: int, decided: Mapping[str, int], calls: Sequence[Call], others: Sequence[Step] = ()
+    ) -> tuple[int, list[Any]]:
         """Counts documents that were put to all topics, and how any were decided, and runs the scripts that count for
-        each topic, and any others; how many documents have been by now."""
-        scripts = [*(_keyed(call) for call in calls), *others]
-        commands: list[tuple[Arg, ...]] = [("INCRBY", PASSED, documents)]
-        commands += [("HINCRBY", DECIDED, name, n) for name, n in decided.items() if n]
-        passed, *_ = await self.connection.run(commands, scripts)
-        return int(passed)
+        each topic, then any others; how many documents have been by now, and the others' answers."""
+        steps: list[Step] = [("INCRBY", PASSED, documents)]
+        steps += [("HINCRBY", DECIDED, name, n) for name, n in decided.items() if n]
+        steps += [_keyed(call) for call in calls]
+        passed, *answers = await self.connection.run([*steps, *others])
+        return int(passed), answers[len(steps) - 1 :]
 
     async def decided(self) -> tuple[int, dict[str, int]]:
         """How many documents have been put to all topics, and how all were decided."""
-        passed, decided = await self.connection.run([("GET", PASSED), ("HGETALL", DECIDED)], [])
+        passed, decided = await self.connection.run([("GET", PASSED), ("HGETALL", DECIDED)])
         return int(passed or 0), _numbers(decided)
 
     async def note_goals(self, states: Mapping[str, int], kept_s: int) -> None:
         """Remembers for a while how many goals are in which state."""
         flat = [part for pair in states.items() for part in pair]
-        await self.connection.run([("DEL", GOALS), ("HSET", GOALS, *flat), ("EXPIRE", GOALS, kept_s)], [])
+        await self.connection.run([("DEL", GOALS), ("HSET", GOALS, *flat), ("EXPIRE", GOALS, kept_s)])
 
     async def goals(self) -> dict[str, int]:
         async with self._asking():
@@ -335,7 +335,7 @@ class Store:
 
     async def run(self, calls: Sequence[Call]) -> list[Any]:
         """Scripts on any number of topics, in as few round trips as it takes."""
-        return await self.connection.run([], [_keyed(call) for call in calls])
+        return await self.connection.run([_keyed(call) for call in calls])
 
     async def tallies(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
         """How many documents have passed, and what each topic has counted of them."""

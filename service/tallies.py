@@ -25,10 +25,11 @@ import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from models.assurance import Passed
 from service import scripts
-from service.connection import Script
+from service.connection import Step
 from service.policy import Last
 from service.serving import Classified, Kept, Serving
 from service.store import Call, Store
@@ -53,15 +54,16 @@ class Tallies:
         self._passed, self._heard_s = 0, -math.inf
 
     async def count(
-        self, classified: Classified, new: Collection[str], named: Sequence[str] | None, others: Sequence[Script] = ()
-    ) -> None:
-        """Counts those of the documents that are new, each once; the other scripts run in the same round trip."""
+        self, classified: Classified, new: Collection[str], named: Sequence[str] | None, others: Sequence[Step] = ()
+    ) -> list[Any]:
+        """Counts those of the documents that are new, each once; what else there is to do is done in the same round
+        trip, after it, and answered."""
         first: dict[str, int] = {}
         for place, document in enumerate(classified.ids):
             if document in new:
                 first.setdefault(document, place)
         if not first and not others:
-            return
+            return []
         repeats = {place: classified.repeats[place].news_to for place in first.values() if place in classified.repeats}
         places = set(first.values()) - repeats.keys()
         everybody, put = (len(places), 0) if named is None else (0, len(places))
@@ -78,8 +80,9 @@ class Tallies:
             if served and (kept or put or news):
                 args = self._args(kept, classified.ids, passed - everybody, passed, put + len(news))
                 calls.append(Call(scripts.TALLY, topic, PARTS, [served.born, *args]))
-        self._passed = await self._store.count(everybody, decided, calls, others)
+        self._passed, answers = await self._store.count(everybody, decided, calls, others)
         self._heard_s = time.monotonic()
+        return answers
 
     async def _position(self) -> int:
         """How many documents have passed, as far as this process has heard: its own are known, and those of others are

@@ -180,13 +180,13 @@ async def test_what_ended_some_is_decided_by_itself(
         add(store, document)
     await take_and_die(redis_url, ALONE)
     batches: list[int] = []
-    classify = api.sluice.classify_any
+    classify = api.sluice.classify_then
 
-    async def counted(documents: Any, options: Any) -> list[bytes]:
+    async def counted(documents: Any, then: Any) -> list[Any]:
         batches.append(len(documents))
-        return await classify(documents, options)
+        return await classify(documents, then)
 
-    monkeypatch.setattr(api.sluice, "classify_any", counted)
+    monkeypatch.setattr(api.sluice, "classify_then", counted)
     async with consuming(api):
         await settled(store)
         add(store, OIL)
@@ -247,7 +247,7 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
     await asyncio.sleep(0.5)
     await waiting.report(Figures(0))  # has nothing to do, and says so
     await alive.group.take_over(1, 60)
-    await connection.run([], [alive.group.retired(0.4)])
+    await connection.run([alive.group.retired(0.4)])
     names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
     assert names == {holding.name, alive.name, waiting.name}
     await connection.close()

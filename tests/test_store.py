@@ -175,7 +175,8 @@ async def test_scripts_in_bulk_run_once_each_whether_the_store_knows_them_or_not
     with Redis.from_url(redis_url) as client:
         for _ in range(2):
             client.script_flush()  # as a restarted store has
-            counted = await store.count(5, {}, calls)
+            counted, then = await store.count(5, {}, calls, [("ECHO", "then")])
+            assert then == [b"then"]
             assert await store.run(calls) == [[1, 0], [1, 0], None, [1, 0]]
     assert counted == await store.passed() == 10
 
