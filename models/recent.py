@@ -58,6 +58,11 @@ class Recent:
             found += self._added(names[part], signatures[part])
         return found
 
+    def find(self, signatures: Signatures) -> list[str | None]:
+        """Of documents that were not taken yet: which one each would repeat, if they came now and one at a time."""
+        pairs = zip(self._before.find(signatures), self._current.find(signatures), strict=True)
+        return [before or current for before, current in pairs]
+
     def _turn(self, block: int) -> None:
         if block != self._block:
             self._before = self._current if block == self._block + 1 else _Block(0)

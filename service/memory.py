@@ -79,33 +79,25 @@ class Memory:
         self._redis = connection.redis
 
     async def remember(
-        self, documents: Mapping[str, bytes], kept: int, others: Sequence[Step] = ()
-    ) -> tuple[dict[str, bool], list[Any]]:
-        """Keeps the documents, forgetting the oldest; says which ones are new. The other scripts run in the same round
-        trip, and their answers come with it."""
+        self, documents: Mapping[str, bytes], kept: int, sought: Sequence[str] = (), others: Sequence[Step] = ()
+    ) -> tuple[dict[str, bool], list[bytes | None], list[Any]]:
+        """Keeps the documents, forgetting the oldest. Says which ones are new; recalls those that are sought; and the
+        others' answers, which run in the same round trip."""
         parts, limit = _parts(documents), -(-kept // PARTITIONS)
-        calls: list[Script] = []
+        steps: list[Step] = []
         for part, ids in parts.items():
             blobs = [arg for document in ids for arg in (document, documents[document])]
-            calls.append(Script(REMEMBER, _keys(part), [limit, *blobs]))
-        answers = await self._connection.run([*calls, *others])
-        new = {
-            document: bool(flag)
-            for ids, flags in zip(parts.values(), answers, strict=False)
-            for document, flag in zip(ids, flags, strict=True)
-        }
-        return new, answers[len(calls) :]
+            steps.append(Script(REMEMBER, _keys(part), [limit, *blobs]))
+        recalled = _Recalled(sought)
+        answers = await self._connection.run([*steps, *recalled.steps, *others])
+        end, after = len(steps), len(steps) + len(recalled.steps)
+        pairs = zip(parts.values(), answers[:end], strict=True)
+        new = {document: bool(flag) for ids, flags in pairs for document, flag in zip(ids, flags, strict=True)}
+        return new, recalled.found(answers[end:after]), answers[after:]
 
     async def recall(self, documents: Sequence[str]) -> list[bytes | None]:
-        parts = _parts(dict.fromkeys(documents))
-        async with self._connection.asking():
-            pipe = self._redis.pipeline(transaction=False)
-            for part, ids in parts.items():
-                pipe.hmget(_keys(part)[0], ids)
-            answers = await pipe.execute()
-        pairs = zip(parts.values(), answers, strict=True)
-        found = {document: blob for ids, blobs in pairs for document, blob in zip(ids, blobs, strict=True)}
-        return [found[document] for document in documents]
+        recalled = _Recalled(documents)
+        return recalled.found(await self._connection.run(recalled.steps))
 
     async def newest(self, start: int, stop: int) -> list[str]:
         """Ids of remembered documents, newest first, from the start-th on; of each partition as many."""
@@ -115,6 +107,20 @@ class Memory:
             for part in range(PARTITIONS):
                 pipe.lrange(_keys(part)[1], -last, -first - 1)
             return [document.decode() for ids in await pipe.execute() for document in reversed(ids)]
+
+
+class _Recalled:
+    """What asks for some documents, and finds them in the answers."""
+
+    def __init__(self, documents: Sequence[str]) -> None:
+        self._documents = documents
+        self._parts = _parts(dict.fromkeys(documents))
+        self.steps: list[Step] = [("HMGET", _keys(part)[0], *ids) for part, ids in self._parts.items()]
+
+    def found(self, answers: Sequence[list[bytes | None]]) -> list[bytes | None]:
+        pairs = zip(self._parts.values(), answers, strict=True)
+        blobs = {document: blob for ids, found in pairs for document, blob in zip(ids, found, strict=True)}
+        return [blobs[document] for document in self._documents]
 
 
 def _parts(documents: Iterable[str]) -> dict[int, list[str]]:

@@ -8,6 +8,9 @@ The stream is a log, and what a document repeats is what comes of reading it in 
 processes agree on it, and those that start later do, too: what is kept of it says as much as all of it would. In the
 round trip in which a process notes documents of its own it hears of what the others have noted since.
 
+What documents repeat is certain when they are noted. But most of it can be known before, from what was heard so far,
+and it is asked for at once what these firsts are: in the same round trip, where another would wait for its turn.
+
 Rejected: to look documents up in the store by their bands. That takes ten fields a document, twice the memory of the
 document itself, and as much of the store's time as all the rest of a decision.
 """
@@ -50,11 +53,17 @@ class Repeats:
         self._first: dict[str, str] = {}  # of what repeats another, the oldest first
         self._heard = 0
 
-    def note(self, ids: Sequence[str], read: Bags) -> Script:
-        """What notes these documents; its answer is for `hear`."""
-        texts = json.dumps(ids), signatures(read).astype("<u4").tobytes()
+    async def note(self, ids: Sequence[str], read: Bags) -> tuple[Script, list[str]]:
+        """What notes these documents; its answer is for `hear`. And documents that some of them seem to repeat."""
+        async with self._reading:
+            return await asyncio.to_thread(self._note, ids, read)
+
+    def _note(self, ids: Sequence[str], read: Bags) -> tuple[Script, list[str]]:
+        signed = signatures(read)
+        texts = json.dumps(ids), signed.astype("<u4").tobytes()
         oldest = self._recent.oldest(self._heard)
-        return Script(NOTE, [NOTED, SIGNATURES], [len(ids), *texts, oldest, self._heard, AT_ONCE])
+        note = Script(NOTE, [NOTED, SIGNATURES], [len(ids), *texts, oldest, self._heard, AT_ONCE])
+        return note, list({name for name in self._recent.find(signed) if name})
 
     async def hear(self, ids: Sequence[str], answer: Any) -> dict[str, str]:
         """Of these documents, which have just been noted, those that repeat another, and which."""

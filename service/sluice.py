@@ -172,14 +172,19 @@ class Sluice:
     ) -> tuple[set[str], dict[int, First]]:
         """Which documents are new, and by place the ones that some of them repeat."""
         blobs = await self.in_thread(packed, decided.ids, decided.documents, now_ms())
-        note = await self.in_thread(self.repeats.note, decided.ids, decided.bags)
-        new, (noted,) = await self.store.documents.remember(blobs, self.config.documents_kept, [note])
+        note, likely = await self.repeats.note(decided.ids, decided.bags)
+        memory, kept = self.store.documents, self.config.documents_kept
+        new, found, (noted,) = await memory.remember(blobs, kept, likely, [note])
         repeated = await self.repeats.hear(decided.ids, noted)
         fresh = {name for name, is_new in new.items() if is_new}
         if not repeated:
             return fresh, {}
-        known = [blob for blob in await self.store.documents.recall(list(set(repeated.values()))) if blob]
-        return fresh, await self.in_thread(self.serving.firsts, decided, repeated, known, options, epoch)
+        known = {name: blobs[name] for name in fresh} | dict(zip(likely, found, strict=True))
+        firsts = set(repeated.values())
+        missing = list(firsts - known.keys())
+        known |= dict(zip(missing, await memory.recall(missing), strict=True))
+        said = [blob for name in firsts if (blob := known[name])]
+        return fresh, await self.in_thread(self.serving.firsts, decided, repeated, said, options, epoch)
 
     async def _count(
         self,

@@ -155,7 +155,7 @@ async def test_very_many_documents_at_once_are_remembered_and_the_newest_of_them
     many = {f"d{i}": late + b"%d" % i for i in range(150_000)}
     again = [f"d{i}" for i in range(0, 150_000, 1000)]
     await store.documents.remember(dict.fromkeys(again, early + b"before"), 1_000_000)
-    new, _ = await store.documents.remember(many, 1_000_000)
+    new, *_ = await store.documents.remember(many, 1_000_000)
     assert {name for name, is_new in new.items() if not is_new} == set(again)
     assert await store.documents.recall(["d1000", "d1001"]) == [early + b"1000", late + b"1001"]
     newer = [f"e{i}" for i in range(150_000)]
