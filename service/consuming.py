@@ -1,19 +1,21 @@
 """What a consumer does: takes documents from the stream, decides them as `POST /classify` would, and settles them.
 
-    take some  →  read each  →  classify, remember (sluice)  →  count, let through, acknowledge and delete, take more
+    take some  →  read and decide each  →  remember  →  count, let through, acknowledge and delete
 
-An entry is settled with everything that follows from it, or after. Whoever is killed before leaves it pending, and
-another, or its successor, takes it over; deciding a document twice does no harm (see outbox.py).
+An entry is settled with all that follows from it, or after. Whoever is killed before leaves it pending, and another, or
+its successor, takes it over; deciding a document twice does no harm (see outbox.py).
 
-The last four are one round trip. What a batch lets through keeps the store busy for longer than anything else; were the
-next batch asked for only then, that small question would wait for what another consumer writes, and the two would be
-at work at the same time and wait for the store at the same time, ever after.
+A batch goes to the store once: what follows from the one before is written, this one is remembered and the next is
+taken in one round trip. What a batch lets through keeps the store busy for longer than anything else, and a small
+question that comes then has to wait. With several round trips a batch, two consumers fall into step: one waits while
+the other's batch is written, and from then on both are at work, and both wait, at the same time.
 
 An entry that cannot be read goes to the dead with the reason, at once. One that ends every process that touches it,
 which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, so that it takes no
 others along, and after GIVEN_UP times it is dead as well.
 
-While the store is in trouble the consumer holds on to what it has and takes nothing new. It takes about BATCH_BYTES at
+While the store is in trouble the consumer takes nothing new. Afterwards it asks what it has taken and not settled: some
+of it may have been taken, or settled, in a round trip of which it never heard the end. It takes about BATCH_BYTES at
 a time, judging by the size of those before, so that its memory does not depend on what is sent.
 """
 
@@ -21,18 +23,20 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from service.bodies import parse
-from service.connection import GroupGone
+from service.connection import GroupGone, Step
 from service.errors import BadRequest, ServiceError, StoreUnavailable, TooLarge
 from service.group import Arrived, entries
 from service.inbox import Dead, Figures, Inbox
+from service.passage import Passage
 from service.problems import from_validation
-from service.schemas import Document
+from service.schemas import ClassifyOptions, Document
 from service.sluice import Sluice
 
 # Documents at a time, at first, and bytes. What is written of 512 keeps the store busy for 20 ms, in which others wait.
@@ -43,8 +47,21 @@ LATELY_S = 10.0  # over which a rate is taken
 PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0  # before trying again when the store is in trouble
 
 DOCUMENT = TypeAdapter(Document)
+OPTIONS = ClassifyOptions()
 
 log = structlog.get_logger()
+
+
+class Batch(NamedTuple):
+    """Entries that are decided: the documents' passage, if there were any, and what it asks for; and the dead."""
+
+    arrived: Sequence[Arrived]
+    dead: Sequence[Dead] = ()
+    passage: Passage | None = None
+    steps: Sequence[Step] = ()
+
+
+NOTHING = Batch(())
 
 
 class Consumer:
@@ -56,74 +73,108 @@ class Consumer:
         self._figures = Figures(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
         self._looked_s = self._reported_s = 0.0
+        self._astray = False  # whether this consumer may have taken what it does not know of
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Consumes until told to stop; what is in hand then is finished, or stays pending if the store is not well."""
         opened, pause_s = True, PAUSE_S
         holding: list[Arrived] = []
-        while holding or not stopping.is_set():
+        decided = NOTHING
+        while holding or decided.arrived or not stopping.is_set():
             try:
                 if not opened:
                     await self._inbox.group.open()
                     opened = True
-                holding = holding or await self._some()
-                holding, pause_s = await self._handle(holding, stopping), PAUSE_S
+                await self._report()
+                if not holding and not stopping.is_set():
+                    holding = await self._some(idle=not decided.arrived)
+                if holding or decided.arrived:
+                    decided, holding = await self._turn(decided, holding, more=not stopping.is_set())
+                pause_s = PAUSE_S
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
                 if stopping.is_set():
                     return
+                holding, decided, self._astray = [], NOTHING, True
                 opened = not isinstance(error, GroupGone)
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    async def _some(self) -> list[Arrived]:
-        """What somebody else left behind, now and then; else what is new."""
+    async def _report(self) -> None:
         now = time.monotonic()
-        if self._to_report(now):
+        if now - self._reported_s > REPORT_S:
             self._reported_s = now
             await self._inbox.report(self._figures._replace(per_s=self._rate(0)))
-        if self._to_look(now):
+
+    async def _some(self, idle: bool) -> list[Arrived]:
+        """What was taken and went astray; what somebody else left behind, now and then; else what is new, if there is
+        nothing else to do than to wait for it."""
+        if self._astray:
+            if held := await self._inbox.group.held(self.most) if idle else []:
+                return held
+            self._astray = not idle  # what is decided and not written would be among it
+        if self._looks():
             left = await self._inbox.group.take_over(self.most, self._config.take_over_s)
             if left:
                 self._figures = self._figures._replace(taken_over=self._figures.taken_over + len(left))
                 return left  # and look again at once: there may be more
-            self._looked_s = now
-        return await self._inbox.group.await_new(self.most)
+            self._looked_s = time.monotonic()
+        return await self._inbox.group.await_new(self.most) if idle else []
 
-    def _to_report(self, now: float) -> bool:
-        return now - self._reported_s > REPORT_S
+    def _looks(self) -> bool:
+        """Whether it is time to look for what somebody left behind."""
+        return time.monotonic() - self._looked_s > self._config.take_over_s / 2
 
-    def _to_look(self, now: float) -> bool:
-        return now - self._looked_s > self._config.take_over_s / 2
-
-    async def _handle(self, arrived: Sequence[Arrived], stopping: asyncio.Event) -> list[Arrived]:
-        """Decides these, and takes the next along, if nothing else is to be done before."""
-        suspects = [one for one in arrived if one.times > ALONE]
+    async def _turn(self, decided: Batch, holding: Sequence[Arrived], more: bool) -> tuple[Batch, list[Arrived]]:
+        """What was decided is written, and what is in hand is decided; with that, what is in hand now."""
+        suspects = [one for one in holding if one.times > ALONE]
+        if not suspects:
+            return await self._round(decided, holding, more and not self._astray and not self._looks())
+        await self._round(decided, [])
         for one in suspects:
-            await self._decide([one], more=False)
-        if others := [one for one in arrived if one.times <= ALONE]:
-            now = time.monotonic()
-            more = not (stopping.is_set() or self._to_report(now) or self._to_look(now))
-            return await self._decide(others, more)
-        return []
+            alone, _ = await self._round(NOTHING, [one])
+            await self._round(alone, [])
+        return NOTHING, [one for one in holding if one.times <= ALONE]
 
-    async def _decide(self, arrived: Sequence[Arrived], more: bool) -> list[Arrived]:
+    async def _round(
+        self, decided: Batch, arrived: Sequence[Arrived], more: bool = False
+    ) -> tuple[Batch, list[Arrived]]:
+        """A round trip: one batch is written, another remembered, and more is taken."""
         read = await self._sluice.in_thread(self._read, arrived)
-        dead = [one for one in read if isinstance(one, Dead)]
         documents = [one for one in read if isinstance(one, Document)]
-        decided = [one for one, what in zip(arrived, read, strict=True) if isinstance(what, Document)]
-        before = self._figures
-        figures = before._replace(
-            documents=before.documents + len(decided), dead=before.dead + len(dead), per_s=self._rate(len(decided))
-        )
-        size = sum(one.size for one in arrived) / len(arrived)
-        self.most = max(1, min(BATCH, 4 * self.most, int(BATCH_BYTES / max(1, size))))
-        then = self._inbox.settled(decided, dead, self._config.dead_kept, figures)
-        if more:
-            then.append(self._inbox.group.taken(self.most))
-        answers = await (self._sluice.classify_then(documents, then) if documents else self._inbox.run(then))
+        passage = Passage(self._sluice.passages, documents, OPTIONS) if documents else None
+        remembered = await passage.begin() if passage else []
+        written = [*decided.steps, *self._settled(decided)]
+        if arrived:
+            self.most = self._fitting(arrived)
+        taken = [self._inbox.group.taken(self.most)] if more else []
+        figures = self._after(decided)
+        # The figures are always among it, so that a store which is full does nothing of it, rather than a part.
+        answers = await self._inbox.run([*written, *remembered, *self._inbox.said(figures), *taken])
         self._figures = figures
-        return entries(answers[-1]) if more else []
+        if decided.passage:
+            await decided.passage.finish(answers)
+        steps = await passage.go_on(answers[len(written) : len(written) + len(remembered)]) if passage else []
+        dead = [one for one in read if isinstance(one, Dead)]
+        return Batch(arrived, dead, passage, steps), entries(answers[-1]) if more else []
+
+    def _settled(self, decided: Batch) -> list[Step]:
+        places = [one.place for one in decided.arrived]
+        return self._inbox.settled(places, decided.dead, self._config.dead_kept) if places else []
+
+    def _after(self, decided: Batch) -> Figures:
+        """The figures when this is written."""
+        before, dead = self._figures, len(decided.dead)
+        documents = len(decided.arrived) - dead
+        return before._replace(
+            documents=before.documents + documents, dead=before.dead + dead, per_s=self._rate(documents)
+        )
+
+    def _fitting(self, arrived: Sequence[Arrived]) -> int:
+        """How many to take at a time, judging by these."""
+        size = sum(one.size for one in arrived) / len(arrived)
+        at_once = min(BATCH, self._sluice.passages.at_once(OPTIONS))
+        return max(1, min(at_once, 4 * self.most, int(BATCH_BYTES / max(1, size))))
 
     def _read(self, arrived: Sequence[Arrived]) -> list[Document | Dead]:
         return [self._document(one) for one in arrived]

@@ -33,6 +33,21 @@ end
 return retired
 """
 
+# What this consumer has taken and not settled, oldest first, with how often each was given; what somebody deleted is
+# settled. Arguments: group, consumer, most.
+HELD = """
+local found = {}
+for _, row in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[3], ARGV[2])) do
+  local entry = redis.call('XRANGE', KEYS[1], row[1], row[1])[1]
+  if entry then
+    found[#found + 1] = {entry[1], entry[2], row[4]}
+  else
+    redis.call('XACK', KEYS[1], ARGV[1], row[1])
+  end
+end
+return found
+"""
+
 # An entry is held by this consumer, otherwise than as if just taken. Arguments: those of XCLAIM.
 CLAIM = "return #redis.call('XCLAIM', KEYS[1], unpack(ARGV))"
 
@@ -86,6 +101,14 @@ class Group:
             pending = await self._redis.xpending_range(self.stream, self.group, first, last, most, self.consumer)
         times = {one["message_id"]: int(one["times_delivered"]) for one in pending}
         return [Arrived(place.decode(), fields, times.get(place, 1)) for place, fields in rows]
+
+    async def held(self, most: int) -> list[Arrived]:
+        """Entries that this consumer took and has not settled."""
+        (rows,) = await self._connection.run([Script(HELD, [self.stream], [self.group, self.consumer, most])])
+        return [
+            Arrived(place.decode(), dict(zip(flat[::2], flat[1::2], strict=True)), int(times))
+            for place, flat, times in rows
+        ]
 
     async def pending(self) -> int:
         """How many entries were taken and are not settled."""

@@ -103,21 +103,21 @@ class Inbox:
         with problems():
             return bool(await self._redis.xread({IN: "0"}, count=1, block=self._connection.block_ms))
 
-    def settled(self, decided: Sequence[Arrived], dead: Sequence[Dead], kept: int, figures: Figures) -> list[Step]:
-        """What says that these are done with: their results are durable, or they are among the dead."""
+    def settled(self, places: Sequence[str], dead: Sequence[Dead], kept: int) -> list[Step]:
+        """What says that these entries are done with: their results are durable, or they are among the dead."""
         steps: list[Step] = [("XADD", DEAD, "MAXLEN", "~", kept, "*", *_said(one)) for one in dead]
-        places = [one.place for one in (*decided, *(one.arrived for one in dead))]
-        return [*steps, self.group.settled(*places), ("XDEL", IN, *places), *self._figures(figures)]
+        return [*steps, self.group.settled(*places), ("XDEL", IN, *places)]
 
     async def run(self, steps: Sequence[Step]) -> list[Any]:
         return await self._connection.run(steps)
 
     async def report(self, figures: Figures) -> None:
         """Shows that this consumer is alive; consumers that have not been for long are forgotten."""
-        steps = [self.group.touched(), *self._figures(figures), self.group.retired(SILENT_S)]
+        steps = [self.group.touched(), *self.said(figures), self.group.retired(SILENT_S)]
         await self._connection.run(steps)
 
-    def _figures(self, figures: Figures) -> list[Step]:
+    def said(self, figures: Figures) -> list[Step]:
+        """What tells of this consumer. A store that is full refuses it, and with it all that goes in one round trip."""
         flat = [part for pair in figures._asdict().items() for part in pair]
         name = _consumer(self.name)
         return [("HSET", name, *flat), ("EXPIRE", name, SILENT_S)]

@@ -78,23 +78,6 @@ class Memory:
         self._connection = connection
         self._redis = connection.redis
 
-    async def remember(
-        self, documents: Mapping[str, bytes], kept: int, sought: Sequence[str] = (), others: Sequence[Step] = ()
-    ) -> tuple[dict[str, bool], list[bytes | None], list[Any]]:
-        """Keeps the documents, forgetting the oldest. Says which ones are new; recalls those that are sought; and the
-        others' answers, which run in the same round trip."""
-        parts, limit = _parts(documents), -(-kept // PARTITIONS)
-        steps: list[Step] = []
-        for part, ids in parts.items():
-            blobs = [arg for document in ids for arg in (document, documents[document])]
-            steps.append(Script(REMEMBER, _keys(part), [limit, *blobs]))
-        recalled = _Recalled(sought)
-        answers = await self._connection.run([*steps, *recalled.steps, *others])
-        end, after = len(steps), len(steps) + len(recalled.steps)
-        pairs = zip(parts.values(), answers[:end], strict=True)
-        new = {document: bool(flag) for ids, flags in pairs for document, flag in zip(ids, flags, strict=True)}
-        return new, recalled.found(answers[end:after]), answers[after:]
-
     async def recall(self, documents: Sequence[str]) -> list[bytes | None]:
         recalled = _Recalled(documents)
         return recalled.found(await self._connection.run(recalled.steps))
@@ -107,6 +90,29 @@ class Memory:
             for part in range(PARTITIONS):
                 pipe.lrange(_keys(part)[1], -last, -first - 1)
             return [document.decode() for ids in await pipe.execute() for document in reversed(ids)]
+
+
+class Remembering:
+    """What keeps documents, forgetting the oldest, and recalls those that are sought; and what its answers say."""
+
+    def __init__(self, documents: Mapping[str, bytes], kept: int, sought: Sequence[str] = ()) -> None:
+        self._documents = documents
+        self._sought = sought
+        self._parts, limit = _parts(documents), -(-kept // PARTITIONS)
+        remember: list[Step] = []
+        for part, ids in self._parts.items():
+            blobs = [arg for document in ids for arg in (document, documents[document])]
+            remember.append(Script(REMEMBER, _keys(part), [limit, *blobs]))
+        self._recalled = _Recalled(sought)
+        self.steps = [*remember, *self._recalled.steps]
+
+    def heard(self, answers: Sequence[Any]) -> tuple[set[str], dict[str, bytes | None]]:
+        """Those of the documents that are new; and these, with those that were sought, as they are remembered."""
+        remembered = answers[: len(self._parts)]
+        pairs = zip(self._parts.values(), remembered, strict=True)
+        new = {document for ids, flags in pairs for document, flag in zip(ids, flags, strict=True) if flag}
+        found = self._recalled.found(answers[len(self._parts) :])
+        return new, {**dict(zip(self._sought, found, strict=True)), **{name: self._documents[name] for name in new}}
 
 
 class _Recalled:

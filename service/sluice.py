@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -21,11 +21,11 @@ import structlog
 from models.fold import Model
 from models.shape import shape
 from models.text import bags
-from service import changes, outbox, overlay
+from service import changes, overlay
 from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
 from service.config import Settings as Config
-from service.connection import Script, Step, end
+from service.connection import end
 from service.destinations import Destinations
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
 from service.folding import Fold
@@ -38,12 +38,11 @@ from service.judging import Judging
 from service.known import Known
 from service.learning import Learning, now_ms
 from service.listening import Listening
-from service.memory import packed
 from service.moving import Moving, Outcome
-from service.outbox import Entry, Outbox
+from service.outbox import Outbox
+from service.passage import Passages
 from service.preview import Previews
 from service.promises import Promises
-from service.repeats import Repeats
 from service.review import Review
 from service.schemas import (
     ClassifyOptions,
@@ -53,11 +52,10 @@ from service.schemas import (
 )
 from service.schemas_jobs import Retrain
 from service.served import Base, Recipe, Served, Settings
-from service.serving import Classified, Decided, First, Kept, Serving, analysis_of, most
+from service.serving import Serving, analysis_of
 from service.store import Head, Store
 from service.tallies import Tallies
 
-LARGE_CHARS, EXPLAINING = 100_000, 10  # of text in a large request; explaining takes ten times as long
 LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
 
@@ -73,14 +71,11 @@ class Sluice:
         self.store = store
         self.epochs = Epochs(store)
         self.serving = Serving(analysis_of(config))
-        # Two large requests at a time, since more would only share the cores; the other threads are for small ones and
-        # for learning, which must find one free.
         self._pool = ThreadPoolExecutor(8, "sluice")
-        self._large = asyncio.Semaphore(2)
         self.learning = Learning(store, self.epochs, config, self._pool, self.serving.put)
         self.following = Following(store, self.serving, self.learning, self.epochs, config.sweep_s)
         self.tallies = Tallies(store, self.serving, config.review_kept)
-        self.repeats = Repeats(store.connection, config.documents_kept)
+        self.passages = Passages(store, self.serving, self.epochs, self.tallies, config, self._pool, self._epoch_due)
         self.outbox = Outbox(store.connection)
         self.inbox = Inbox(store.connection)
         self.destinations = Destinations(store.connection)
@@ -111,7 +106,7 @@ class Sluice:
         self._background(self.following.listen())
         self._background(self.following.sweep())
         self._background(self.listening.read())
-        self._background(self.repeats.catch_up())
+        self._background(self.passages.repeats.catch_up())
 
     async def stop(self) -> None:
         await end(set(self._tasks))
@@ -121,99 +116,21 @@ class Sluice:
     # -- documents -----------------------------------------------------------------------------------------------------
 
     async def classify(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
-        """A result for each document, as JSON; remembered and counted if the options say so."""
+        """A result for each document, as JSON; remembered, counted and let through if the options say so."""
         for topic in dict.fromkeys(options.topics or ()):
             await self.find(topic)
-        if options.store:
-            results, _ = await self._let_through(documents, options)
-            return results
-        async with self._turn(documents, options):
-            classified = await self.in_thread(self.serving.classify, documents, options, self.epochs.current)
-        return classified.results
+        return await self.passages.classify(documents, options)
 
     async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
-        """As `classify`, for any number: with very many topics, or explanations of many, fewer documents at once."""
-        parts = self._parts(documents, options)
+        """As `classify`, for any number."""
+        at_once = self.passages.at_once(options)
+        parts = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
         return [result for part in parts for result in await self.classify(part, options)]
 
-    async def classify_then(self, documents: Sequence[Document], then: Sequence[Step]) -> list[Any]:
-        """All that follows from these documents is written, and then something else is done, in the round trip that
-        writes the last of it; what it answers."""
-        options = ClassifyOptions()
-        *before, last = self._parts(documents, options)
-        for part in before:
-            await self._let_through(part, options)
-        _, answers = await self._let_through(last, options, then)
-        return answers
-
-    def _parts(self, documents: Sequence[Document], options: ClassifyOptions) -> list[Sequence[Document]]:
-        at_once = max(1, most(options) // max(1, len(options.topics or self.serving.topics)))
-        return [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
-
-    def _turn(self, documents: Sequence[Document], options: ClassifyOptions) -> AbstractAsyncContextManager[Any]:
-        chars = sum(len(document.text) for document in documents) * (EXPLAINING if options.explain else 1)
-        return self._large if chars > LARGE_CHARS else nullcontext()
-
-    async def _let_through(
-        self, documents: Sequence[Document], options: ClassifyOptions, then: Sequence[Step] = ()
-    ) -> tuple[list[bytes], list[Any]]:
-        """The documents are decided, remembered, counted, and are in the streams of the topics that want them."""
-        turn, epoch = self._turn(documents, options), self.epochs.current
-        async with turn:
-            decided = await self.in_thread(self.serving.decide, documents, options, epoch)
-        new, firsts = await self._remember(decided, options, epoch)
-        async with turn:
-            classified = await self.in_thread(self.serving.answer, decided, options, epoch, firsts)
-        answers = await self._count(documents, classified, new, options.topics, then)
-        return classified.results, answers
-
-    async def _remember(
-        self, decided: Decided, options: ClassifyOptions, epoch: Epoch
-    ) -> tuple[set[str], dict[int, First]]:
-        """Which documents are new, and by place the ones that some of them repeat."""
-        blobs = await self.in_thread(packed, decided.ids, decided.documents, now_ms())
-        note, likely = await self.repeats.note(decided.ids, decided.bags)
-        memory, kept = self.store.documents, self.config.documents_kept
-        new, found, (noted,) = await memory.remember(blobs, kept, likely, [note])
-        repeated = await self.repeats.hear(decided.ids, noted)
-        fresh = {name for name, is_new in new.items() if is_new}
-        if not repeated:
-            return fresh, {}
-        known = {name: blobs[name] for name in fresh} | dict(zip(likely, found, strict=True))
-        firsts = set(repeated.values())
-        missing = list(firsts - known.keys())
-        known |= dict(zip(missing, await memory.recall(missing), strict=True))
-        said = [blob for name in firsts if (blob := known[name])]
-        return fresh, await self.in_thread(self.serving.firsts, decided, repeated, said, options, epoch)
-
-    async def _count(
-        self,
-        documents: Sequence[Document],
-        classified: Classified,
-        new: set[str],
-        topics: list[str] | None,
-        then: Sequence[Step],
-    ) -> list[Any]:
-        unlike = new - {classified.ids[place] for place in classified.repeats}
-        outgoing = self._outgoing(documents, classified)
-        # The store first: it is at work while this process counts.
-        answers, _ = await asyncio.gather(
-            self.tallies.count(classified, new, topics, [*outgoing, *then]),
-            self.in_thread(self.epochs.count, classified.ids, classified.bags, unlike),
-        )
-        if self.epochs.due and not self._publishing:
+    def _epoch_due(self) -> None:
+        if not self._publishing:
             self._publishing = True
             self._background(self._publish_epoch())
-        return list(answers[len(outgoing) :])
-
-    def _outgoing(self, documents: Sequence[Document], classified: Classified) -> list[Script]:
-        """What lets through all that was not rejected, be it new or not: the last time may have been cut short."""
-        scripts: list[Script] = []
-        for topic, kept in classified.kept.items():
-            if served := self.serving.topics.get(topic):
-                entries = [_entry(topic, one, classified, documents[one.place]) for one in kept]
-                scripts.append(outbox.append(topic, served.born, entries, self.config.out_kept, now_ms()))
-        return scripts
 
     async def _publish_epoch(self) -> None:
         try:
@@ -339,13 +256,6 @@ class Sluice:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("background work failed", exc_info=error)
-
-
-def _entry(topic: str, kept: Kept, classified: Classified, whole: Document) -> Entry:
-    document, repeat = classified.ids[kept.place], classified.repeats.get(kept.place)
-    how = kept.decision, kept.score, kept.version
-    first = repeat.first if repeat else ""
-    return Entry(outbox.entry_id(topic, document), *how, document, whole.title, whole.text, first)
 
 
 def topic_id(name: str) -> str:

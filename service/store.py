@@ -302,17 +302,6 @@ class Store:
         async with self._asking():
             return int(await self._redis.get(PASSED) or 0)
 
-    async def count(
-        self, documents: int, decided: Mapping[str, int], calls: Sequence[Call], others: Sequence[Step] = ()
-    ) -> tuple[int, list[Any]]:
-        """Counts documents that were put to all topics, and how any were decided, and runs the scripts that count for
-        each topic, then any others; how many documents have been by now, and the others' answers."""
-        steps: list[Step] = [("INCRBY", PASSED, documents)]
-        steps += [("HINCRBY", DECIDED, name, n) for name, n in decided.items() if n]
-        steps += [_keyed(call) for call in calls]
-        passed, *answers = await self.connection.run([*steps, *others])
-        return int(passed), answers[len(steps) - 1 :]
-
     async def decided(self) -> tuple[int, dict[str, int]]:
         """How many documents have been put to all topics, and how all were decided."""
         passed, decided = await self.connection.run([("GET", PASSED), ("HGETALL", DECIDED)])
@@ -418,6 +407,14 @@ class Store:
         async with self._asking():
             keys = [key(topic, part) for part in parts]
             return await self._redis.eval(script, len(keys), *keys, *args)
+
+
+def counting(documents: int, decided: Mapping[str, int], calls: Sequence[Call]) -> list[Step]:
+    """What counts documents that were put to all topics, and how any were decided, and runs the scripts that count for
+    each topic. The first answer is how many documents have been by now."""
+    steps: list[Step] = [("INCRBY", PASSED, documents)]
+    steps += [("HINCRBY", DECIDED, name, n) for name, n in decided.items() if n]
+    return [*steps, *(_keyed(call) for call in calls)]
 
 
 def _numbers(found: Mapping[bytes, bytes]) -> dict[str, int]:

@@ -32,7 +32,7 @@ from service import scripts
 from service.connection import Step
 from service.policy import Last
 from service.serving import Classified, Kept, Serving
-from service.store import Call, Store
+from service.store import Call, Store, counting
 
 BUCKET, SLOTS, LATELY = 1000, 100, 10
 HEARD_S = 0.5  # so long a process relies on what it last heard of how many have passed
@@ -53,16 +53,13 @@ class Tallies:
         self._kept = kept  # most documents in a queue
         self._passed, self._heard_s = 0, -math.inf
 
-    async def count(
-        self, classified: Classified, new: Collection[str], named: Sequence[str] | None, others: Sequence[Step] = ()
-    ) -> list[Any]:
-        """Counts those of the documents that are new, each once; what else there is to do is done in the same round
-        trip, after it, and answered."""
+    async def counting(self, classified: Classified, new: Collection[str], named: Sequence[str] | None) -> list[Step]:
+        """What counts those of the documents that are new, each once; the answers are for `heard`."""
         first: dict[str, int] = {}
         for place, document in enumerate(classified.ids):
             if document in new:
                 first.setdefault(document, place)
-        if not first and not others:
+        if not first:
             return []
         repeats = {place: classified.repeats[place].news_to for place in first.values() if place in classified.repeats}
         places = set(first.values()) - repeats.keys()
@@ -80,9 +77,11 @@ class Tallies:
             if served and (kept or put or news):
                 args = self._args(kept, classified.ids, passed - everybody, passed, put + len(news))
                 calls.append(Call(scripts.TALLY, topic, PARTS, [served.born, *args]))
-        self._passed, answers = await self._store.count(everybody, decided, calls, others)
-        self._heard_s = time.monotonic()
-        return answers
+        return counting(everybody, decided, calls)
+
+    def heard(self, answers: Sequence[Any]) -> None:
+        """How many have passed is the first that the store says."""
+        self._passed, self._heard_s = int(answers[0]), time.monotonic()
 
     async def _position(self) -> int:
         """How many documents have passed, as far as this process has heard: its own are known, and those of others are

@@ -11,15 +11,18 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.connection import Connection
+from service.connection import Connection, Step
 from service.consuming import ALONE, BATCH, FIRST, GIVEN_UP, Consumer
 from service.embedded import Embedded
+from service.errors import StoreUnavailable
 from service.inbox import DEAD, GROUP, IN, Figures, Inbox
+from service.passage import Passage
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes
 from tests.waiting import soon
 
 OUT = "sluice:out:crude"
+MANY = 8 * BATCH  # fewer than a topic's stream keeps
 
 
 @pytest.fixture
@@ -180,13 +183,13 @@ async def test_what_ended_some_is_decided_by_itself(
         add(store, document)
     await take_and_die(redis_url, ALONE)
     batches: list[int] = []
-    classify = api.sluice.classify_then
+    begin = Passage.begin
 
-    async def counted(documents: Any, then: Any) -> list[Any]:
-        batches.append(len(documents))
-        return await classify(documents, then)
+    async def counted(passage: Any) -> list[Step]:
+        batches.append(len(passage._documents))
+        return await begin(passage)
 
-    monkeypatch.setattr(api.sluice, "classify_then", counted)
+    monkeypatch.setattr(Passage, "begin", counted)
     async with consuming(api):
         await settled(store)
         add(store, OIL)
@@ -256,3 +259,57 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
 def test_a_consumer_that_nobody_needs_has_loaded_neither_kernels_nor_models() -> None:
     loaded = "import service.consumer, sys; print(*sorted({'models', 'numba', 'numpy', 'scipy'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout == b"\n"
+
+
+async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_afterwards(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store did all that a round trip asked for, and its answer was lost. Nobody takes over what was taken then for
+    as long as the consumer is alive."""
+    monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
+    for document in accepted(3 * FIRST):
+        add(store, document)
+    run, rounds = Inbox.run, 0
+
+    async def unheard(inbox: Inbox, steps: Any) -> list[Any]:
+        nonlocal rounds
+        rounds += 1
+        answers = await run(inbox, steps)
+        if rounds % 2:
+            raise StoreUnavailable("The answer is lost.")
+        return answers
+
+    monkeypatch.setattr(Inbox, "run", unheard)
+    async with consuming(api):
+        await settled(store)
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(3 * FIRST))
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] <= 3 * FIRST
+    assert store.xpending(IN, GROUP)["pending"] == 0
+    assert rounds > 2
+
+
+async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(api: Api, store: "Redis") -> None:
+    for document in accepted(MANY):
+        add(store, document)
+    async with consuming(api):
+
+        async def some() -> bool:
+            return len(let_through(store)) > BATCH
+
+        await soon(some)
+    assert 0 < store.xlen(IN) < MANY
+    assert store.xpending(IN, GROUP)["pending"] == 0
+    assert len(let_through(store)) == MANY - store.xlen(IN)
+
+
+async def test_a_batch_whose_scripts_the_store_does_not_know_any_more_is_written_whole(
+    api: Api, store: "Redis"
+) -> None:
+    for document in accepted(MANY):
+        add(store, document)
+    async with consuming(api):
+        while store.xlen(IN):
+            store.script_flush()
+            await asyncio.sleep(0.01)
+        await settled(store)
+    assert len(let_through(store)) == MANY

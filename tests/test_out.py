@@ -132,12 +132,12 @@ async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: 
     born = api.sluice.serving.get("crude").born
     await api.ok("DELETE", "/topics/crude")
     late = outbox.append("crude", born, [outbox.Entry("i", "accept", 1.0, 1, "d", "", "late")], 9, 0)
-    await api.sluice.store.count(0, {}, [], [late])
+    await api.sluice.store.connection.run([late])
     names: Any = store.keys("*out:crude*")
     assert names == [f"{{{KEY}}}:owner"]
     assert 0 < int(store.ttl(names[0])) <= outbox.GONE_S
     await api.topic()
-    await api.sluice.store.count(0, {}, [], [late])
+    await api.sluice.store.connection.run([late])
     assert entries(store) == []
     await passes(api, oil(5))
     assert len(entries(store)) == 5
