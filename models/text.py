@@ -86,6 +86,13 @@ class Bags:
         row = slice(self.indptr[i], self.indptr[i + 1])
         return self.features[row], self.counts[row]
 
+    def some(self, places: Sequence[int]) -> "Bags":
+        """Those of some documents, in arrays of their own."""
+        starts, lengths = self.indptr[:-1][places], np.diff(self.indptr)[places]
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        taken = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
+        return Bags(indptr, self.features[taken], self.counts[taken])
+
 
 def bags(documents: Sequence[Document], analysis: Analysis) -> Bags:
     """The features of each document and how often each occurs."""

@@ -150,13 +150,10 @@ class Epochs:
         """Counts those of the documents that are new, each once; it has its bag at its place. Called from threads."""
         first: dict[str, int] = {}
         places = [i for i, document in enumerate(documents) if document in new and first.setdefault(document, i) == i]
-        sampled = [Sampled(documents[i], bags[i][0].copy(), bags[i][1].copy()) for i in places[-SAMPLE:]]
+        newest = bags.some(places[-SAMPLE:])
+        sampled = [Sampled(documents[i], *newest[k]) for k, i in enumerate(places[-SAMPLE:])]
         with self._counting:
-            if len(places) == len(documents):
-                self._counter.add_all(bags)
-            else:
-                for i in places:
-                    self._counter.add(bags[i][0])
+            self._counter.add_all(bags if len(places) == len(documents) else bags.some(places))
             self._recent.extend(sampled)
 
     @property

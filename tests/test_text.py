@@ -288,3 +288,16 @@ def test_threads_do_not_share_scratch() -> None:
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: as_counts(bags(pairs, PLAIN)), range(8)))
     assert all(result == results[0] for result in results)
+
+
+@given(pairs=documents, data=st.data())
+@STEADY
+def test_some_of_the_bags_are_the_bags_of_some(pairs: list[tuple[str, str]], data: st.DataObject) -> None:
+    whole = bags(pairs, Analysis())
+    places = data.draw(st.lists(st.integers(0, len(pairs) - 1), max_size=8)) if pairs else []
+    some = whole.some(places)
+    assert len(some) == len(places)
+    for k, i in enumerate(places):
+        (features, counts), (wanted, how_often) = some[k], whole[i]
+        assert (features.tolist(), counts.tolist()) == (wanted.tolist(), how_often.tolist())
+        assert (features.dtype, counts.dtype) == (wanted.dtype, how_often.dtype)
