@@ -28,21 +28,34 @@ AT_ONCE = 100  # entries of a stream that are read together
 START = "0-0"  # before every entry
 
 # Appends what has not been appended yet. Arguments: born, most entries kept, time, and the entries: in JSON, since one
-# argument is sent and read in a fraction of the time that thousands take.
+# argument is sent and read in a fraction of the time that thousands take. What can be asked and said of SOME at a time
+# is; a sixth of the store's time.
 APPEND = """
-local out, seen, owner = KEYS[1], KEYS[2], KEYS[3]
+local out, seen, owner, SOME = KEYS[1], KEYS[2], KEYS[3], 500
 local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
 if not standing then redis.call('SET', owner, ARGV[1]) end
-local added = 0
-for _, e in ipairs(cjson.decode(ARGV[4])) do
-  if redis.call('ZADD', seen, 'NX', ARGV[3], e[1] .. ' ' .. e[2]) == 1 then
-    redis.call('XADD', out, 'MAXLEN', '~', ARGV[2], '*', 'id', e[1], 'decision', e[2], 'score', e[3],
-      'version', e[4], 'document', e[5], 'title', e[6], 'text', e[7], 'duplicate_of', e[8])
-    added = added + 1
+local entries, names, here, added = cjson.decode(ARGV[4]), {}, {}, 0
+for i, e in ipairs(entries) do names[i] = e[1] .. ' ' .. e[2] end
+for from = 1, #names, SOME do
+  local to, new = math.min(from + SOME - 1, #names), {}
+  local known = redis.call('ZMSCORE', seen, unpack(names, from, to))
+  for i = from, to do
+    local e, name = entries[i], names[i]
+    if not known[i - from + 1] and not here[name] then
+      here[name], added = true, added + 1
+      redis.call('XADD', out, '*', 'id', e[1], 'decision', e[2], 'score', e[3], 'version', e[4],
+        'document', e[5], 'title', e[6], 'text', e[7], 'duplicate_of', e[8])
+      new[#new + 1] = ARGV[3]
+      new[#new + 1] = name
+    end
   end
+  if #new > 0 then redis.call('ZADD', seen, unpack(new)) end
 end
-if added > 0 then redis.call('ZREMRANGEBYRANK', seen, 0, -tonumber(ARGV[2]) - 1) end
+if added > 0 then
+  redis.call('XTRIM', out, 'MAXLEN', '~', ARGV[2])
+  redis.call('ZREMRANGEBYRANK', seen, 0, -tonumber(ARGV[2]) - 1)
+end
 return added
 """
 

@@ -127,6 +127,20 @@ async def test_the_stream_and_what_makes_it_unique_are_bounded(api: Api, store: 
     assert entries(store)[-1]["document"].startswith("batch7-")
 
 
+async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "Redis") -> None:
+    """More than a command of the script has room for; some twice, in one part and in two; and then all of it again."""
+    born = (await api.sluice.find("crude")).born
+    entries = [outbox.Entry(f"e{i % 9000}", "accept", 1.0, 1, f"d{i % 9000}", "", "text") for i in range(10_000)]
+    entries[7] = entries[8]
+    many = outbox.append("crude", born, entries, 20_000, 1)
+    run = api.sluice.store.connection.run
+    assert await run([many]) == [9000]
+    assert await run([many]) == [0]
+    assert await run([outbox.append("crude", born, [entries[0]._replace(decision="abstain")], 20_000, 2)]) == [1]
+    rows: Any = store.xrange(KEY)
+    assert len(rows) == len({(fields["id"], fields["decision"]) for _, fields in rows}) == 9001
+
+
 async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: Api, store: "Redis") -> None:
     await passes(api, oil(5))
     born = api.sluice.serving.get("crude").born
