@@ -8,8 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import cache
-from hashlib import sha1
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import redis.asyncio as aredis
@@ -26,6 +25,26 @@ PAUSE_S = 0.5  # between two looks at a store that keeps silent
 AT_ONCE = 500  # commands, so that the first answers come in time
 END_AGAIN_S = 0.2
 LONGEST_BLOCK_S = 0.5  # that a reader waits for something new before it asks again
+
+# One script for keys and arguments of several calls. One that fails keeps no other from its turn. Arguments: of each
+# call how many keys and arguments it has, and these.
+EACH = """
+local function each(KEYS, ARGV)
+%s
+end
+local answers, key, at = {}, 0, 1
+while at <= #ARGV do
+  local keys, args, last = {}, {}, at + 1 + tonumber(ARGV[at + 1])
+  for n = 1, tonumber(ARGV[at]) do keys[n] = KEYS[key + n] end
+  for n = at + 2, last do args[n - at - 1] = ARGV[n] end
+  key, at = key + #keys, last + 1
+  local done, answer = pcall(each, keys, args)
+  if not done and type(answer) ~= 'table' then answer = redis.error_reply(answer) end
+  if answer == nil then answer = false end
+  answers[#answers + 1] = answer
+end
+return answers
+"""
 
 Arg = bytes | str | int | float
 Command = tuple[Arg, ...]
@@ -96,14 +115,19 @@ class Connection:
 
         Redis reads 16 KB at a time and writes what they did to disk before it reads on, unless they are a transaction,
         which is written once: half the time for a batch of documents. (A Redis Cluster has none over several slots.)
+        It says of each command that it has read it, and wakes who waits for the end; so a script that is called several
+        times in a row is sent as one command.
         """
         answers: list[Any] = []
         async with self.asking():
             for start in range(0, len(steps), AT_ONCE):
-                pipe = self.redis.pipeline(transaction=len(steps) > 1)
-                for command in _commands(steps[start : start + AT_ONCE]):
+                commands = list(_commands(steps[start : start + AT_ONCE]))
+                pipe = self.redis.pipeline(transaction=len(commands) > 1)
+                for command, _ in commands:
                     pipe.execute_command(*command)
-                answers += await pipe.execute(raise_on_error=False)  # it would add the whole command to what is said
+                found = await pipe.execute(raise_on_error=False)  # it would add the whole command to what is said
+                for answer, (_, several) in zip(found, commands, strict=True):
+                    answers += answer if several and isinstance(answer, list) else [answer]
                 for answer in answers[start:]:
                     if isinstance(answer, Exception):
                         raise answer
@@ -134,22 +158,19 @@ class Connection:
             self._silent = isinstance(error, _Silent)  # one that says no at once keeps nobody waiting
 
 
-def _commands(steps: Sequence[Step]) -> Iterator[Command]:
-    """Of each script the first call has the whole text; the others its digest, a fifth of the bytes, which the store
-    knows by then. By digest alone, a store that was just restarted would do all the other calls but not these."""
-    known: set[str] = set()
-    for step in steps:
-        if isinstance(step, Script):
-            how = ("EVALSHA", _digest(step.text)) if step.text in known else ("EVAL", step.text)
-            known.add(step.text)
-            yield (*how, len(step.keys), *step.keys, *step.args)
+def _commands(steps: Sequence[Step]) -> Iterator[tuple[Command, bool]]:
+    """What is sent for these steps, and whether it answers with a list, of the answers of several."""
+    for text, some in groupby(steps, lambda step: step.text if isinstance(step, Script) else None):
+        calls: list[Any] = list(some)
+        if text is None:
+            yield from ((command, False) for command in calls)
+            continue
+        keys = [key for call in calls for key in call.keys]
+        if len(calls) == 1:
+            yield ("EVAL", text, len(keys), *keys, *calls[0].args), False
         else:
-            yield step
-
-
-@cache
-def _digest(script: str) -> str:
-    return sha1(script.encode(), usedforsecurity=False).hexdigest()
+            counted = [part for call in calls for part in (len(call.keys), len(call.args), *call.args)]
+            yield ("EVAL", EACH % text, len(keys), *keys, *counted), True
 
 
 async def end(tasks: Collection[asyncio.Task[Any]]) -> None:

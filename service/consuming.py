@@ -5,10 +5,11 @@
 An entry is settled with all that follows from it, or after. Whoever is killed before leaves it pending, and another, or
 its successor, takes it over; deciding a document twice does no harm (see outbox.py).
 
-A batch goes to the store once: what follows from the one before is written, this one is remembered and the next is
-taken in one round trip. What a batch lets through keeps the store busy for longer than anything else, and a small
-question that comes then has to wait. With several round trips a batch, two consumers fall into step: one waits while
-the other's batch is written, and from then on both are at work, and both wait, at the same time.
+A batch goes to the store once: what follows from the one before is written in the round trip in which this one is
+remembered; meanwhile the next is taken. What a batch lets through keeps the store busy for longer than anything else,
+and whoever asks for something then has to wait. With more questions in a batch, or with the next one in the answer,
+which does not fit into a socket's buffer, consumers fall into step: one waits while another's batch is written, and
+from then on all are at work, and all wait, at the same time.
 
 An entry that cannot be read goes to the dead with the reason, at once. One that ends every process that touches it,
 which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, so that it takes no
@@ -30,9 +31,9 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from service.bodies import parse
-from service.connection import GroupGone, Step
+from service.connection import GroupGone, Step, end
 from service.errors import BadRequest, ServiceError, StoreUnavailable, TooLarge
-from service.group import Arrived, entries
+from service.group import Arrived
 from service.inbox import Dead, Figures, Inbox
 from service.passage import Passage
 from service.problems import from_validation
@@ -129,35 +130,36 @@ class Consumer:
     async def _turn(self, decided: Batch, holding: Sequence[Arrived], more: bool) -> tuple[Batch, list[Arrived]]:
         """What was decided is written, and what is in hand is decided; with that, what is in hand now."""
         suspects = [one for one in holding if one.times > ALONE]
-        if not suspects:
-            return await self._round(decided, holding, more and not self._astray and not self._looks())
-        await self._round(decided, [])
-        for one in suspects:
-            alone, _ = await self._round(NOTHING, [one])
-            await self._round(alone, [])
-        return NOTHING, [one for one in holding if one.times <= ALONE]
+        if suspects:
+            await self._round(decided, [])
+            for one in suspects:
+                await self._round(await self._round(NOTHING, [one]), [])
+            return NOTHING, [one for one in holding if one.times <= ALONE]
+        if not more or self._astray or self._looks():
+            return await self._round(decided, holding), []
+        taking = asyncio.create_task(self._inbox.group.take_new(self.most))
+        try:
+            return await self._round(decided, holding), await taking
+        finally:
+            await end([taking])
 
-    async def _round(
-        self, decided: Batch, arrived: Sequence[Arrived], more: bool = False
-    ) -> tuple[Batch, list[Arrived]]:
-        """A round trip: one batch is written, another remembered, and more is taken."""
+    async def _round(self, decided: Batch, arrived: Sequence[Arrived]) -> Batch:
+        """A round trip: one batch is written, and another, which is decided then, remembered."""
+        if arrived:
+            self.most = self._fitting(arrived)
         read = await self._sluice.in_thread(self._read, arrived)
         documents = [one for one in read if isinstance(one, Document)]
         passage = Passage(self._sluice.passages, documents, OPTIONS) if documents else None
         remembered = await passage.begin() if passage else []
         written = [*decided.steps, *self._settled(decided)]
-        if arrived:
-            self.most = self._fitting(arrived)
-        taken = [self._inbox.group.taken(self.most)] if more else []
         figures = self._after(decided)
         # The figures are always among it, so that a store which is full does nothing of it, rather than a part.
-        answers = await self._inbox.run([*written, *remembered, *self._inbox.said(figures), *taken])
+        answers = await self._inbox.run([*written, *remembered, *self._inbox.said(figures)])
         self._figures = figures
         if decided.passage:
             await decided.passage.finish(answers)
         steps = await passage.go_on(answers[len(written) : len(written) + len(remembered)]) if passage else []
-        dead = [one for one in read if isinstance(one, Dead)]
-        return Batch(arrived, dead, passage, steps), entries(answers[-1]) if more else []
+        return Batch(arrived, [one for one in read if isinstance(one, Dead)], passage, steps)
 
     def _settled(self, decided: Batch) -> list[Step]:
         places = [one.place for one in decided.arrived]

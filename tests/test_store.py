@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from service import scripts
+from service.connection import Script, Step
 from service.errors import NotFound, StoreUnavailable
 from service.journal import Event
 from service.memory import PARTITIONS, Remembering
@@ -217,3 +219,25 @@ async def test_a_store_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(StoreUnavailable):
         await store.ping()
     await store.close()
+
+
+async def test_steps_are_done_in_order_and_one_script_that_fails_keeps_no_other_from_its_turn(
+    store: Store, redis_url: str
+) -> None:
+    """Those with the same text in a row are sent as one."""
+    push = "return redis.call('RPUSH', KEYS[1], unpack(ARGV))"
+    nothing = "if ARGV[1] then return redis.call('INCRBY', KEYS[1], ARGV[1]) end"
+    run = store.connection.run
+    steps: list[Step] = [Script(push, ["{s}list"], [n]) for n in range(3)]
+    steps += [("RPUSH", "{s}list", 3), Script(push, ["{s}list"], [4, 5])]
+    steps += [Script(nothing, ["{s}count"], []), Script(nothing, ["{s}count"], [7]), Script(nothing, ["{s}count"], [])]
+    assert await run(steps) == [1, 2, 3, 4, 6, None, 7, None]
+    with Redis.from_url(redis_url) as client:
+        assert client.lrange("{s}list", 0, -1) == [b"0", b"1", b"2", b"3", b"4", b"5"]
+        failing: list[Step] = [Script(push, [key], ["x"]) for key in ("{s}before", "{s}count", "{s}after")]
+        with pytest.raises(ResponseError, match="WRONGTYPE"):
+            await run([*failing, ("RPUSH", "{s}then", 1)])
+        assert client.exists("{s}before", "{s}after", "{s}then") == 3
+    with pytest.raises(ResponseError, match="boom"):
+        await run([Script("error('boom')", ["{s}x"], []), Script("error('boom')", ["{s}x"], [])])
+    assert await run([]) == []
