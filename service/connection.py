@@ -22,7 +22,7 @@ CONNECTIONS = 32  # a process; whoever finds none free waits
 LOOK_S = 0.25  # that anybody waits to see whether the store has come back
 PAUSE_S = 0.5  # between two looks at a store that keeps silent
 
-AT_ONCE = 500  # commands, so that the first answers come in time
+AT_ONCE = 500  # commands and calls of scripts, so that the first answers come in time
 END_AGAIN_S = 0.2
 LONGEST_BLOCK_S = 0.5  # that a reader waits for something new before it asks again
 
@@ -119,6 +119,8 @@ class Connection:
         times in a row is sent as one command.
         """
         answers: list[Any] = []
+        if not steps:
+            return answers
         async with self.asking():
             for start in range(0, len(steps), AT_ONCE):
                 commands = list(_commands(steps[start : start + AT_ONCE]))
@@ -179,6 +181,14 @@ async def end(tasks: Collection[asyncio.Task[Any]]) -> None:
         for task in waiting:
             task.cancel()
         await asyncio.wait(waiting, timeout=END_AGAIN_S)
+    for task in tasks:
+        heard(task)
+
+
+def heard(task: asyncio.Future[Any]) -> None:
+    """If it failed, somebody knows: asyncio need not tell of it."""
+    if not task.cancelled():
+        task.exception()
 
 
 class GroupGone(StoreUnavailable):

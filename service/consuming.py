@@ -2,14 +2,14 @@
 
     take some  →  read and decide each  →  remember  →  count, let through, acknowledge and delete
 
-An entry is settled with all that follows from it, or after. Whoever is killed before leaves it pending, and another, or
-its successor, takes it over; deciding a document twice does no harm (see outbox.py).
+An entry is settled after everything that follows from it is durable. Whoever is killed in between leaves it pending,
+and another, or its successor, takes it over; deciding a document twice does no harm (see outbox.py).
 
-A batch goes to the store once: what follows from the one before is written in the round trip in which this one is
-remembered; meanwhile the next is taken. What a batch lets through keeps the store busy for longer than anything else,
-and whoever asks for something then has to wait. With more questions in a batch, or with the next one in the answer,
-which does not fit into a socket's buffer, consumers fall into step: one waits while another's batch is written, and
-from then on all are at work, and all wait, at the same time.
+A batch goes to the store once: in the round trip in which it is remembered, what follows from the one before is
+written, and the one before that is settled; meanwhile the next is taken. What a batch lets through keeps the store busy
+for longer than anything else, and whoever asks for something then has to wait. With more questions in a batch, or with
+the next one in the answer, which does not fit into a socket's buffer, consumers fall into step: one waits while
+another's batch is written, and from then on all are at work, and all wait, at the same time.
 
 An entry that cannot be read goes to the dead with the reason, at once. One that ends every process that touches it,
 which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, so that it takes no
@@ -75,103 +75,124 @@ class Consumer:
         self._figures = Figures(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
         self._looked_s = self._reported_s = 0.0
+        self._decided = self._written = NOTHING  # what is to be written next, and to be settled
         self._astray = False  # whether this consumer may have taken what it does not know of
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Consumes until told to stop; what is in hand then is finished, or stays pending if the store is not well."""
         opened, pause_s = True, PAUSE_S
         holding: list[Arrived] = []
-        decided = NOTHING
-        while holding or decided.arrived or not stopping.is_set():
+        while holding or not self._idle or not stopping.is_set():
             try:
                 if not opened:
                     await self._inbox.group.open()
                     opened = True
                 await self._report()
-                if not holding and not stopping.is_set():
-                    holding = await self._some(idle=not decided.arrived)
-                if holding or decided.arrived:
-                    decided, holding = await self._turn(decided, holding, more=not stopping.is_set())
+                if not holding and self._idle:
+                    holding = await self._some()
+                holding = await self._turn(holding, more=not stopping.is_set())
                 pause_s = PAUSE_S
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
                 if stopping.is_set():
                     return
-                holding, decided, self._astray = [], NOTHING, True
-                opened = not isinstance(error, GroupGone)
+                # Without its group an entry is held by nobody: then only who has it in hand can decide it.
+                holding = holding if isinstance(error, GroupGone) else []
+                opened, self._astray = not isinstance(error, GroupGone), True
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether everything that was decided is written and settled."""
+        return not self._decided.arrived and not self._written.arrived
 
     async def _report(self) -> None:
         now = time.monotonic()
         if now - self._reported_s > REPORT_S:
             self._reported_s = now
-            await self._inbox.report(self._figures._replace(per_s=self._rate(0)))
+            await self._inbox.report(self._figures._replace(per_s=self._rate()))
 
-    async def _some(self, idle: bool) -> list[Arrived]:
-        """What was taken and went astray; what somebody else left behind, now and then; else what is new, if there is
-        nothing else to do than to wait for it."""
+    async def _some(self) -> list[Arrived]:
+        """What was taken and went astray; what somebody else left behind, now and then; else what is new."""
         if self._astray:
-            if held := await self._inbox.group.held(self.most) if idle else []:
+            if held := await self._inbox.group.held(self.most):
                 return held
-            self._astray = not idle  # what is decided and not written would be among it
+            self._astray = False
         if self._looks():
             left = await self._inbox.group.take_over(self.most, self._config.take_over_s)
             if left:
                 self._figures = self._figures._replace(taken_over=self._figures.taken_over + len(left))
                 return left  # and look again at once: there may be more
             self._looked_s = time.monotonic()
-        return await self._inbox.group.await_new(self.most) if idle else []
+        return await self._inbox.group.await_new(self.most)
 
     def _looks(self) -> bool:
         """Whether it is time to look for what somebody left behind."""
         return time.monotonic() - self._looked_s > self._config.take_over_s / 2
 
-    async def _turn(self, decided: Batch, holding: Sequence[Arrived], more: bool) -> tuple[Batch, list[Arrived]]:
-        """What was decided is written, and what is in hand is decided; with that, what is in hand now."""
+    async def _turn(self, holding: Sequence[Arrived], more: bool) -> list[Arrived]:
+        """What is in hand is decided; what is in hand now."""
         suspects = [one for one in holding if one.times > ALONE]
         if suspects:
-            await self._round(decided, [])
+            await self._finish()
             for one in suspects:
-                await self._round(await self._round(NOTHING, [one]), [])
-            return NOTHING, [one for one in holding if one.times <= ALONE]
-        if not more or self._astray or self._looks():
-            return await self._round(decided, holding), []
+                await self._round([one])
+                await self._finish()
+            return [one for one in holding if one.times <= ALONE]
+        if not holding or not more or self._astray or self._looks():
+            if holding or not self._idle:
+                await self._round(holding)
+            return []
         taking = asyncio.create_task(self._inbox.group.take_new(self.most))
         try:
-            return await self._round(decided, holding), await taking
-        finally:
+            await self._round(holding)
+        except BaseException:
             await end([taking])
+            raise
+        try:
+            return await taking
+        except StoreUnavailable as error:
+            log.warning("lost the store", detail=error.detail)
+            self._astray = True
+            return []
 
-    async def _round(self, decided: Batch, arrived: Sequence[Arrived]) -> Batch:
-        """A round trip: one batch is written, and another, which is decided then, remembered."""
+    async def _finish(self) -> None:
+        """All that was decided is written and settled."""
+        while not self._idle:
+            await self._round([])
+
+    async def _round(self, arrived: Sequence[Arrived]) -> None:
+        """A round trip: one batch is settled, the next written, and another, which is decided then, remembered."""
+        written, decided = self._written, self._decided
         if arrived:
             self.most = self._fitting(arrived)
         read = await self._sluice.in_thread(self._read, arrived)
         documents = [one for one in read if isinstance(one, Document)]
         passage = Passage(self._sluice.passages, documents, OPTIONS) if documents else None
         remembered = await passage.begin() if passage else []
-        written = [*decided.steps, *self._settled(decided)]
         figures = self._after(decided)
-        # The figures are always among it, so that a store which is full does nothing of it, rather than a part.
-        answers = await self._inbox.run([*written, *remembered, *self._inbox.said(figures)])
-        self._figures = figures
+        # The figures are always among it: a store that is full refuses them, and with them the rest.
+        steps = [*decided.steps, *remembered, *self._settled(written), *self._inbox.said(figures)]
+        self._written = self._decided = NOTHING  # if the store is lost now, they are in doubt, and decided once more
+        answers = await self._inbox.run(steps)
+        self._lately.append((time.monotonic(), len(decided.arrived) - len(decided.dead)))
+        self._written, self._figures = decided, figures
         if decided.passage:
             await decided.passage.finish(answers)
-        steps = await passage.go_on(answers[len(written) : len(written) + len(remembered)]) if passage else []
-        return Batch(arrived, [one for one in read if isinstance(one, Dead)], passage, steps)
+        first = len(decided.steps)
+        asked = await passage.go_on(answers[first : first + len(remembered)]) if passage else []
+        self._decided = Batch(arrived, [one for one in read if isinstance(one, Dead)], passage, asked)
 
-    def _settled(self, decided: Batch) -> list[Step]:
-        places = [one.place for one in decided.arrived]
-        return self._inbox.settled(places, decided.dead, self._config.dead_kept) if places else []
+    def _settled(self, written: Batch) -> list[Step]:
+        places = [one.place for one in written.arrived]
+        return self._inbox.settled(places, written.dead, self._config.dead_kept) if places else []
 
     def _after(self, decided: Batch) -> Figures:
         """The figures when this is written."""
         before, dead = self._figures, len(decided.dead)
         documents = len(decided.arrived) - dead
-        return before._replace(
-            documents=before.documents + documents, dead=before.dead + dead, per_s=self._rate(documents)
-        )
+        return before._replace(documents=before.documents + documents, dead=before.dead + dead, per_s=self._rate())
 
     def _fitting(self, arrived: Sequence[Arrived]) -> int:
         """How many to take at a time, judging by these."""
@@ -211,10 +232,8 @@ class Consumer:
         except ValidationError as error:
             raise from_validation(error) from None
 
-    def _rate(self, documents: int) -> float:
-        """Documents a second, lately, with these just decided."""
-        now = time.monotonic()
-        self._lately.append((now, documents))
-        while self._lately[0][0] < now - LATELY_S:
+    def _rate(self) -> float:
+        """Documents a second, lately."""
+        while self._lately and self._lately[0][0] < time.monotonic() - LATELY_S:
             self._lately.popleft()
         return round(sum(n for _, n in self._lately) / LATELY_S, 1)

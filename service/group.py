@@ -36,15 +36,19 @@ return retired
 # What this consumer has taken and not settled, oldest first, with how often each was given; what somebody deleted is
 # settled. Arguments: group, consumer, most.
 HELD = """
-local found = {}
-for _, row in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[3], ARGV[2])) do
-  local entry = redis.call('XRANGE', KEYS[1], row[1], row[1])[1]
-  if entry then
-    found[#found + 1] = {entry[1], entry[2], row[4]}
-  else
-    redis.call('XACK', KEYS[1], ARGV[1], row[1])
+local found, rows = {}, {}
+repeat
+  rows = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[3], ARGV[2])
+  if rows.err then return rows end
+  for _, row in ipairs(rows) do
+    local entry = redis.call('XRANGE', KEYS[1], row[1], row[1])[1]
+    if entry then
+      found[#found + 1] = {entry[1], entry[2], row[4]}
+    else
+      redis.call('XACK', KEYS[1], ARGV[1], row[1])
+    end
   end
-end
+until #found > 0 or #rows == 0
 return found
 """
 

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from service import outbox
 from service.background import Epochs
 from service.config import Settings as Config
-from service.connection import Step
+from service.connection import Step, heard
 from service.learning import now_ms
 from service.memory import Remembering, packed
 from service.outbox import Entry
@@ -118,6 +118,7 @@ class Passage:
         # In a thread, while the store is at work.
         unlike = new - {found.ids[place] for place in found.repeats}
         self._counting = asyncio.create_task(way.in_thread(way.epochs.count, found.ids, found.bags, unlike))
+        self._counting.add_done_callback(heard)  # if the store is lost, nobody comes for it
         return [*self._counts, *self._outgoing()]
 
     async def finish(self, answers: Sequence[Any]) -> list[bytes]:

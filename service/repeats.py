@@ -35,7 +35,7 @@ AT_ONCE = 200  # entries that are read together
 # the caller has heard of, most entries in the answer.
 NOTE = """
 local last = redis.call('INCRBY', KEYS[1], ARGV[1])
-redis.call('XADD', KEYS[2], 'MINID', '~', ARGV[4], last .. '-0',
+redis.call('XADD', KEYS[2], 'MINID', '~', math.min(tonumber(ARGV[4]), last), last .. '-0',
   'ids', ARGV[2], 'signatures', ARGV[3])
 return {last, tonumber(ARGV[5]), redis.call('XRANGE', KEYS[2], '(' .. ARGV[5] .. '-0', '+', 'COUNT', ARGV[6])}
 """
@@ -72,8 +72,8 @@ class Repeats:
             if last <= heard:
                 self._forget()  # the store was emptied, or is another than before
             await self._read(rows)
-            while self._heard < last:
-                await self._read(await self._more())
+            while self._heard < last and (more := await self._more()):
+                await self._read(more)
             return {name: self._first[name] for name in ids if name in self._first}
 
     async def catch_up(self) -> None:

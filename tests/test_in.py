@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from redis import Redis
+from redis.exceptions import ResponseError
 
-from service.connection import Connection, Step
+from service.connection import Connection, GroupGone, Step
 from service.consuming import ALONE, BATCH, FIRST, GIVEN_UP, Consumer
 from service.embedded import Embedded
 from service.errors import StoreUnavailable
+from service.group import Arrived, Group
 from service.inbox import DEAD, GROUP, IN, Figures, Inbox
 from service.passage import Passage
 from tests.serving import OIL, Api, serving
@@ -52,8 +54,10 @@ async def consuming(api: Api, full: "Redis | None" = None) -> AsyncIterator[Cons
         yield consumer
     finally:
         stopping.set()
-        await working
-        await connection.close()
+        try:
+            await working
+        finally:
+            await connection.close()
 
 
 async def settled(store: "Redis") -> None:
@@ -264,8 +268,7 @@ def test_a_consumer_that_nobody_needs_has_loaded_neither_kernels_nor_models() ->
 async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_afterwards(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store did all that a round trip asked for, and its answer was lost. Nobody takes over what was taken then for
-    as long as the consumer is alive."""
+    """The store did all that a round trip asked for, and its answer was lost; nobody else takes it over."""
     monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
     for document in accepted(3 * FIRST):
         add(store, document)
@@ -275,7 +278,7 @@ async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_aft
         nonlocal rounds
         rounds += 1
         answers = await run(inbox, steps)
-        if rounds % 2:
+        if rounds % 4 == 1:
             raise StoreUnavailable("The answer is lost.")
         return answers
 
@@ -313,3 +316,56 @@ async def test_a_batch_whose_scripts_the_store_does_not_know_any_more_is_written
             await asyncio.sleep(0.01)
         await settled(store)
     assert len(let_through(store)) == MANY
+
+
+async def test_nothing_is_settled_that_could_not_be_let_through(api: Api, store: "Redis") -> None:
+    """Somebody has put something else where a topic's stream should be: that is loud, and no document is lost by it."""
+    for document in accepted(FIRST):
+        add(store, document)
+    store.set(OUT, "mine")
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        async with consuming(api):
+            await asyncio.sleep(1)
+    assert store.xlen(IN) == FIRST
+    store.delete(OUT)
+    async with consuming(api):
+        await settled(store)
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(FIRST))
+
+
+async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_taken(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [*oil(300), *grain(300)]
+    for document in documents:
+        add(store, document)
+    take, times = Group.take_new, 0
+
+    async def refused(group: Group, most: int) -> list[Arrived]:
+        nonlocal times
+        times += 1
+        if times % 2:
+            raise StoreUnavailable("Too many requests wait for the store; try again.")
+        return await take(group, most)
+
+    monkeypatch.setattr(Group, "take_new", refused)
+    async with consuming(api):
+        await settled(store)
+    assert times > 1
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] == len(documents)
+
+
+async def test_what_is_held_is_found_behind_what_somebody_deleted(store: "Redis", redis_url: str) -> None:
+    connection = Connection(redis_url, 1.0)
+    inbox = Inbox(connection)
+    await inbox.group.open()
+    for document in accepted(20):
+        add(store, document)
+    taken = await inbox.group.take_new(20)
+    store.xdel(IN, *(one.place for one in taken[:16]))
+    assert [one.place for one in await inbox.group.held(8)] == [one.place for one in taken[16:]]
+    assert await inbox.group.pending() == 4
+    store.delete(IN)
+    with pytest.raises(GroupGone):
+        await inbox.group.held(8)
+    await connection.close()

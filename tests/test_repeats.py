@@ -206,3 +206,17 @@ async def test_as_many_are_kept_as_documents_are(redis_url: str) -> None:
         with Redis.from_url(redis_url) as client:
             assert client.xlen(SIGNATURES) < 300
         assert "duplicate_of" not in (await passes(api, [retold(first, "again")]))[0]
+
+
+async def test_a_store_that_was_emptied_after_very_many_documents_begins_anew(redis_url: str) -> None:
+    """What the process had heard of lies so far ahead that it would have all of the new log forgotten."""
+    async with serving(redis_url, documents_kept=20) as api:
+        await api.topic()
+        for start in range(0, 200, 50):
+            await passes(api, grain(50, f"old{start}-"))
+        with Redis.from_url(redis_url) as client:
+            client.delete(NOTED, SIGNATURES)
+        first, again = OIL | {"id": "first"}, retold(OIL, "again")
+        async with asyncio.timeout(10):
+            results = await passes(api, [first]) + await passes(api, [again])
+        assert [result.get("duplicate_of") for result in results] == [None, "first"]
