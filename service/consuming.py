@@ -1,6 +1,6 @@
 """What a consumer does: takes documents from the stream, decides them as `POST /classify` would, and settles them.
 
-    take some  →  read and decide each  →  remember  →  count, let through, acknowledge and delete
+    take some  →  read and decide each  →  remember  →  count, let through  →  acknowledge and delete
 
 An entry is settled after everything that follows from it is durable. Whoever is killed in between leaves it pending,
 and another, or its successor, takes it over; deciding a document twice does no harm (see outbox.py).

@@ -84,12 +84,13 @@ class Group:
             found = await self._redis.xreadgroup(
                 self.group, self.consumer, {self.stream: ">"}, count=most, block=self._connection.block_ms
             )
-        return entries(found)
+        return _arrived(found)
 
     async def take_new(self, most: int) -> list[Arrived]:
         """Entries that nobody has taken yet, if there are some."""
-        (found,) = await self._connection.run([self.taken(most)])
-        return entries(found)
+        async with self._connection.asking():
+            found = await self._redis.xreadgroup(self.group, self.consumer, {self.stream: ">"}, count=most)
+        return _arrived(found)
 
     async def take_over(self, most: int, silent_s: float) -> list[Arrived]:
         """Entries that somebody took this long ago and has not settled."""
@@ -119,10 +120,6 @@ class Group:
         async with self._connection.asking():
             return int((await self._redis.xpending(self.stream, self.group))["pending"])
 
-    def taken(self, most: int) -> Command:
-        """The command that takes entries which nobody has taken yet; for its answer see `entries`."""
-        return ("XREADGROUP", "GROUP", self.group, self.consumer, "COUNT", most, "STREAMS", self.stream, ">")
-
     def settled(self, *places: str) -> Command:
         """The command that says so."""
         return ("XACK", self.stream, self.group, *places)
@@ -148,6 +145,5 @@ class Group:
         return Script(CLAIM, [self.stream], [self.group, self.consumer, 0, place, *how, "JUSTID"])
 
 
-def entries(found: Any) -> list[Arrived]:
-    """The entries that a command which takes some has answered."""
+def _arrived(found: Any) -> list[Arrived]:
     return [Arrived(place.decode(), fields) for _, rows in found or () for place, fields in rows]

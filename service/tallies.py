@@ -8,8 +8,8 @@ all topics, since most requests name none; documents that were put to a topic by
 
 A topic keeps a ring of SLOTS buckets, each "bucket named accepted abstained", so its size is bounded and nothing has to
 be cleared. A batch goes into one bucket as a whole. A document counts when it is new to the memory, so once however
-often it is sent. A process that is killed between remembering a batch and counting it leaves that batch uncounted, or
-counted as rejected; it has not been acknowledged either.
+often it is sent. A process that is killed, or loses the store, between remembering a batch and counting it leaves that
+batch uncounted, or counted as rejected; it has not been acknowledged either.
 
 Beside the topics' own counts there are sums over all of them, ever, for those who watch the service: the topics' counts
 go when a topic is deleted, and to add up a hundred thousand takes a second.

@@ -101,3 +101,12 @@ def test_nearly_all_copies_with_a_twentieth_of_the_words_changed_are_found() -> 
     agree = [int(np.sum(signature(a) == signature(b))) >= ALIKE for a, b in zip(some, copies, strict=True)]
     assert sum(said == str(i) for i, said in enumerate(found[500:])) >= 0.97 * sum(agree) > 440
     assert found[:500] == [str(i) for i in range(500)]
+
+
+@STEADY
+@given(streams())
+def test_what_a_document_would_repeat_is_known_before_it_is_taken(rows: Signatures) -> None:
+    recent = Recent(2 * len(rows))  # all in one block
+    for i, row in enumerate(rows):
+        (found,) = recent.find(row[None])
+        assert [found or str(i)] == added(recent, row[None], start=i)
