@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from scripts.benchmarks import deciding
+from scripts.benchmarks import boosting, deciding
 from scripts.benchmarks.__main__ import app
 from scripts.benchmarks.contest import Seconds, Turn, fitting, rates, repeated, times_faster
 from scripts.benchmarks.corpus import generate
@@ -76,6 +76,13 @@ def test_boosting_by_two_processes_is_that_of_one() -> None:
     assert two["peak_mb"] > alone["peak_mb"] > 0
 
 
+def test_a_run_too_short_for_the_systems_clock_is_as_long_as_its_tick() -> None:
+    """Twenty rounds on a fast machine took less than the hundredth of a second in which processes are timed."""
+    long, short = (boosting.Run(1.0, cpu_s, cpu_s, 0.0, 0.0, (1, 1, 1), "") for cpu_s in (0.04, 0.0))
+    assert boosting._figures([short], [long])["times_cpu"] == 4.0
+    assert boosting._figures([short], [short])["times_cpu"] == 1.0
+
+
 def test_durability_is_measured_with_and_without_a_sync_for_each_write() -> None:
     enduring = run("endure", "--turn-s", "0.1", "--turns", "1")["enduring"]
     assert list(enduring) == ["append, 1 client", "append, 16 clients", "judgement, 1 client", "judgement, 16 clients"]
@@ -97,6 +104,7 @@ def test_documents_flow_through_http_and_through_consumers() -> None:
     flowing = run("flow", "--documents", "500", "--topics", "5", "--lines", "1000")["flowing"]
     rates = [flowing[what] for what in ("scored", "stored", "consumers_1", "consumers_2", "ceiling", "feedback")]
     assert all(rate["per_s"] > 0 for rate in rates)
+    assert all(flowing[f"consumers_{n}"]["store_us"] >= 0 for n in (1, 2))
     assert flowing["of_ceiling"] == flowing["scored"]["per_cpu_s"] / flowing["ceiling"]["per_cpu_s"]
     assert list(flowing["memory"]) == ["plain", "duplex"]
     for way in flowing["memory"].values():

@@ -32,7 +32,7 @@ from models.examples import Examples, Labels
 from models.farm import Crew, farm
 from models.reduction import reduced
 from models.text import Analysis, bags
-from scripts.benchmarks.contest import one_core, peak_mb
+from scripts.benchmarks.contest import TICK_S, one_core, peak_mb
 from scripts.benchmarks.corpus import generate
 from scripts.evaluation.corpus import Corpus, read
 from service.processes import Processes
@@ -99,7 +99,7 @@ def _figures(runs: list[Run], alone: list[Run]) -> dict[str, float]:
     found = {name: float(np.median([getattr(run, name) for run in runs])) for name in Run._fields[:5]}
     pairs = list(zip(alone, runs, strict=True))
     found["times_faster"] = float(np.median([one.wall_s / run.wall_s for one, run in pairs]))
-    found["times_cpu"] = float(np.median([one.cpu_s / run.cpu_s for one, run in pairs]))
+    found["times_cpu"] = float(np.median([max(TICK_S, one.cpu_s) / max(TICK_S, run.cpu_s) for one, run in pairs]))
     return found
 
 

@@ -20,6 +20,7 @@ import numpy as np
 P = ParamSpec("P")
 T = TypeVar("T")
 TRIED, MOST = 20, 200_000  # items of a turn: the fewest that are tried, and the most
+TICK_S = 0.01  # in which the system counts the time of other processes: less is told as nothing
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 

@@ -8,8 +8,8 @@
     consume   documents that wait in `sluice:in`, decided by one consumer and by two, in turns
 
 No document is sent twice, nor one that repeats another: those cost more, and most feeds have few. Time is taken by the
-clock and as the processes' own. The client, the store and the processes that are measured share the machine; on two
-cores two consumers have the store for a third.
+clock and as the processes' own; of the consumers' documents, also the store's. The client, the store and the processes
+that are measured share the machine; on two cores two consumers have the store for a third.
 """
 
 import json
@@ -28,7 +28,7 @@ from redis import Redis
 
 from models.text import Document
 from scripts.benchmarks import ceiling, lasting, starting
-from scripts.benchmarks.contest import Seconds, in_a_process
+from scripts.benchmarks.contest import TICK_S, Seconds, in_a_process
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import Client, Live, live
 from service.embedded import Embedded
@@ -43,7 +43,6 @@ TURNS = 3  # of the service and the ceiling
 HEATS = 2  # of one consumer and of two
 STRIDE = 7  # between two documents of which the halves make a new one
 LOOK_S = 0.02
-TICK_S = 0.01  # in which the system counts the time of processes
 
 
 class Sizes(NamedTuple):
@@ -55,6 +54,11 @@ class Sizes(NamedTuple):
     topics: int = 90
     weights: int = 300
     lines: int = 1_000_000
+
+
+class Heat(NamedTuple):
+    took: Seconds  # the consumers, together
+    store_s: float  # that the store was at work meanwhile
 
 
 def measure(sizes: Sizes) -> dict[str, Any]:
@@ -81,13 +85,14 @@ def measure(sizes: Sizes) -> dict[str, Any]:
             found["stored"] = _rate(sizes.documents // 5, _sent(api, documents, sizes.documents // 5, "store=true"))
             found["feedback"] = _judged(api, documents, max(1, sizes.documents // 50))
         found["memory"] = lasting.measure(store.url, sizes.lines)
-        heats: dict[int, list[Seconds]] = {n: [] for n in CONSUMERS}
+        heats: dict[int, list[Heat]] = {n: [] for n in CONSUMERS}
         share, start = sizes.documents // HEATS, sizes.documents
         for n in HEATS * CONSUMERS:
             heats[n].append(_consumed(store.url, documents, range(start, start + share), n))
             start += share + n * WARM_UP
-    rates = {n: _rate(HEATS * share, _together(took)) for n, took in heats.items()}
-    found |= {f"consumers_{n}": rate for n, rate in rates.items()}
+    rates = {n: _rate(HEATS * share, _together([one.took for one in some])) for n, some in heats.items()}
+    for n, some in heats.items():
+        found[f"consumers_{n}"] = rates[n] | {"store_us": 1e6 * sum(one.store_s for one in some) / (HEATS * share)}
     return found | {"two_over_one": rates[2]["per_s"] / rates[1]["per_s"]}
 
 
@@ -136,7 +141,7 @@ def _document(number: int, documents: Sequence[Document]) -> dict[str, str]:
     return {"id": f"d{number}", "title": title, "text": text}
 
 
-def _consumed(url: str, documents: Sequence[Document], numbers: range, consumers: int) -> Seconds:
+def _consumed(url: str, documents: Sequence[Document], numbers: range, consumers: int) -> Heat:
     """How long this many consumers take for documents that wait, all of them loaded and at work."""
     with Redis.from_url(url) as client:
         client.delete(IN, WAITING)
@@ -145,10 +150,13 @@ def _consumed(url: str, documents: Sequence[Document], numbers: range, consumers
             _await_empty(client)
             _add(client, WAITING, documents, numbers)  # where nobody looks: adding takes no time from deciding
             client.xgroup_create(WAITING, GROUP, "0")
-            wall, cpu = time.perf_counter(), sum(map(cpu_s, processes))
+            server: Any = client.info("server")
+            store = int(server["process_id"])
+            wall, cpu, store_s = time.perf_counter(), sum(map(cpu_s, processes)), cpu_s(store)
             client.rename(WAITING, IN)
             _await_empty(client)
-            return Seconds(time.perf_counter() - wall, sum(map(cpu_s, processes)) - cpu)
+            took = Seconds(time.perf_counter() - wall, sum(map(cpu_s, processes)) - cpu)
+            return Heat(took, cpu_s(store) - store_s)
 
 
 @contextmanager

@@ -221,9 +221,10 @@ def _enduring(section: Report) -> Table:
 
 
 def _flowing(section: Report) -> Table:
-    table = _table("The whole way, documents", "a second", "a CPU second")
+    table = _table("The whole way, documents", "a second", "a CPU second", "µs of the store, each")
     for what in ("ceiling", "scored", "stored", "feedback", "consumers_1", "consumers_2"):
-        table.add_row(what.replace("_", " "), *(_found(section[what], clock) for clock in ("per_s", "per_cpu_s")))
+        row = (_found(section[what], name) for name in ("per_s", "per_cpu_s", "store_us"))
+        table.add_row(what.replace("_", " "), *row)
     shares = (section["scored"][clock] / section["ceiling"][clock] for clock in ("per_s", "per_cpu_s"))
     table.add_row("scored, of the ceiling", *map(_number, shares))
     return table
