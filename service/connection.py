@@ -5,6 +5,7 @@ are written for.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -49,6 +50,7 @@ return answers
 Arg = bytes | str | int | float
 Command = tuple[Arg, ...]
 
+FULL = "The store is full: raise its memory limit or delete topics."
 SILENT = "The store did not answer in time; try again."
 
 
@@ -205,15 +207,23 @@ def problems() -> Iterator[None]:
     try:
         yield
     except exceptions.OutOfMemoryError as error:
-        raise StoreUnavailable("The store is full: raise its memory limit or delete topics.") from error
+        raise StoreUnavailable(FULL) from error
     except (exceptions.TimeoutError, exceptions.ConnectionError, exceptions.ReadOnlyError, OSError) as error:
         # A timeout while connecting comes as a ConnectionError.
         if isinstance(error, exceptions.TimeoutError) or isinstance(error.__cause__, exceptions.TimeoutError):
             raise _Silent(SILENT) from error
         raise StoreUnavailable("The store cannot be reached; try again.") from error
     except exceptions.ResponseError as error:
-        if str(error).startswith(("OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN")):
-            raise StoreUnavailable("The store cannot write now; try again.") from error
-        if str(error).startswith(("NOGROUP", "UNBLOCKED")):
+        code = _code(error)
+        if code in {"OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "READONLY"}:
+            raise StoreUnavailable(FULL if code == "OOM" else "The store cannot write now; try again.") from error
+        if code in {"NOGROUP", "UNBLOCKED"}:
             raise GroupGone("The stream was deleted; it is made anew.") from error
         raise
+
+
+def _code(error: exceptions.ResponseError) -> str:
+    """The word that says what is wrong: the first. Redis 6.2 repeats what a command in a script said, after the place
+    where it did, and with a dash if it was not let to do anything."""
+    found = re.search(r"(?:^|@user_script: ?\d+: -?)([A-Z]+) ", str(error))
+    return found[1] if found else ""

@@ -8,7 +8,7 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from service import scripts
-from service.connection import Script, Step
+from service.connection import GroupGone, Script, Step, problems
 from service.errors import NotFound, StoreUnavailable
 from service.journal import Event
 from service.memory import PARTITIONS, Remembering
@@ -241,3 +241,26 @@ async def test_steps_are_done_in_order_and_one_script_that_fails_keeps_no_other_
     with pytest.raises(ResponseError, match="boom"):
         await run([Script("error('boom')", ["{s}x"], []), Script("error('boom')", ["{s}x"], [])])
     assert await run([]) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("OOM command not allowed when used memory > 'maxmemory'. script: f0, on @user_script:3.", StoreUnavailable),
+        (
+            "Error running script (call to f_0): @user_script:3: @user_script: 3: -OOM command not allowed when used "
+            "memory > 'maxmemory'.",
+            StoreUnavailable,
+        ),
+        ("@user_script: 3: -MISCONF Errors writing to the AOF file", StoreUnavailable),
+        ("NOGROUP No such key 'sluice:in' or consumer group 'sluice'", GroupGone),
+        ("Error running script (call to f_0): @user_script:1: NOGROUP No such key 'sluice:in'", GroupGone),
+        ("@user_script: 3: -READONLY You can't write against a read only replica.", StoreUnavailable),
+        ("BUSYGROUP Consumer Group name already exists", ResponseError),
+        ("ERR value is not an integer: OOM and BUSY are not meant", ResponseError),
+    ],
+)
+def test_trouble_is_told_from_bugs_also_as_redis_6_2_says_it(said: str, error: type[Exception]) -> None:
+    with pytest.raises(error) as raised, problems():
+        raise ResponseError(said)
+    assert type(raised.value) is error
