@@ -1,5 +1,6 @@
 """The embedded store under the accidents it is built for: kills, freezes, twins, damage, full disks, long paths."""
 
+import ctypes.util
 import importlib.util
 import os
 import re
@@ -15,7 +16,7 @@ from redis import Redis
 
 import service.embedded
 from service.config import StartError
-from service.embedded import Embedded, find_server, running, socket_path
+from service.embedded import Embedded, allocator, find_server, running, socket_path
 from tests.processes import eventually, gone
 from tests.waiting import PATIENCE_S
 
@@ -78,6 +79,21 @@ def test_it_is_durable_private_and_has_no_tcp_port(tmp_path: Path) -> None:
         assert config(store, "maxmemory-policy") == "noeviction"
         assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
         assert stat.S_IMODE(store.socket.stat().st_mode) == 0o600
+
+
+def test_jemalloc_is_used_where_the_system_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether this one has it or not, the server starts."""
+    with Embedded(tmp_path) as store:
+        assert store.server
+        maps = Path(f"/proc/{store.server.pid}/maps")
+        loaded = maps.read_text() if maps.exists() else ""
+    assert ("libjemalloc" in loaded) == bool(allocator())
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.2")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    assert allocator.__wrapped__() == {"LD_PRELOAD": "libjemalloc.so.2"}
+    monkeypatch.setenv("LD_PRELOAD", "libmine.so")
+    assert allocator.__wrapped__() == {}
 
 
 def test_what_was_acknowledged_survives_a_killed_server_at_the_same_address(tmp_path: Path) -> None:
