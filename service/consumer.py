@@ -8,10 +8,12 @@ nothing: models, kernels and the topics are loaded only then.
 """
 
 import asyncio
+import gc
 import signal
 import time
 
 import structlog
+import uvloop
 
 from service import logs
 from service.config import Settings
@@ -49,6 +51,9 @@ async def main() -> None:
         stopped = asyncio.ensure_future(stopping.wait())
         await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
+        # As in server.py: what is there by now is not looked through again and again, a tenth of a second each time.
+        gc.collect()
+        gc.freeze()
         await Consumer(sluice, inbox, started_ms).run(stopping)
         stopped.cancel()
         await sluice.stop()
@@ -83,4 +88,4 @@ async def idle(inbox: Inbox, figures: Figures, stopping: asyncio.Event) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    uvloop.run(main())

@@ -6,14 +6,15 @@ An entry is settled after everything that follows from it is durable. Whoever is
 and another, or its successor, takes it over; deciding a document twice does no harm (see outbox.py).
 
 A batch goes to the store once: in the round trip in which it is remembered, what follows from the one before is
-written, and the one before that is settled; meanwhile the next is taken. What a batch lets through keeps the store busy
-for longer than anything else, and whoever asks for something then has to wait. With more questions in a batch, or with
-the next one in the answer, which does not fit into a socket's buffer, consumers fall into step: one waits while
-another's batch is written, and from then on all are at work, and all wait, at the same time.
+written, and the one before that is settled. Meanwhile the next is decided, and the one after it taken: a document is as
+much work for the store as for a consumer, and each would else wait for the other half of the time. With more questions
+in a batch, or with the next one in the answer, which does not fit into a socket's buffer, consumers fall into step: one
+waits while another's batch is written, and from then on all are at work, and all wait, at the same time.
 
 An entry that cannot be read goes to the dead with the reason, at once. One that ends every process that touches it,
-which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, so that it takes no
-others along, and after GIVEN_UP times it is dead as well.
+which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, and after GIVEN_UP
+times it is dead as well. It takes no others along: of those that are to be decided by themselves, one counts as taken
+only when it is its turn.
 
 While the store is in trouble the consumer takes nothing new. Afterwards it asks what it has taken and not settled: some
 of it may have been taken, or settled, in a round trip of which it never heard the end. It takes about BATCH_BYTES at
@@ -46,7 +47,7 @@ BATCH, FIRST, BATCH_BYTES = 256, 16, 2_000_000
 ALONE, GIVEN_UP = 3, 10
 REPORT_S = 5.0
 LATELY_S = 10.0  # over which a rate is taken
-PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0  # before trying again when the store is in trouble
+PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0  # before trying again while the store is in trouble
 
 DOCUMENT = TypeAdapter(Document)
 OPTIONS = ClassifyOptions()
@@ -55,7 +56,7 @@ log = structlog.get_logger()
 
 
 class Batch(NamedTuple):
-    """Entries that are decided: the documents' passage, if there were any, and what it asks for; and the dead."""
+    """Entries that are read: the dead, and the others' passage, if there are any, with what it asks for next."""
 
     arrived: Sequence[Arrived]
     dead: Sequence[Dead] = ()
@@ -75,12 +76,13 @@ class Consumer:
         self._figures = Figures(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
         self._looked_s = self._reported_s = 0.0
-        self._decided = self._written = NOTHING  # what is to be written next, and to be settled
+        self._decided = self._remembered = self._written = NOTHING  # what is to be remembered, written, and settled
+        self._pause_s = PAUSE_S
         self._astray = False  # whether this consumer may have taken what it does not know of
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Consumes until told to stop; what is in hand then is finished, or stays pending if the store is not well."""
-        opened, pause_s = True, PAUSE_S
+        opened = True
         holding: list[Arrived] = []
         while holding or not self._idle or not stopping.is_set():
             try:
@@ -91,7 +93,6 @@ class Consumer:
                 if not holding and self._idle:
                     holding = await self._some()
                 holding = await self._turn(holding, more=not stopping.is_set())
-                pause_s = PAUSE_S
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
                 if stopping.is_set():
@@ -99,13 +100,13 @@ class Consumer:
                 # Without its group an entry is held by nobody: then only who has it in hand can decide it.
                 holding = holding if isinstance(error, GroupGone) else []
                 opened, self._astray = not isinstance(error, GroupGone), True
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                await asyncio.sleep(self._pause_s)
+                self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
     @property
     def _idle(self) -> bool:
         """Whether everything that was decided is written and settled."""
-        return not self._decided.arrived and not self._written.arrived
+        return not any(batch.arrived for batch in (self._decided, self._remembered, self._written))
 
     async def _report(self) -> None:
         now = time.monotonic()
@@ -136,7 +137,10 @@ class Consumer:
         suspects = [one for one in holding if one.times > ALONE]
         if suspects:
             await self._finish()
+            group = self._inbox.group
+            await self._inbox.run([group.counted(one.place, one.times - 1) for one in suspects])
             for one in suspects:
+                await self._inbox.run([group.counted(one.place, one.times)])
                 await self._round([one])
                 await self._finish()
             return [one for one in holding if one.times <= ALONE]
@@ -163,35 +167,53 @@ class Consumer:
             await self._round([])
 
     async def _round(self, arrived: Sequence[Arrived]) -> None:
-        """A round trip: one batch is settled, the next written, and another, which is decided then, remembered."""
-        written, decided = self._written, self._decided
-        if arrived:
-            self.most = self._fitting(arrived)
+        """A round trip, if anything was decided before: one batch is settled, the next written, and another remembered;
+        meanwhile these are decided."""
+        if self._idle:
+            self._decided = await self._read_and_decided(arrived)
+            return
+        written, remembered, decided = self._written, self._remembered, self._decided
+        asked = await decided.passage.remember() if decided.passage else []
+        figures = self._after(remembered)
+        # The figures are always among it: a store that is full refuses them, and with them the rest.
+        steps = [*remembered.steps, *asked, *self._settled(written), *self._inbox.said(figures)]
+        # If the store is lost now, all of them are in doubt, and decided once more.
+        self._written = self._remembered = self._decided = NOTHING
+        deciding = asyncio.create_task(self._read_and_decided(arrived))  # which begins when everything is sent
+        try:
+            answers = await self._inbox.run(steps)
+            self._pause_s = PAUSE_S
+            self._lately.append((time.monotonic(), len(remembered.arrived) - len(remembered.dead)))
+            self._written, self._figures = remembered._replace(passage=None, steps=()), figures
+            if remembered.passage:
+                await remembered.passage.finish(answers)
+            first = len(remembered.steps)
+            told = answers[first : first + len(asked)]
+            self._remembered = decided._replace(steps=await decided.passage.go_on(told) if decided.passage else [])
+            self._decided = await deciding
+        except BaseException:
+            await end([deciding])
+            raise
+
+    async def _read_and_decided(self, arrived: Sequence[Arrived]) -> Batch:
+        if not arrived:
+            return NOTHING
+        self.most = self._fitting(arrived)
         read = await self._sluice.in_thread(self._read, arrived)
         documents = [one for one in read if isinstance(one, Document)]
         passage = Passage(self._sluice.passages, documents, OPTIONS) if documents else None
-        remembered = await passage.begin() if passage else []
-        figures = self._after(decided)
-        # The figures are always among it: a store that is full refuses them, and with them the rest.
-        steps = [*decided.steps, *remembered, *self._settled(written), *self._inbox.said(figures)]
-        self._written = self._decided = NOTHING  # if the store is lost now, they are in doubt, and decided once more
-        answers = await self._inbox.run(steps)
-        self._lately.append((time.monotonic(), len(decided.arrived) - len(decided.dead)))
-        self._written, self._figures = decided, figures
-        if decided.passage:
-            await decided.passage.finish(answers)
-        first = len(decided.steps)
-        asked = await passage.go_on(answers[first : first + len(remembered)]) if passage else []
-        self._decided = Batch(arrived, [one for one in read if isinstance(one, Dead)], passage, asked)
+        if passage:
+            await passage.decide()
+        return Batch(arrived, [one for one in read if isinstance(one, Dead)], passage)
 
     def _settled(self, written: Batch) -> list[Step]:
         places = [one.place for one in written.arrived]
         return self._inbox.settled(places, written.dead, self._config.dead_kept) if places else []
 
-    def _after(self, decided: Batch) -> Figures:
+    def _after(self, remembered: Batch) -> Figures:
         """The figures when this is written."""
-        before, dead = self._figures, len(decided.dead)
-        documents = len(decided.arrived) - dead
+        before, dead = self._figures, len(remembered.dead)
+        documents = len(remembered.arrived) - dead
         return before._replace(documents=before.documents + documents, dead=before.dead + dead, per_s=self._rate())
 
     def _fitting(self, arrived: Sequence[Arrived]) -> int:

@@ -133,6 +133,10 @@ class Group:
         is there."""
         return self._claim(place, "IDLE", int(1000 * silent_s), "RETRYCOUNT", 0, "FORCE")
 
+    def counted(self, place: str, times: int) -> Script:
+        """What has an entry that is held as if it had been given so many times."""
+        return self._claim(place, "RETRYCOUNT", times)
+
     def touched(self) -> Command:
         """The command that shows that this consumer is there, though it takes nothing: nobody is idle for so long."""
         return ("XAUTOCLAIM", self.stream, self.group, self.consumer, 1 << 40, "0", "COUNT", 1, "JUSTID")

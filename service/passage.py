@@ -1,11 +1,12 @@
 """The way of some documents through the service.
 
-    begin     they are decided                             the store is asked to remember them, and what they repeat
-    go_on     they are decided like those they repeat      the store is asked to count them, and to let them through
-    finish    the results
+    decide      each by itself
+    remember                                               the store is asked to remember them, and what they repeat
+    go_on       they are decided like those they repeat    the store is asked to count them, and to let them through
+    finish      the results
 
 A passage says what it asks of the store, and is told the answers; who sends it on its way talks with the store. So what
-two passages ask for can go in one round trip (see consuming.py).
+two passages ask for can go in one round trip, while a third is decided (see consuming.py).
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from models.near import Signatures, signatures
 from service import outbox
 from service.background import Epochs
 from service.config import Settings as Config
@@ -62,7 +64,8 @@ class Passages:
         if options.store:
             run = self.store.connection.run
             passage = Passage(self, documents, options)
-            asked = await passage.go_on(await run(await passage.begin()))
+            await passage.decide()
+            asked = await passage.go_on(await run(await passage.remember()))
             return await passage.finish(await run(asked))
         async with self.turn(documents, options):
             classified = await self.in_thread(self.serving.classify, documents, options, self.epochs.current)
@@ -84,6 +87,8 @@ class Passage:
     """Of documents that are to be stored."""
 
     _decided: Decided
+    _blobs: dict[str, bytes]
+    _signed: Signatures
     _remembering: Remembering
     _classified: Classified
     _counts: list[Step]
@@ -96,14 +101,20 @@ class Passage:
         self._epoch = way.epochs.current
         self._turn = way.turn(documents, options)
 
-    async def begin(self) -> list[Step]:
+    async def decide(self) -> None:
         way = self._way
         async with self._turn:
-            decided = await way.in_thread(way.serving.decide, self._documents, self._options, self._epoch)
-        blobs = await way.in_thread(packed, decided.ids, decided.documents, now_ms())
-        note, likely = await way.repeats.note(decided.ids, decided.bags)
-        self._decided = decided
-        self._remembering = Remembering(blobs, way.config.documents_kept, likely)
+            self._decided = await way.in_thread(way.serving.decide, self._documents, self._options, self._epoch)
+        await way.in_thread(self._prepare)
+
+    def _prepare(self) -> None:
+        self._blobs = packed(self._decided.ids, self._decided.documents, now_ms())
+        self._signed = signatures(self._decided.bags)
+
+    async def remember(self) -> list[Step]:
+        way = self._way
+        note, likely = await way.repeats.note(self._decided.ids, self._signed)
+        self._remembering = Remembering(self._blobs, way.config.documents_kept, likely)
         return [note, *self._remembering.steps]
 
     async def go_on(self, answers: Sequence[Any]) -> list[Step]:
@@ -147,7 +158,7 @@ class Passage:
         for topic, kept in self._classified.kept.items():
             if served := self._way.serving.topics.get(topic):
                 entries = [self._entry(topic, one) for one in kept]
-                steps.append(outbox.append(topic, served.born, entries, self._way.config.out_kept, now_ms()))
+                steps += outbox.append(topic, served.born, entries, self._way.config.out_kept)
         return steps
 
     def _entry(self, topic: str, kept: Kept) -> Entry:

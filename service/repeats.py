@@ -22,9 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from models.near import HASHES, signatures
+from models.near import HASHES, Signatures
 from models.recent import Recent
-from models.text import Bags
 from service.connection import Connection, Script
 
 NOTED, SIGNATURES = "sluice:{repeats}:noted", "sluice:{repeats}:signatures"
@@ -53,13 +52,12 @@ class Repeats:
         self._first: dict[str, str] = {}  # of what repeats another, the oldest first
         self._heard = 0
 
-    async def note(self, ids: Sequence[str], read: Bags) -> tuple[Script, list[str]]:
+    async def note(self, ids: Sequence[str], signed: Signatures) -> tuple[Script, list[str]]:
         """What notes these documents; its answer is for `hear`. And documents that some of them seem to repeat."""
         async with self._reading:
-            return await asyncio.to_thread(self._note, ids, read)
+            return await asyncio.to_thread(self._note, ids, signed)
 
-    def _note(self, ids: Sequence[str], read: Bags) -> tuple[Script, list[str]]:
-        signed = signatures(read)
+    def _note(self, ids: Sequence[str], signed: Signatures) -> tuple[Script, list[str]]:
         texts = json.dumps(ids), signed.astype("<u4").tobytes()
         oldest = self._recent.oldest(self._heard)
         note = Script(NOTE, [NOTED, SIGNATURES], [len(ids), *texts, oldest, self._heard, AT_ONCE])

@@ -58,6 +58,13 @@ def redis_url(embedded: Embedded) -> str:
     return embedded.url
 
 
+@pytest.fixture
+def store(embedded: Embedded) -> Iterator["Redis"]:
+    """A client of it, for a test that looks for itself."""
+    with Redis.from_url(embedded.url, decode_responses=True) as client:
+        yield client
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(embedded: Embedded) -> AsyncIterator[Api]:
     """One app for all tests of a module, with the topic `crude`: for tests that only look, or that are refused."""

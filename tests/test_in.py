@@ -4,27 +4,20 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from redis import Redis
-from redis.exceptions import ResponseError
 
-from service.connection import Connection, GroupGone, Step
+from service.connection import Connection, GroupGone
 from service.consuming import ALONE, BATCH, FIRST, GIVEN_UP, Consumer
-from service.embedded import Embedded
-from service.errors import StoreUnavailable
-from service.group import Arrived, Group
 from service.inbox import DEAD, GROUP, IN, Figures, Inbox
 from service.passage import Passage
+from tests.consuming import MANY, accepted, add, consuming, dead, let_through, settled
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes
-from tests.waiting import soon
-
-OUT = "sluice:out:crude"
-MANY = 8 * BATCH  # fewer than a topic's stream keeps
+from tests.waiting import PATIENCE_S, soon
 
 
 @pytest.fixture
@@ -32,58 +25,6 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
     async with serving(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
         await api.topic()
         yield api
-
-
-@pytest.fixture
-def store(embedded: Embedded) -> Iterator["Redis"]:
-    with Redis.from_url(embedded.url, decode_responses=True) as client:
-        yield client
-
-
-@asynccontextmanager
-async def consuming(api: Api, full: "Redis | None" = None) -> AsyncIterator[Consumer]:
-    """A consumer at work, in this process, until the end of the block; with a store that is `full` from then on."""
-    connection, stopping = Connection(str(api.sluice.config.redis), 1.0), asyncio.Event()
-    inbox = Inbox(connection)
-    await inbox.group.open()
-    if full:
-        full.config_set("maxmemory", 1)
-    consumer = Consumer(api.sluice, inbox, 0)
-    working = asyncio.create_task(consumer.run(stopping))
-    try:
-        yield consumer
-    finally:
-        stopping.set()
-        try:
-            await working
-        finally:
-            await connection.close()
-
-
-async def settled(store: "Redis") -> None:
-    async def empty() -> bool:
-        return store.xlen(IN) == 0
-
-    await soon(empty)
-
-
-def add(store: "Redis", document: dict[str, Any]) -> None:
-    store.xadd(IN, {"document": json.dumps(document)})
-
-
-def let_through(store: "Redis") -> list[str]:
-    rows: Any = store.xrange(OUT)
-    return [fields["document"] for _, fields in rows]
-
-
-def dead(store: "Redis") -> list[dict[str, str]]:
-    rows: Any = store.xrange(DEAD)
-    return [fields for _, fields in rows]
-
-
-def accepted(n: int) -> list[dict[str, Any]]:
-    """Documents that the topic is sure of."""
-    return [OIL | {"id": f"o{i}"} for i in range(n)]
 
 
 async def take_and_die(redis_url: str, times: int = 1) -> None:
@@ -187,19 +128,47 @@ async def test_what_ended_some_is_decided_by_itself(
         add(store, document)
     await take_and_die(redis_url, ALONE)
     batches: list[int] = []
-    begin = Passage.begin
+    decide = Passage.decide
 
-    async def counted(passage: Any) -> list[Step]:
+    async def counted(passage: Any) -> None:
         batches.append(len(passage._documents))
-        return await begin(passage)
+        await decide(passage)
 
-    monkeypatch.setattr(Passage, "begin", counted)
+    monkeypatch.setattr(Passage, "decide", counted)
     async with consuming(api):
         await settled(store)
         add(store, OIL)
         await settled(store)
     assert batches == [1, 1, 1, 1]
     assert len(let_through(store)) == 4
+
+
+async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_up_with_it(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = accepted(9)
+    for document in documents:
+        add(store, document)
+    decide = Passage.decide
+
+    async def deadly(passage: Passage) -> None:
+        if any(document.id == "o4" for document in passage._documents):
+            raise RuntimeError("the end")
+        await decide(passage)
+
+    monkeypatch.setattr(Passage, "decide", deadly)
+    connection = Connection(str(api.sluice.config.redis), 1.0)
+    for _ in range(GIVEN_UP):
+        inbox = Inbox(connection)
+        await inbox.group.open()
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(RuntimeError, match="the end"):
+                await Consumer(api.sluice, inbox, 0).run(asyncio.Event())
+    await connection.close()
+    async with consuming(api):
+        await settled(store)
+    assert sorted(let_through(store)) == [one["id"] for one in documents if one["id"] != "o4"]
+    assert [json.loads(one["document"])["id"] for one in dead(store)] == ["o4"]
 
 
 async def test_a_consumer_takes_fewer_documents_when_they_are_long(api: Api, store: "Redis") -> None:
@@ -212,34 +181,6 @@ async def test_a_consumer_takes_fewer_documents_when_they_are_long(api: Api, sto
             store.xadd(IN, {"document": "x" * 1_000_000 + str(n)})
         await settled(store)
         assert consumer.most == 1 < FIRST
-
-
-async def test_a_stream_that_is_deleted_is_made_anew(api: Api, store: "Redis") -> None:
-    async with consuming(api):
-        add(store, OIL | {"id": "one"})
-        await settled(store)
-        store.delete(IN)
-        add(store, OIL | {"id": "two"})
-        await settled(store)
-    assert let_through(store) == ["one", "two"]
-
-
-async def test_a_store_that_cannot_write_leaves_documents_where_they_are(api: Api, store: "Redis") -> None:
-    """The store is full: nothing new is taken, nothing is dropped, nobody is blamed; then there is room again."""
-    for document in accepted(10 * FIRST):
-        add(store, document)
-    try:
-        async with consuming(api, full=store):
-            await asyncio.sleep(1)
-            assert store.xlen(IN) == 10 * FIRST
-            assert store.xpending(IN, GROUP)["pending"] <= 2 * FIRST
-            assert let_through(store) == []
-            store.config_set("maxmemory", 0)
-            await settled(store)
-    finally:
-        store.config_set("maxmemory", 0)
-    assert len(let_through(store)) == 10 * FIRST
-    assert dead(store) == []
 
 
 async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_something(
@@ -265,30 +206,30 @@ def test_a_consumer_that_nobody_needs_has_loaded_neither_kernels_nor_models() ->
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout == b"\n"
 
 
-async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_afterwards(
+async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_others(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store did all that a round trip asked for, and its answer was lost; nobody else takes it over."""
-    monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
-    for document in accepted(3 * FIRST):
+    for document in accepted(2 * FIRST):
         add(store, document)
-    run, rounds = Inbox.run, 0
+    run, decide, decided = Inbox.run, Passage.decide, 0
 
-    async def unheard(inbox: Inbox, steps: Any) -> list[Any]:
-        nonlocal rounds
-        rounds += 1
-        answers = await run(inbox, steps)
-        if rounds % 4 == 1:
-            raise StoreUnavailable("The answer is lost.")
-        return answers
+    async def counted(passage: Passage) -> None:
+        nonlocal decided
+        await decide(passage)
+        decided += 1
 
-    monkeypatch.setattr(Inbox, "run", unheard)
+    async def slow(inbox: Inbox, steps: Any) -> list[Any]:
+        async def both() -> bool:
+            return decided == 2
+
+        await soon(both)
+        return await run(inbox, steps)
+
+    monkeypatch.setattr(Passage, "decide", counted)
+    monkeypatch.setattr(Inbox, "run", slow)
     async with consuming(api):
         await settled(store)
-    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(3 * FIRST))
-    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] <= 3 * FIRST
-    assert store.xpending(IN, GROUP)["pending"] == 0
-    assert rounds > 2
+    assert len(let_through(store)) == 2 * FIRST
 
 
 async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(api: Api, store: "Redis") -> None:
@@ -303,56 +244,6 @@ async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(api: A
     assert 0 < store.xlen(IN) < MANY
     assert store.xpending(IN, GROUP)["pending"] == 0
     assert len(let_through(store)) == MANY - store.xlen(IN)
-
-
-async def test_a_batch_whose_scripts_the_store_does_not_know_any_more_is_written_whole(
-    api: Api, store: "Redis"
-) -> None:
-    for document in accepted(MANY):
-        add(store, document)
-    async with consuming(api):
-        while store.xlen(IN):
-            store.script_flush()
-            await asyncio.sleep(0.01)
-        await settled(store)
-    assert len(let_through(store)) == MANY
-
-
-async def test_nothing_is_settled_that_could_not_be_let_through(api: Api, store: "Redis") -> None:
-    """Somebody has put something else where a topic's stream should be: that is loud, and no document is lost by it."""
-    for document in accepted(FIRST):
-        add(store, document)
-    store.set(OUT, "mine")
-    with pytest.raises(ResponseError, match="WRONGTYPE"):
-        async with consuming(api):
-            await asyncio.sleep(1)
-    assert store.xlen(IN) == FIRST
-    store.delete(OUT)
-    async with consuming(api):
-        await settled(store)
-    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(FIRST))
-
-
-async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_taken(
-    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    documents = [*oil(300), *grain(300)]
-    for document in documents:
-        add(store, document)
-    take, times = Group.take_new, 0
-
-    async def refused(group: Group, most: int) -> list[Arrived]:
-        nonlocal times
-        times += 1
-        if times % 2:
-            raise StoreUnavailable("Too many requests wait for the store; try again.")
-        return await take(group, most)
-
-    monkeypatch.setattr(Group, "take_new", refused)
-    async with consuming(api):
-        await settled(store)
-    assert times > 1
-    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] == len(documents)
 
 
 async def test_what_is_held_is_found_behind_what_somebody_deleted(store: "Redis", redis_url: str) -> None:

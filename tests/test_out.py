@@ -35,12 +35,6 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
         yield api
 
 
-@pytest.fixture
-def store(embedded: Embedded) -> Iterator["Redis"]:
-    with Redis.from_url(embedded.url, decode_responses=True) as client:
-        yield client
-
-
 @pytest.fixture(scope="module")
 def server(embedded: Embedded) -> Iterator[Live]:
     with Redis.from_url(embedded.url) as client:
@@ -61,6 +55,10 @@ async def remote(server: Live) -> AsyncIterator[Api]:
 def entries(store: "Redis", key: str = KEY) -> list[dict[str, str]]:
     rows: Any = store.xrange(key)
     return [fields for _, fields in rows]
+
+
+def entry(document: str) -> outbox.Entry:
+    return outbox.Entry(outbox.entry_id("crude", document), "accept", 1.0, 1, document, "", "text")
 
 
 # -- the stream --------------------------------------------------------------------------------------------------------
@@ -114,29 +112,41 @@ async def test_what_was_remembered_but_not_let_through_is_let_through_when_it_co
     """A process was killed in between; nobody was told of the decision, so the document is sent once more."""
     (document,) = oil(1)
     await passes(api, [document])
-    store.delete(KEY, f"{{{KEY}}}:seen")
+    store.delete(KEY, f"{{{KEY}}}:lately")
     await passes(api, [document])
     assert [entry["document"] for entry in entries(store)] == [document["id"]]
 
 
 async def test_the_stream_and_what_makes_it_unique_are_bounded(api: Api, store: "Redis") -> None:
-    for n in range(8):
-        await passes(api, oil(50, f"batch{n}-"))
+    store.zadd(f"{{{KEY}}}:seen", {"of an earlier version": 1})
+    for n in range(10):
+        await passes(api, oil(40, f"batch{n}-"))
     assert 50 <= store.xlen(KEY) < 150  # nodes of the stream are dropped whole
-    assert store.zcard(f"{{{KEY}}}:seen") == 50
-    assert entries(store)[-1]["document"].startswith("batch7-")
+    lately, before = (int(store.scard(f"{{{KEY}}}:{part}")) for part in ("lately", "before"))
+    assert lately < 50 <= before < 100
+    assert not store.exists(f"{{{KEY}}}:seen")
+    assert entries(store)[-1]["document"].startswith("batch9-")
+
+
+async def test_what_comes_again_after_less_than_is_kept_is_not_appended_again(api: Api, store: "Redis") -> None:
+    await passes(api, oil(30, "first-"))
+    await passes(api, oil(30, "second-"))
+    there = entries(store)
+    assert len(there) > 50  # so that what came first is not among the latest any more
+    await passes(api, [*oil(30, "first-"), *oil(30, "second-")])
+    assert entries(store) == there
 
 
 async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "Redis") -> None:
     """More than a command of the script has room for; some twice, in one part and in two; and then all of it again."""
     born = (await api.sluice.find("crude")).born
-    entries = [outbox.Entry(f"e{i % 9000}", "accept", 1.0, 1, f"d{i % 9000}", "", "text") for i in range(10_000)]
+    entries = [entry(f"d{i % 9000}") for i in range(10_000)]
     entries[7] = entries[8]
-    many = outbox.append("crude", born, entries, 20_000, 1)
+    many = outbox.append("crude", born, entries, 20_000)
     run = api.sluice.store.connection.run
-    assert await run([many]) == [9000]
-    assert await run([many]) == [0]
-    assert await run([outbox.append("crude", born, [entries[0]._replace(decision="abstain")], 20_000, 2)]) == [1]
+    assert sum(await run(many)) == 9000
+    assert sum(await run(many)) == 0
+    assert await run(outbox.append("crude", born, [entries[0]._replace(decision="abstain")], 20_000)) == [1]
     rows: Any = store.xrange(KEY)
     assert len(rows) == len({(fields["id"], fields["decision"]) for _, fields in rows}) == 9001
 
@@ -145,13 +155,13 @@ async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: 
     await passes(api, oil(5))
     born = api.sluice.serving.get("crude").born
     await api.ok("DELETE", "/topics/crude")
-    late = outbox.append("crude", born, [outbox.Entry("i", "accept", 1.0, 1, "d", "", "late")], 9, 0)
-    await api.sluice.store.connection.run([late])
+    late = outbox.append("crude", born, [entry("late")], 9)
+    await api.sluice.store.connection.run(late)
     names: Any = store.keys("*out:crude*")
     assert names == [f"{{{KEY}}}:owner"]
     assert 0 < int(store.ttl(names[0])) <= outbox.GONE_S
     await api.topic()
-    await api.sluice.store.connection.run([late])
+    await api.sluice.store.connection.run(late)
     assert entries(store) == []
     await passes(api, oil(5))
     assert len(entries(store)) == 5

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from redis import Redis
 from service.config import Settings
 from service.connection import Connection, end
 from service.courier import WINDOW, Courier
-from service.embedded import Embedded
 from service.supervisor import APPLICATION, WORKER
 from service.webhooks import Undelivered, Webhooks, is_public, signed
 from tests.processes import Serve, children
@@ -41,12 +40,6 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
 async def receiver() -> AsyncIterator[Receiver]:
     async with receiving() as receiver:
         yield receiver
-
-
-@pytest.fixture
-def store(embedded: Embedded) -> Iterator["Redis"]:
-    with Redis.from_url(embedded.url, decode_responses=True) as client:
-        yield client
 
 
 @asynccontextmanager

@@ -1,0 +1,176 @@
+"""Documents of the stream `sluice:in` while the store is full, refuses, is emptied or not heard: none is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from service.connection import Connection
+from service.consuming import FIRST, Consumer
+from service.errors import StoreUnavailable
+from service.group import Arrived, Group
+from service.inbox import GROUP, IN, Inbox
+from service.passage import Passage
+from tests.consuming import MANY, OUT, accepted, add, consuming, dead, let_through, settled
+from tests.serving import OIL, Api, serving
+from tests.streaming import grain, oil
+from tests.waiting import PATIENCE_S
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
+        await api.topic()
+        yield api
+
+
+async def test_a_stream_that_is_deleted_is_made_anew(api: Api, store: "Redis") -> None:
+    async with consuming(api):
+        add(store, OIL | {"id": "one"})
+        await settled(store)
+        store.delete(IN)
+        add(store, OIL | {"id": "two"})
+        await settled(store)
+    assert let_through(store) == ["one", "two"]
+
+
+async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store is full: nothing new is taken, nothing is dropped, nobody is blamed; then there is room again."""
+    for document in accepted(10 * FIRST):
+        add(store, document)
+    run, tries = Inbox.run, 0
+
+    async def counted(inbox: Inbox, steps: Any) -> list[Any]:
+        nonlocal tries
+        tries += 1
+        return await run(inbox, steps)
+
+    monkeypatch.setattr(Inbox, "run", counted)
+    try:
+        async with consuming(api, full=store):
+            await asyncio.sleep(1)
+            assert 1 <= tries <= 4  # after .1, .3 and .7 seconds
+            assert store.xlen(IN) == 10 * FIRST
+            assert store.xpending(IN, GROUP)["pending"] <= 6 * FIRST  # three batches, before the first was refused
+            assert let_through(store) == []
+            store.config_set("maxmemory", 0)
+            await settled(store)
+    finally:
+        store.config_set("maxmemory", 0)
+    assert len(let_through(store)) == 10 * FIRST
+    assert dead(store) == []
+
+
+async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_afterwards(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store did all that a round trip asked for, and its answer was lost; nobody else takes it over."""
+    monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
+    for document in accepted(3 * FIRST):
+        add(store, document)
+    run, rounds = Inbox.run, 0
+
+    async def unheard(inbox: Inbox, steps: Any) -> list[Any]:
+        nonlocal rounds
+        rounds += 1
+        answers = await run(inbox, steps)
+        if rounds % 4 == 1:
+            raise StoreUnavailable("The answer is lost.")
+        return answers
+
+    monkeypatch.setattr(Inbox, "run", unheard)
+    async with consuming(api):
+        await settled(store)
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(3 * FIRST))
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] <= 3 * FIRST
+    assert store.xpending(IN, GROUP)["pending"] == 0
+    assert rounds > 2
+
+
+async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the next documents are told is not asked for any more; they are taken up again, by one at a time."""
+    for document in accepted(2 * FIRST):
+        add(store, document)
+    decide, deciding, stopping = Passage.decide, 0, asyncio.Event()
+
+    async def lost(passage: Passage, answers: Any) -> list[Any]:
+        stopping.set()
+        raise StoreUnavailable("The store is lost.")
+
+    async def endless(passage: Passage) -> None:
+        nonlocal deciding
+        await decide(passage)
+        if deciding:
+            await asyncio.Event().wait()
+        deciding += 1
+
+    monkeypatch.setattr(Passage, "go_on", lost)
+    monkeypatch.setattr(Passage, "decide", endless)
+    connection = Connection(str(api.sluice.config.redis), 1.0)
+    inbox = Inbox(connection)
+    await inbox.group.open()
+    async with asyncio.timeout(PATIENCE_S):
+        await Consumer(api.sluice, inbox, 0).run(stopping)
+    assert not [task for task in asyncio.all_tasks() if "_read_and_decided" in repr(task)]
+    await connection.close()
+    monkeypatch.undo()
+    async with consuming(api):
+        await settled(store)
+    assert len(let_through(store)) == 2 * FIRST
+
+
+async def test_a_batch_whose_scripts_the_store_does_not_know_any_more_is_written_whole(
+    api: Api, store: "Redis"
+) -> None:
+    for document in accepted(MANY):
+        add(store, document)
+    async with consuming(api):
+        while store.xlen(IN):
+            store.script_flush()
+            await asyncio.sleep(0.01)
+        await settled(store)
+    assert len(let_through(store)) == MANY
+
+
+async def test_nothing_is_settled_that_could_not_be_let_through(api: Api, store: "Redis") -> None:
+    """Somebody has put something else where a topic's stream should be: that is loud, and no document is lost by it."""
+    for document in accepted(FIRST):
+        add(store, document)
+    store.set(OUT, "mine")
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        async with consuming(api):
+            await asyncio.sleep(1)
+    assert store.xlen(IN) == FIRST
+    store.delete(OUT)
+    async with consuming(api):
+        await settled(store)
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(FIRST))
+
+
+async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_taken(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [*oil(300), *grain(300)]
+    for document in documents:
+        add(store, document)
+    take, times = Group.take_new, 0
+
+    async def refused(group: Group, most: int) -> list[Arrived]:
+        nonlocal times
+        times += 1
+        if times % 2:
+            raise StoreUnavailable("Too many requests wait for the store; try again.")
+        return await take(group, most)
+
+    monkeypatch.setattr(Group, "take_new", refused)
+    async with consuming(api):
+        await settled(store)
+    assert times > 1
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] == len(documents)
