@@ -147,7 +147,8 @@ def test_the_cut_is_the_best_of_all_documents_though_most_of_the_background_is_p
     unrelated = thresholds.UNRELATED * max(0.0, 1 - len(background) / thresholds.ENOUGH)
     weights = [1.0] * len(held_out)
     weights += [thresholds.RELEVANT / len(thresholds.RELEVANT_AT)] * len(thresholds.RELEVANT_AT)
-    weights += [unrelated / len(thresholds.UNRELATED_AT)] * len(thresholds.UNRELATED_AT) + [1.0] * len(background)
+    weights += [unrelated / len(thresholds.UNRELATED_AT)] * len(thresholds.UNRELATED_AT)
+    weights += [thresholds.UNJUDGED] * len(background)
     scores = np.array([*held_out, *imagined, *background])
     labels = np.zeros(len(scores), np.bool_)
     labels[: len(true)] = true
