@@ -5,11 +5,20 @@
 An entry is settled after everything that follows from it is durable. Whoever is killed in between leaves it pending,
 and another, or its successor, takes it over; deciding a document twice does no harm (see outbox.py).
 
-A batch goes to the store once: in the round trip in which it is remembered, what follows from the one before is
-written, and the one before that is settled. Meanwhile the next is decided, and the one after it taken: a document is as
-much work for the store as for a consumer, and each would else wait for the other half of the time. With more questions
-in a batch, or with the next one in the answer, which does not fit into a socket's buffer, consumers fall into step: one
-waits while another's batch is written, and from then on all are at work, and all wait, at the same time.
+Batches follow one another as on a belt. In one round trip a batch is remembered, what follows from an earlier one is
+written, and one that was written is settled. Meanwhile the next is decided, and the one between is answered: a document
+is as much work for the store as for a consumer, and whatever is done between two round trips has both wait for each
+other.
+
+    round trip      1              2              3              4              5
+    batch 1         remembered                    written        settled
+    batch 2                        remembered                    written        settled
+    meanwhile       2 decided      1 answered     2 answered
+                    3 taken        3 decided      4 decided      …
+
+Only what is new is taken beside it, in a question of its own: in the answer it would not fit into a socket's buffer.
+With more questions consumers fall into step: one waits while another's batch is written, and from then on all are at
+work, and all wait, at the same time.
 
 An entry that cannot be read goes to the dead with the reason, at once. One that ends every process that touches it,
 which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, and after GIVEN_UP
@@ -25,7 +34,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
@@ -56,11 +65,13 @@ log = structlog.get_logger()
 
 
 class Batch(NamedTuple):
-    """Entries that are read: the dead, and the others' passage, if there are any, with what it asks for next."""
+    """Entries that are read: the dead, and the others' passage, if there are any, with what it was told last, and what
+    it asks for next."""
 
     arrived: Sequence[Arrived]
     dead: Sequence[Dead] = ()
     passage: Passage | None = None
+    told: Sequence[Any] = ()
     steps: Sequence[Step] = ()
 
 
@@ -76,7 +87,7 @@ class Consumer:
         self._figures = Figures(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
         self._looked_s = self._reported_s = 0.0
-        self._decided = self._remembered = self._written = NOTHING  # what is to be remembered, written, and settled
+        self._decided = self._remembered = self._answered = self._written = NOTHING  # the last that came so far
         self._pause_s = PAUSE_S
         self._astray = False  # whether this consumer may have taken what it does not know of
 
@@ -106,7 +117,8 @@ class Consumer:
     @property
     def _idle(self) -> bool:
         """Whether everything that was decided is written and settled."""
-        return not any(batch.arrived for batch in (self._decided, self._remembered, self._written))
+        belt = self._decided, self._remembered, self._answered, self._written
+        return not any(batch.arrived for batch in belt)
 
     async def _report(self) -> None:
         now = time.monotonic()
@@ -167,33 +179,37 @@ class Consumer:
             await self._round([])
 
     async def _round(self, arrived: Sequence[Arrived]) -> None:
-        """A round trip, if anything was decided before: one batch is settled, the next written, and another remembered;
-        meanwhile these are decided."""
+        """A round trip, if anything is on the belt: everything moves on by a place, and these are decided."""
         if self._idle:
             self._decided = await self._read_and_decided(arrived)
             return
-        written, remembered, decided = self._written, self._remembered, self._decided
+        decided, remembered, answered, written = self._decided, self._remembered, self._answered, self._written
         asked = await decided.passage.remember() if decided.passage else []
-        figures = self._after(remembered)
+        figures = self._after(answered)
         # The figures are always among it: a store that is full refuses them, and with them the rest.
-        steps = [*remembered.steps, *asked, *self._settled(written), *self._inbox.said(figures)]
+        steps = [*answered.steps, *asked, *self._settled(written), *self._inbox.said(figures)]
         # If the store is lost now, all of them are in doubt, and decided once more.
-        self._written = self._remembered = self._decided = NOTHING
-        deciding = asyncio.create_task(self._read_and_decided(arrived))  # which begins when everything is sent
+        self._decided = self._remembered = self._answered = self._written = NOTHING
+        answering = asyncio.create_task(self._with_answers(remembered))  # which begin when everything is sent
+        deciding = asyncio.create_task(self._read_and_decided(arrived))
         try:
-            answers = await self._inbox.run(steps)
+            told = await self._inbox.run(steps)
             self._pause_s = PAUSE_S
-            self._lately.append((time.monotonic(), len(remembered.arrived) - len(remembered.dead)))
-            self._written, self._figures = remembered._replace(passage=None, steps=()), figures
-            if remembered.passage:
-                await remembered.passage.finish(answers)
-            first = len(remembered.steps)
-            told = answers[first : first + len(asked)]
-            self._remembered = decided._replace(steps=await decided.passage.go_on(told) if decided.passage else [])
+            self._lately.append((time.monotonic(), len(answered.arrived) - len(answered.dead)))
+            self._written, self._figures = answered._replace(passage=None, steps=()), figures
+            if answered.passage:
+                await answered.passage.finish(told)
+            first = len(answered.steps)
+            self._remembered = decided._replace(told=told[first : first + len(asked)])
+            self._answered = await answering
             self._decided = await deciding
         except BaseException:
-            await end([deciding])
+            await end([answering, deciding])
             raise
+
+    async def _with_answers(self, remembered: Batch) -> Batch:
+        steps = await remembered.passage.go_on(remembered.told) if remembered.passage else []
+        return remembered._replace(told=(), steps=steps)
 
     async def _read_and_decided(self, arrived: Sequence[Arrived]) -> Batch:
         if not arrived:
@@ -210,10 +226,10 @@ class Consumer:
         places = [one.place for one in written.arrived]
         return self._inbox.settled(places, written.dead, self._config.dead_kept) if places else []
 
-    def _after(self, remembered: Batch) -> Figures:
+    def _after(self, answered: Batch) -> Figures:
         """The figures when this is written."""
-        before, dead = self._figures, len(remembered.dead)
-        documents = len(remembered.arrived) - dead
+        before, dead = self._figures, len(answered.dead)
+        documents = len(answered.arrived) - dead
         return before._replace(documents=before.documents + documents, dead=before.dead + dead, per_s=self._rate())
 
     def _fitting(self, arrived: Sequence[Arrived]) -> int:
