@@ -25,6 +25,11 @@ a cut, m of them irrelevant, and a(n, c) the misses that Clopper & Pearson's bou
             none. Without this the sure ones at the top pay for a tail that is mostly wrong, the first thing to go when
             the stream changes a little.
 
+And no cut lies where nothing is shown: below what the topic would reject without a goal, and below the highest documents
+that the allowed abstention has people see. There the judged documents are no sample of the others: the few that once
+came from there were shown because they seemed better then. (A goal of .3 would else be promised by those that were
+judged, and accept the whole stream.)
+
 Chosen on training documents alone (Reuters, 20 Newsgroups and the last 15,000 abstracts of arXiv before each point,
 goal .9, each topic asked at four points of its stream: `scripts/simulate --holdout --at .5`, .625, .75, .875; 109, 65
 and 80 pairs of a topic and a point, and 109 of Reuters with a fifth of the documents four times). Share of these that
@@ -169,16 +174,19 @@ def choose(
     accept, low = usual.accept_above, usual.reject_below
     below, unseen = rejecting or (judged, background)
     wanted = max(goal.min_precision or 0.0, 1 - goal.max_error if goal.max_error is not None else 0.0)
+    spent = ALLOWANCE if goal.max_abstain is None else goal.max_abstain
+    spends = len(background) >= ENOUGH and (goal.min_recall is not None or goal.max_abstain is not None)
+    allowed = int(SPARE * spent * len(unseen)) if spends else 0
     if wanted:
         counted = judged.came("shown") & judged.first
-        accept = certified(judged.held_out[counted], judged.relevant[counted], wanted)
+        shown = min(usual.reject_below, _allowance(background, allowed, NEVER))
+        accept = certified(judged.held_out[counted], judged.relevant[counted], wanted, shown)
     if goal.max_error is not None:
         low = min(low, clear(below, goal.max_error, low))
     low = min(low, accept)
-    if len(background) < ENOUGH or (goal.min_recall is None and goal.max_abstain is None):
+    if not spends:
         return Band(low, accept, usual.f1)
-    most = ALLOWANCE if goal.max_abstain is None else goal.max_abstain
-    edge = _allowance(unseen[background <= accept], int(SPARE * most * len(unseen)), accept)
+    edge = _allowance(unseen[background <= accept], allowed, accept)
     if goal.max_error is None:
         low = edge if goal.min_recall is not None else max(edge, low)
     elif goal.min_recall is not None:
@@ -186,9 +194,9 @@ def choose(
     return Band(min(low, accept), accept, usual.f1)
 
 
-def certified(scores: Reals, relevant: Bools, goal: float) -> float:
-    """The lowest cut above which the share of relevant documents is at least the goal, as far as that can be promised;
-    NEVER if it cannot."""
+def certified(scores: Reals, relevant: Bools, goal: float, shown: float = -math.inf) -> float:
+    """The lowest cut, but not below `shown`, above which the share of relevant documents is at least the goal, as far
+    as that can be promised; NEVER if it cannot."""
     if np.count_nonzero(relevant) < LEAST:
         return NEVER
     cuts, _, accepted, _ = cuts_of(scores, relevant)
@@ -203,7 +211,7 @@ def certified(scores: Reals, relevant: Bools, goal: float) -> float:
     clean = missed[n] - missed[n - near] <= spared[near]
     failed = np.flatnonzero(~passes[1:])  # the strictest may fail
     reached = slice(failed[0] + 1 if len(failed) else None)
-    taken = tried[reached][(passes & clean)[reached]]
+    taken = tried[reached][(passes & clean & (cuts[tried] >= shown))[reached]]
     return float(cuts[taken[-1]]) if len(taken) else NEVER
 
 

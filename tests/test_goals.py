@@ -74,6 +74,18 @@ def test_the_sure_ones_do_not_pay_for_a_tail() -> None:
     assert 150 < np.count_nonzero(scores > cut) <= 200
 
 
+def test_nothing_is_accepted_that_scores_as_what_was_never_shown() -> None:
+    """A third of what was shown is relevant, down to the lowest, and a third is all that is asked for. It is no sample
+    of the stream down there, which a cut below all of it would accept as a whole."""
+    scores, relevant = ranking([True, False, False] * 40)
+    sample, stream = judged(scores / 100, relevant), np.linspace(0, 0.5, 1000)
+    goal = Goal(min_precision=0.25)
+    assert certified(sample.held_out, sample.relevant, 0.25) < 0.1
+    assert choose(goal, sample, stream, Band(0.4, 0.5)).accept_above >= 0.4
+    wide = choose(Goal(min_precision=0.25, min_recall=0.9, max_abstain=1.0), sample, stream, Band(0.4, 0.5))
+    assert 0.5 * (1 - goals.SPARE) - 0.01 < wide.accept_above < 0.4
+
+
 def test_equal_scores_are_never_separated() -> None:
     scores = np.array([1.0] * 20 + [0.5] * 20)
     relevant = np.array([True] * 20 + [True] * 10 + [False] * 10)
