@@ -3,8 +3,12 @@
     read the log  →  fit, held out (models/refit.py)  →  compare on the same documents (models/contest.py)
     →  publish: the new base, with the held-out scores that thresholds rest on; what came meanwhile is folded after it
 
-Unjudged documents of the current background stand in as irrelevant. One job retrains a topic at a time; another waits.
-A job that runs again after its process died publishes no second time: what it has published says so, in the log.
+Unjudged documents of the current background stand in as irrelevant, if the topic rejects them. Of what it lets through
+nobody knows before it is judged, and much of it is relevant: counted as irrelevant, it would have a model published as
+better that ranks such documents last, wherever only a part of what is shown gets judged.
+
+One job retrains a topic at a time; another waits. A job that runs again after its process died publishes no second
+time: what it has published says so, in the log.
 """
 
 import asyncio
@@ -21,7 +25,6 @@ from service.background import Epoch
 from service.bench import Bench
 from service.errors import NotFound
 from service.folding import Fold, example, spec_of
-from service.journal import Lineage
 from service.schemas_jobs import Gain, Retrain, Retrained, RetrainResult, Score
 from service.served import Base, Recipe
 
@@ -40,7 +43,7 @@ class Material:
     learned: list[Example]
     base: Base | None
     judged: int
-    data: Dataset  # all that was judged, then the unjudged
+    data: Dataset  # all that was judged, then what is rejected
 
     @property
     def relevant(self) -> int:
@@ -82,22 +85,24 @@ async def material(bench: Bench, topic: str) -> tuple[Material, int]:
     epoch = bench.epochs.current
 
     def look(fold: Fold) -> tuple[Material, int]:
-        return _material(fold.head.born, fold.lineage, epoch), fold.published_by(bench.job)
+        return _material(fold, epoch), fold.published_by(bench.job)
 
     return await bench.learning.read(topic, look)
 
 
-def _material(born: str, lineage: Lineage, epoch: Epoch) -> Material:
+def _material(fold: Fold, epoch: Epoch) -> Material:
+    born, lineage, served = fold.head.born, fold.lineage, fold.served(epoch)
     base = Base.from_bytes(lineage.base.model) if lineage.base else None
     fitted: Mapping[str, float] = base.fitted if base else {}
     recalled = [example(one) for one in lineage.to_recall() if one.first.document in fitted]
     learned = [example(one) for one in lineage.to_fold()]
-    unjudged = {
+    sample = {
         one.document: Bag(one.features, one.counts, epoch.frequencies.idf(one.features))
         for one in epoch.sample
         if one.document not in lineage.judged
     }
-    data = Dataset.of([example(one) for one in lineage.judged.values()], unjudged)
+    rejected = {document: bag for document, bag in sample.items() if served.judge(bag)[0] == "reject"}
+    data = Dataset.of([example(one) for one in lineage.judged.values()], rejected)
     return Material(born, lineage.version, spec_of(lineage), recalled, learned, base, len(lineage.judged), data)
 
 

@@ -209,6 +209,17 @@ async def test_a_retrained_topic_serves_the_new_model_and_goes_on_learning(api: 
 
 
 @MODULE
+async def test_what_a_topic_lets_through_is_not_taken_to_be_irrelevant_before_it_is_judged(api: Api) -> None:
+    """It was, and a model that had learned to reject it was found better, and published."""
+    await api.topic("partly")
+    await teach(api, "partly")
+    job = await done(api, kind="retrain", topics=["partly"], method="svm", publish="if_better")
+    (told,) = job["result"]["topics"]
+    assert 60 <= told["background"] <= 80  # of 120 documents that passed, a third is relevant, and nobody judged them
+    assert told["served"]["sap"] > 0.95
+
+
+@MODULE
 async def test_a_retraining_can_be_rolled_back(api: Api) -> None:
     await api.topic("back")
     await teach(api, "back")
