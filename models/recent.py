@@ -16,7 +16,10 @@ nothing in common. Blocks are BLOCKS to a window, and what they hold depends on 
 reads the last two blocks of a stream knows as much as whoever read all of it. A document is compared with the block
 before its own, then with its own.
 
-A window of n documents takes 250 bytes each.
+A first that comes again with another text is none any more under the old one: copies of that repeat nobody, until one
+of them is a first itself.
+
+A window of n documents takes 250 bytes each, and its name.
 """
 
 from collections.abc import Sequence
@@ -70,8 +73,17 @@ class Recent:
             self._block = block
 
     def _added(self, names: Sequence[str], signatures: Signatures) -> list[str]:
-        pairs = zip(names, self._before.find(signatures), self._current.add(names, signatures), strict=True)
-        return [before or current or name for name, before, current in pairs]
+        # All at once, unless a name comes again: then what it has been must be forgotten first.
+        again = len(set(names)) < len(names) or any(self._before.has(name) or self._current.has(name) for name in names)
+        step, found = 1 if again else len(names), []
+        for start in range(0, len(names), step):
+            some, signed = names[start : start + step], signatures[start : start + step]
+            if again:
+                self._before.forget(some[0], signed[0])
+                self._current.forget(some[0], signed[0])
+            pairs = zip(some, self._before.find(signed), self._current.add(some, signed), strict=True)
+            found += [before or current or name for name, before, current in pairs]
+        return found
 
 
 class _Block:
@@ -79,9 +91,20 @@ class _Block:
 
     def __init__(self, size: int) -> None:
         self._names: list[str] = []
+        self._places: dict[str, int] = {}
         self._signatures = np.zeros((size, HASHES), np.uint32)
         self._newest = np.full((BANDS, 1 << max(0, size - 1).bit_length()), NONE, np.int32)
         self._before = np.zeros((size, BANDS), np.int32)
+
+    def has(self, name: str) -> bool:
+        return name in self._places
+
+    def forget(self, name: str, signature: Signature) -> None:
+        """If it is a first, and was not like this, nobody repeats it any more."""
+        place = self._places.get(name, NONE)
+        if place != NONE and not same(self._signatures[place], signature):
+            self._signatures[place] = NOTHING
+            del self._places[name]
 
     def find(self, signatures: Signatures) -> list[str | None]:
         """Of each the first that it repeats."""
@@ -95,6 +118,7 @@ class _Block:
         found: list[str | None] = []
         for name, place, is_new in zip(names, places.tolist(), new.tolist(), strict=True):
             if is_new:
+                self._places[name] = len(self._names)
                 self._names.append(name)
             found.append(None if is_new or place == NONE else self._names[place])
         return found

@@ -110,3 +110,17 @@ def test_what_a_document_would_repeat_is_known_before_it_is_taken(rows: Signatur
     for i, row in enumerate(rows):
         (found,) = recent.find(row[None])
         assert [found or str(i)] == added(recent, row[None], start=i)
+
+
+def test_a_first_that_comes_again_with_another_text_leaves_its_copies_to_each_other() -> None:
+    """They all were like a document that nobody could show any more, so each was counted as new."""
+    old, new = signature(features(50)), signature(features(50))
+    for window in (100, 6):  # of one block, and of several
+        recent = Recent(window)
+        assert recent.add(["a", "b"], np.array([old, old]), 2) == ["a", "a"]
+        assert recent.add(["a"], np.array([new]), 3) == ["a"]
+        assert recent.add(["c", "d"], np.array([old, old]), 5) == ["c", "c"]
+        assert recent.add(["e"], np.array([new]), 6) == ["a"]
+    together = Recent(100)
+    assert together.add(list("abacde"), np.array([old, old, new, old, old, new]), 6) == ["a", "a", "a", "c", "c", "a"]
+    assert together.add(["a", "c"], np.array([new, old]), 8) == ["a", "c"]
