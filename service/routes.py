@@ -93,9 +93,11 @@ async def change_topic(
     return await topic_answer(app, await app.change(topic, await read(request, TOPIC_CHANGE), expected))
 
 
-@router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404))
-async def delete_topic(app: App, topic: TopicPath) -> Response:
+@router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404, 412))
+async def delete_topic(app: App, topic: TopicPath, if_match: Annotated[str | None, Header()] = None) -> Response:
     """Delete a topic and everything about it."""
+    if if_match is not None:
+        _matched(await app.find(topic), if_match)
     await app.delete(topic)
     return Response(status_code=204)
 
