@@ -25,10 +25,10 @@ a cut, m of them irrelevant, and a(n, c) the misses that Clopper & Pearson's bou
             none. Without this the sure ones at the top pay for a tail that is mostly wrong, the first thing to go when
             the stream changes a little.
 
-And no cut lies where nothing is shown: below what the topic would reject without a goal, and below the highest documents
-that the allowed abstention has people see. There the judged documents are no sample of the others: the few that once
-came from there were shown because they seemed better then. (A goal of .3 would else be promised by those that were
-judged, and accept the whole stream.)
+And no cut lies where nothing is shown: below what the topic would reject without a goal, and below the highest
+documents that the allowed abstention has people see. There the judged documents are no sample of the others: the few
+that came from there were shown because they seemed better then. (A goal of .3 would else be promised by those that
+were judged, and accept the whole stream.)
 
 Chosen on training documents alone (Reuters, 20 Newsgroups and the last 15,000 abstracts of arXiv before each point,
 goal .9, each topic asked at four points of its stream: `scripts/simulate --holdout --at .5`, .625, .75, .875; 109, 65

@@ -31,6 +31,7 @@ Host = Annotated[str | None, typer.Option(help=_about("host"), show_default="127
 Port = Annotated[int | None, typer.Option(help=_about("port"), show_default="8000")]
 Data = Annotated[Path | None, typer.Option(help=_about("data"), show_default="./data")]
 Redis = Annotated[str | None, typer.Option(metavar="URL", help=_about("redis"))]
+Shared = Annotated[str | None, typer.Option(metavar="URL", help="Address of the store, a Redis or Valkey; needed.")]
 Workers = Annotated[int | None, typer.Option(help=_about("workers"), show_default="1")]
 
 
@@ -51,19 +52,19 @@ def serve(
 
 
 @app.command()
-def api(host: Host = None, port: Port = None, redis: Redis = None, workers: Workers = None) -> None:
+def api(host: Host = None, port: Port = None, redis: Shared = None, workers: Workers = None) -> None:
     """Serve the API alone, on a store that others share."""
     _supervise(api=True, host=host, port=port, redis=redis, workers=workers)
 
 
 @app.command()
-def worker(redis: Redis = None) -> None:
+def worker(redis: Shared = None) -> None:
     """Do the background work alone, on a store that others share."""
     _supervise(jobs=True, redis=redis)
 
 
 @app.command()
-def consumer(redis: Redis = None) -> None:
+def consumer(redis: Shared = None) -> None:
     """Decide the documents that are added to the stream `sluice:in` alone, on a store that others share."""
     _supervise(consume=True, redis=redis)
 

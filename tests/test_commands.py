@@ -113,6 +113,12 @@ def test_plain_text_is_classified_and_explained_and_not_remembered(sluice: Clien
     assert sluice.review("crude").items == []
 
 
+def test_a_line_of_text_that_is_not_utf_8_is_refused_in_its_place(sluice: Client, run: Runner) -> None:
+    ran = run("classify", "--text", "--all", given=b"opec output\np\xe9trole\nrain\n")
+    assert (ran.code, ran.err) == (1, "sluice: 1 of 3 documents were refused; their lines say why.\n")
+    assert ["document" in one for one in ran.lines] == [True, False, True]
+
+
 def test_judgements_are_given_one_by_one_or_piped(sluice: Client, run: Runner) -> None:
     run("classify", given=[*oil(2), *grain(2)])
     (one,) = run("feedback", "crude", "o0", "yes", "--by", "ann").lines
@@ -144,11 +150,13 @@ def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     assert pinned["terms"] == {"pin": ["silo", "Acre"], "ban": ["reuters"]}
     (fewer,) = run("topics", "change", "grain", "--pin", "").lines
     assert fewer["terms"] == {"pin": [], "ban": ["reuters"]}
+    (freed,) = run("topics", "change", "grain", "--goal", "").lines
+    assert freed["goal"] == {}
     assert run("topics", "create", "pinned", "--pin", "silo").lines[0]["terms"]["pin"] == ["silo"]
     assert run("topics", "delete", "pinned").code == 0
     assert [one["id"] for one in run("topics").lines] == [one["id"] for one in run("topics", "list").lines]
-    assert [one["version"] for one in run("topics", "versions", "grain").lines] == [4, 3, 2, 1]
-    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 5
+    assert [one["version"] for one in run("topics", "versions", "grain").lines] == [5, 4, 3, 2, 1]
+    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 6
     assert run("topics", "show", "grain").lines[0]["learner"]["kind"] == "wh"
     assert run("topics", "metrics", "grain").lines[0]["judgements"] == 0
     assert run("topics", "delete", "grain") == (0, "", "")
@@ -204,6 +212,10 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
         (["feedback", "crude", "d1", "perhaps"], 2, "Usage:"),
         (["topics", "change", "crude"], 2, "Usage:"),
         (["topics", "create", "x", "--goal", "precise"], 2, "Usage:"),
+        (["topics", "create", "x", "--goal", "min_precision=nan"], 2, "is not like min_precision=.9"),
+        (["topics", "create", "x", "--audit", "inf"], 2, "takes a share"),
+        (["topics", "--url", "http://127.0.0.1:9", "delete", "crude"], 2, "--url goes after delete"),
+        (["jobs", "--json", "list"], 2, "--json goes after list"),
         (["no-such-command"], 2, "Usage:"),
         (["demo", "--stories", "5"], 2, "Usage:"),
     ],
@@ -225,9 +237,10 @@ def test_a_service_that_is_not_there_is_said_to_be_missing(run: Runner) -> None:
 def test_whoever_reads_only_the_beginning_is_no_mishap(sluice: Client, server: Live) -> None:
     documents = b"".join(json.dumps(one).encode() + b"\n" for one in oil(2000))
     environment = os.environ | {"SLUICE_URL": server.address}
-    piped = " ".join([*SLUICE, "classify", "--no-store", "--all", "|", "head", "-n", "1"])
-    ran = subprocess.run(["bash", "-c", piped], input=documents, env=environment, capture_output=True, timeout=60)
-    assert (len(ran.stdout.splitlines()), ran.stderr) == (1, b"")
+    for source in ("-", "/dev/stdin"):
+        piped = " ".join([*SLUICE, "classify", source, "--no-store", "--all", "|", "head", "-n", "1"])
+        ran = subprocess.run(["bash", "-c", piped], input=documents, env=environment, capture_output=True, timeout=60)
+        assert (len(ran.stdout.splitlines()), ran.stderr) == (1, b"")
 
 
 def test_the_help_does_not_wait_for_what_it_does_not_need() -> None:

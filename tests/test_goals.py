@@ -75,9 +75,9 @@ def test_the_sure_ones_do_not_pay_for_a_tail() -> None:
 
 
 def test_nothing_is_accepted_that_scores_as_what_was_never_shown() -> None:
-    """A third of what was shown is relevant, down to the lowest, and a third is all that is asked for. It is no sample
+    """Half of what was shown is relevant, down to the lowest, and a quarter is all that is asked for. It is no sample
     of the stream down there, which a cut below all of it would accept as a whole."""
-    scores, relevant = ranking([True, False, False] * 40)
+    scores, relevant = ranking([True, False] * 60)
     sample, stream = judged(scores / 100, relevant), np.linspace(0, 0.5, 1000)
     goal = Goal(min_precision=0.25)
     assert certified(sample.held_out, sample.relevant, 0.25) < 0.1

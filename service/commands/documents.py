@@ -68,7 +68,9 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _texts(file: IO[bytes]) -> Iterator[bytes]:
-    return (json.dumps({"text": line.decode(errors="replace").strip()}).encode() for line in file if line.strip())
+    # What is not UTF-8 becomes what is no text in JSON either, so that it is refused in its place.
+    texts = (line.decode(errors="surrogateescape").strip() for line in file)
+    return (json.dumps({"text": text}).encode() for text in texts if text)
 
 
 def _is_problem(result: "Result | Learned | Problem") -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.commands.terminal import HERE, AsJson, Failed, Output, Url, connected, table
+from service.commands.terminal import HERE, AsJson, Failed, Output, Url, connected, own_options, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +28,7 @@ Wait = Annotated[bool, typer.Option("--wait", help="Until it is over.")]
 @app.callback(invoke_without_command=True)
 def jobs(context: typer.Context, url: Url = HERE, as_json: AsJson = False) -> None:
     """Background work; without a command: list it."""
-    if context.invoked_subcommand is None:
+    if own_options(context):
         list_jobs(url, as_json)
 
 

@@ -9,8 +9,8 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Annotated, TypeVar
+from contextlib import ExitStack, contextmanager
+from typing import IO, TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
@@ -36,6 +36,18 @@ class Failed(Exception):
     """A command could not do what it was asked; the message is a sentence for the person at the terminal."""
 
 
+def own_options(context: typer.Context) -> bool:
+    """Whether a group of commands is asked by itself. Its options are not its commands': given before one of them they
+    would be passed over, and the command go to another service than was meant."""
+    if context.invoked_subcommand is None:
+        return True
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"{option.opts[0]} goes after {context.invoked_subcommand}", ctx=context)
+    return False
+
+
 @contextmanager
 def connected(url: str) -> "Iterator[Client]":
     """A client; what it is refused is a sentence of ours."""
@@ -53,11 +65,12 @@ def opened(source: str) -> Iterator[IO[bytes]]:
     if source == STDIN:
         yield sys.stdin.buffer
         return
-    try:
-        with open(source, "rb") as file:
-            yield file
-    except OSError as error:
-        raise Failed(f"{source}: {error.strerror}.") from error
+    with ExitStack() as opening:
+        try:
+            file = opening.enter_context(open(source, "rb"))
+        except OSError as error:
+            raise Failed(f"{source}: {error.strerror}.") from error
+        yield file  # outside: what fails from here on is not the file's fault
 
 
 class Output:
@@ -115,8 +128,10 @@ def table(*columns: str, rows: Iterable[Sequence[object]] = ()) -> "Table":
     from rich.table import Table
 
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_header=any(columns))
-    for column in columns:
-        made.add_column(column.strip("[]"), justify="right" if column.startswith("[") else "left", overflow="fold")
+    for n, column in enumerate(columns):
+        justify: Literal["left", "right"] = "right" if column.startswith("[") else "left"
+        # What comes first is to be typed again, so it stands in one line.
+        made.add_column(column.strip("[]"), justify=justify, overflow="fold", no_wrap=not n and any(columns))
     for row in rows:
         made.add_row(*(escape(str(cell)) for cell in row))
     return made

@@ -1,10 +1,11 @@
 """`sluice topics`: standing queries, made, listed, read, changed, deleted; their versions and figures."""
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.commands.terminal import HERE, AsJson, Output, Url, connected, table
+from service.commands.terminal import HERE, AsJson, Output, Url, connected, own_options, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,7 +31,7 @@ Audit = Annotated[float | None, typer.Option(help="Share of rejected documents d
 @app.callback(invoke_without_command=True)
 def topics(context: typer.Context, url: Url = HERE, as_json: AsJson = False) -> None:
     """Standing queries; without a command: list them."""
-    if context.invoked_subcommand is None:
+    if own_options(context):
         list_topics(url, as_json)
 
 
@@ -85,7 +86,8 @@ def change(
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Change some of a topic's settings. Of pins, and of bans, all that shall be are named; '' takes them back."""
+    """Change some of a topic's settings. Of goals, of pins, and of bans, all that shall be are named; '' takes them
+    back."""
     fields = _fields(query, name, learner, goal, audit)
     with connected(url) as sluice:
         rules = _rules(accept_if, reject_if)
@@ -137,18 +139,23 @@ def metrics(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
 def _fields(
     query: str | None, name: str | None, learner: str | None, goal: list[str] | None, audit: float | None
 ) -> dict[str, Any]:
+    if audit is not None and not math.isfinite(audit):
+        raise typer.BadParameter("--audit takes a share, such as .01")
     given: dict[str, Any] = {"query": query, "name": name, "audit": audit}
     given["learner"] = {"kind": learner} if learner else None
-    given["goal"] = dict(map(_part_of_goal, goal)) if goal else None
+    given["goal"] = dict(map(_part_of_goal, filter(None, goal))) if goal else None
     return {field: value for field, value in given.items() if value is not None}
 
 
 def _part_of_goal(text: str) -> tuple[str, float]:
     name, _, share = text.partition("=")
     try:
-        return name, float(share)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not like min_precision=.9") from error
+        value = float(share)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{text!r} is not like min_precision=.9")
+    return name, value
 
 
 def _rules(accept_if: str | None, reject_if: str | None) -> dict[str, Any]:
