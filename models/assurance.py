@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from models import intervals
-from models.goals import CONFIDENCE, SURE, Evidence, Goal
+from models.goals import CONFIDENCE, SPARE, SURE, Evidence, Goal
 from models.intervals import Interval
 from models.thresholds import ENOUGH
 
 State = Literal["learning", "met", "at_risk", "unreachable"]
 WORST: tuple[State, ...] = ("unreachable", "at_risk", "learning", "met")
+SHOWS = 1 / (1000 * SPARE)  # abstention that shows one of the thousand documents from which a band is chosen
 MANY = 1_000_000  # judgements beyond which a number is no help
 
 
@@ -70,7 +71,7 @@ class Report:
 
 def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Report | None:
     """How a goal stands; None without one. `ever`: since the topic was made; `lately`: while it decided much as now."""
-    precision = None if goal.min_precision is None else _precision(goal.min_precision, evidence)
+    precision = None if goal.min_precision is None else _precision(goal.min_precision, evidence, goal.max_abstain)
     recall_ = None if goal.min_recall is None else _recall(goal.min_recall, evidence, ever)
     error = None if goal.max_error is None else _error(goal.max_error, evidence, lately)
     abstain = None if goal.max_abstain is None else _abstain(goal.max_abstain, lately)
@@ -130,7 +131,7 @@ def _share(part: float, other: float) -> float:
     return part / (part + other) if part + other else 1.0
 
 
-def _precision(goal: float, evidence: Evidence) -> Part:
+def _precision(goal: float, evidence: Evidence, max_abstain: float | None) -> Part:
     n, k = evidence.accepted, evidence.hits
     found = intervals.interval(k, n, CONFIDENCE)
     if evidence.worse_for:
@@ -151,6 +152,12 @@ def _precision(goal: float, evidence: Evidence) -> Part:
         said = (
             f"No cut can promise a precision of {goal:g}: even of the documents that score highest at most "
             f"{_percent(evidence.reach)} are relevant."
+        )
+        return Part("unreachable", found, n, said, CONFIDENCE)
+    if max_abstain is not None and max_abstain < SHOWS:
+        said = (
+            f"Nothing can be accepted yet with a promised precision of {goal:g}, and with at most "
+            f"{_percent(max_abstain)} left undecided nothing is shown that could be judged: allow more abstention."
         )
         return Part("unreachable", found, n, said, CONFIDENCE)
     more = "more judgements" if not evidence.missing else f"about {_round(evidence.missing)} more judgements"

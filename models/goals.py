@@ -277,7 +277,9 @@ def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) ->
         return {"missing": max(0, _tries(goal, 1.0) - len(scores))}
     share = hits[enough] / accepted[enough]
     best = int(np.flatnonzero(share == share.max())[-1])
-    reach = float(betaincinv(hits[enough] + 1, accepted[enough] - hits[enough], SURE).max()) if share[best] < 1 else 1.0
+    reach = 1.0
+    if share[best] < 1 and len(scores) >= ENOUGH:  # with fewer the ranking still changes too much to speak for the next
+        reach = float(betaincinv(hits[enough] + 1, accepted[enough] - hits[enough], SURE).max())
     tries = _tries(goal, float(share[best]))
     # Of what is shown, only a part scores as high as the best cut.
     part = float(accepted[enough][best]) / len(scores)

@@ -91,11 +91,11 @@ def _drift(judged: Sequence[Standing], trials: Sequence[Trial]) -> Drift:
 
 
 def _flow(tally: Tally) -> Flow:
-    ever, lately = tally.ever, tally.lately
+    ever, newest = tally.ever, tally.newest
     before = Passed(
-        ever.documents - lately.documents, ever.accepted - lately.accepted, ever.abstained - lately.abstained
+        ever.documents - newest.documents, ever.accepted - newest.accepted, ever.abstained - newest.abstained
     )
-    return Flow(**flow.flow([before, lately])._asdict())
+    return Flow(**flow.flow([before, newest])._asdict())
 
 
 def _reliability(trials: Sequence[Trial]) -> Reliability:

@@ -117,7 +117,7 @@ class Moving:
         try:
             await self._stage(archive, topic, judged, dict(zip(STAGED, staged, strict=True)))
             await self._store.enlist(topic)
-            counts = stored(Tally(archive.ever, archive.lately), await self._store.passed())
+            counts = stored(archive.ever, archive.lately, await self._store.passed())
             args: list[Arg] = [head.born, head.seq, head.floor, archive.digest, int(replace), len(PARTS), *counts]
             named = [*PARTS, *(part for pair in zip(STAGED, staged, strict=True) for part in pair)]
             (outcome,) = await self._store.run([Call(scripts.IMPORT, topic, named, args)])

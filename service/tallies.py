@@ -5,6 +5,7 @@ all topics, since most requests name none; documents that were put to a topic by
 
     ever     passed − since + named                  documents; `since` had passed when the topic was made
     lately   the same over the last LATELY buckets of BUCKET documents of the stream
+    newest   the same over as many, or, of a topic that has not seen twice as many, over the newer half
 
 A topic keeps a ring of SLOTS buckets, each "bucket named accepted abstained", so its size is bounded and nothing has to
 be cleared. A batch goes into one bucket as a whole. A document counts when it is new to the memory, so once however
@@ -43,6 +44,7 @@ PARTS = ("topic", "tally", "likely", "uncertain")
 class Tally:
     ever: Passed
     lately: Passed
+    newest: Passed  # as against what came before
     retrained: Last | None = None  # by itself, see policy.py
 
 
@@ -109,21 +111,27 @@ def tally_of(stored: Mapping[bytes, bytes], passed: int) -> Tally:
         return int(stored.get(name, 0))
 
     since = int(stored.get(b"since", passed))
-    oldest = _bucket(passed) - LATELY + 1
     buckets = [[int(n) for n in row.split()] for slot, row in stored.items() if slot.isdigit()]
-    recent = [row for row in buckets if row[0] >= oldest]
-    named, accepted, abstained = (sum(row[i] for row in recent) for i in (1, 2, 3))
-    lately = passed - max(since, oldest * BUCKET) + named
+
+    def over(last: int) -> Passed:
+        """The last so many buckets."""
+        oldest = _bucket(passed) - last + 1
+        recent = [row for row in buckets if row[0] >= oldest]
+        named, accepted, abstained = (sum(row[i] for row in recent) for i in (1, 2, 3))
+        return _passed(passed - max(since, oldest * BUCKET) + named, accepted, abstained)
+
+    half = max(1, (_bucket(passed) - _bucket(since)) // 2)
     return Tally(
         _passed(passed - since + total(b"named"), total(b"accepted"), total(b"abstained")),
-        _passed(lately, accepted, abstained),
+        over(LATELY),
+        over(min(LATELY, half)),
         Last.of(stored[b"retrained"].decode()) if b"retrained" in stored else None,
     )
 
 
-def stored(tally: Tally, passed: int) -> list[str | int]:
+def stored(ever: Passed, lately: Passed, passed: int) -> list[str | int]:
     """A tally that was counted elsewhere, as it is kept here, when so many have passed: what came before was named."""
-    ever, lately, bucket = tally.ever, tally.lately, _bucket(passed)
+    bucket = _bucket(passed)
     row = f"{bucket} {lately.documents} {lately.accepted} {lately.abstained}"
     counts: list[str | int] = ["named", ever.documents, "accepted", ever.accepted, "abstained", ever.abstained]
     return ["since", passed, *counts, bucket % SLOTS, row]

@@ -83,6 +83,15 @@ def test_abstention_is_of_what_has_passed_lately() -> None:
     assert said(Goal(max_abstain=0.15), Evidence(), lately=Passed(10, 1, 1)).state == "learning"
 
 
+def test_a_topic_that_may_leave_nothing_undecided_says_that_it_will_never_learn_what_to_accept() -> None:
+    stuck = said(Goal(min_precision=0.99, max_abstain=0.0), Evidence(missing=220))
+    learns = said(Goal(min_precision=0.99, max_abstain=0.05), Evidence(missing=220))
+    assert stuck.precision is not None
+    assert learns.precision is not None
+    assert (stuck.precision.state, learns.precision.state) == ("unreachable", "learning")
+    assert "allow more abstention" in stuck.detail
+
+
 def test_error_needs_judgements_of_what_is_rejected() -> None:
     assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=500)).state == "learning"
     half = Passed(1000, 480, 40)

@@ -236,6 +236,8 @@ def test_a_topic_that_cannot_get_there_says_so() -> None:
     mixed = evidence(Goal(min_precision=0.9), judged(random.random(400), random.random(400) < 0.5), Band(0.0, NEVER))
     assert mixed.reach < 0.9
     assert not mixed.certified
+    few = evidence(Goal(min_precision=0.9), judged(random.random(150), random.random(150) < 0.5), Band(0.0, NEVER))
+    assert few.reach == 1.0  # what learns from so few will rank the next ones otherwise
 
 
 def test_a_cut_that_no_goal_moves_promises_only_what_its_judgements_bear_out() -> None:

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
+from models.assurance import Passed
+from models.flow import flow
 from service import scripts
 from service.errors import NotFound
 from service.replay import replay
@@ -150,3 +152,15 @@ def test_lately_is_the_newest_buckets_and_ever_is_everything(batches: list[tuple
     assert tally.lately.documents <= max(LATELY * BUCKET, sum(totals)) or position <= LATELY * BUCKET
     if position <= LATELY * BUCKET:
         assert tally.lately == tally.ever
+    if position > 2 * LATELY * BUCKET:
+        assert tally.newest == tally.lately
+
+
+def test_a_young_topic_can_fall_silent_too() -> None:
+    """Its newer half against the older, before there are ten thousand documents to look back on."""
+    stored = {b"since": b"0", b"accepted": b"30", b"abstained": b"8", b"0": b"0 0 20 5", b"1": b"1 0 10 3"}
+    tally = tally_of(stored, 4700)
+    assert tally.lately == tally.ever
+    assert (tally.newest.documents, tally.newest.accepted, tally.newest.abstained) == (1700, 0, 0)
+    before = Passed(4700 - 1700, 30, 8)
+    assert flow([before, tally.newest]).silent
