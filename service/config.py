@@ -31,6 +31,19 @@ def _store_address(url: str) -> str:
 StoreAddress = Annotated[str, AfterValidator(_store_address)]
 
 
+def _known_stemmer(language: str) -> str:
+    try:
+        import Stemmer
+    except ModuleNotFoundError:
+        raise ValueError("needs PyStemmer, which is not installed: .venv/bin/pip install PyStemmer") from None
+    if language not in Stemmer.algorithms():
+        raise ValueError(f"there is none for this language, but for {', '.join(Stemmer.algorithms())}")
+    return language
+
+
+StemmedLanguage = Annotated[str, AfterValidator(_known_stemmer)]
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
@@ -142,7 +155,9 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
         description="How often a word of the title counts, against one of the text.",
     )
-    stemmer: str | None = Field(None, description="Snowball stemmer, such as `english`; needs the `stemming` extra.")
+    stemmer: StemmedLanguage | None = Field(
+        None, description="Snowball stemmer, such as `english`; needs the `stemming` extra (PyStemmer)."
+    )
     stop_words: bool = Field(False, description="Leave out common English words.")
     bigrams: bool = Field(False, description="Pairs of neighbouring words are features too.")
 

@@ -42,7 +42,7 @@ from pydantic_core import from_json
 
 from service.bodies import parse
 from service.connection import GroupGone, Step, end
-from service.errors import BadRequest, ServiceError, StoreUnavailable, TooLarge
+from service.errors import BadInput, BadRequest, ServiceError, StoreUnavailable, TooLarge, in_a_line
 from service.group import Arrived
 from service.inbox import Dead, Figures, Inbox
 from service.passage import Passage
@@ -251,13 +251,14 @@ class Consumer:
             self._sluice.judging.check(found)
             return found
         except ServiceError as error:
-            where = "".join(f" {one['pointer']}: {one['detail']}" for one in error.errors)
-            return Dead(arrived, error.detail + where)
+            return Dead(arrived, in_a_line(error.detail, error.errors))
 
     def _parsed(self, arrived: Arrived) -> Document:
         """The document: in JSON as the field `document`, or with its parts as fields."""
         if set(arrived.fields) == {b"document"}:
             return parse(DOCUMENT, arrived.fields[b"document"], self._config)
+        if b"document" in arrived.fields:
+            raise BadInput("An entry has the document as the field `document`, or its parts as fields; not both.")
         try:
             said = {name.decode(): value.decode() for name, value in arrived.fields.items()}
             given = {name: from_json(value) if name == "metadata" else value for name, value in said.items()}

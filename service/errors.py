@@ -15,7 +15,7 @@ Each becomes an RFC 9457 problem document in one place, `problems.py`. The detai
 it never repeats the input.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
 
@@ -24,6 +24,12 @@ class FieldError(TypedDict):
 
     pointer: str
     detail: str
+
+
+def in_a_line(detail: str, errors: Iterable[Mapping[str, object]]) -> str:
+    """What is wrong, and where, for those who are shown a single line."""
+    where = (f"{one['pointer']}: {one['detail']}" if one["pointer"] else str(one["detail"]) for one in errors)
+    return " ".join((detail, *where))
 
 
 class ServiceError(Exception):

@@ -104,5 +104,7 @@ def _pointer(location: Sequence[int | str]) -> str:
 def _sentence(found: Any) -> str:
     if found["type"] == "extra_forbidden":
         return "There is no such field."
+    if found["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        return "It is none of the forms that can stand here."
     said = str(found["msg"]).removeprefix("Value error, ")[:300]
     return said[:1].upper() + said[1:].rstrip(".") + "."

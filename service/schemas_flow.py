@@ -112,7 +112,10 @@ def _to(route: object) -> str | None:
     return {"webhook": WEBHOOK, "stream": STREAM}.get(str(to))
 
 
-Route = Annotated[Annotated[ToWebhook, Tag(WEBHOOK)] | Annotated[ToStream, Tag(STREAM)], Discriminator(_to)]
+Route = Annotated[
+    Annotated[ToWebhook, Tag(WEBHOOK)] | Annotated[ToStream, Tag(STREAM)],
+    Discriminator(_to, custom_error_type="route", custom_error_message="`to` must be webhook or stream"),
+]
 
 
 class Routes(Request):

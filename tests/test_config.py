@@ -1,5 +1,7 @@
 """Settings: from the environment, overruled by what is given, refused with a sentence."""
 
+import sys
+
 import pytest
 
 from models.vectors import SERVED
@@ -28,6 +30,7 @@ def test_as_many_weights_are_served_as_are_measured() -> None:
         ("sweep_s", "inf"),
         ("log_level", "loud"),
         ("max_topics", "-1"),
+        ("stemmer", "klingon"),
     ],
 )
 def test_a_bad_value_is_refused_with_a_sentence_that_names_it(
@@ -46,6 +49,12 @@ def test_the_address_of_a_store_is_checked_but_never_repeated(monkeypatch: pytes
     assert "hunter2" not in repr(Settings.from_env(redis="redis://user:hunter2@example.org"))
     for address in ("redis://localhost:6379/0", "rediss://h", "unix:///run/valkey.sock", "redis://a,b?cluster=true"):
         assert Settings.from_env(redis=address).redis == address
+
+
+def test_a_stemmer_that_is_not_installed_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    with pytest.raises(StartError, match="SLUICE_STEMMER: needs PyStemmer"):
+        Settings.from_env(stemmer="english")
 
 
 def test_every_setting_is_described() -> None:

@@ -75,6 +75,7 @@ async def test_what_cannot_be_read_is_dead_with_the_reason_and_holds_up_nobody(a
         ({"text": "x" * 10_001}, "10,000 characters"),
         ({"text": "x" * 11_000_000}, "10,000,000 bytes"),
         ({"text": "x", "colour": "red"}, "/colour"),
+        ({"document": '{"text": "x"}', "id": "i"}, "not both"),
     ]
     for n, (fields, _) in enumerate(poison):
         store.xadd(IN, fields)

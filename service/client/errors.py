@@ -9,6 +9,7 @@
 import httpx
 from pydantic import ValidationError
 
+from service.errors import in_a_line
 from service.schemas import Problem
 
 
@@ -27,8 +28,7 @@ class Strange(ClientError):
 
 class Refused(ClientError):
     def __init__(self, problem: Problem, retry_after_s: float | None = None) -> None:
-        where = "".join(f" {error['pointer']}: {error['detail']}" for error in problem.errors or ())
-        super().__init__(f"{problem.detail}{where}")
+        super().__init__(in_a_line(problem.detail, problem.errors or ()))
         self.problem = problem
         self.retry_after_s = retry_after_s
 
