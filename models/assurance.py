@@ -8,7 +8,7 @@ thresholds (`Evidence`, a function of the log); the stream has been counted as i
                 is never known, but bounded: of the rejected documents at most high(finds, audits) are relevant, so
                 low = kept / (kept + max(noticed, rejected · high(finds, audits)))
     error       accepted and irrelevant, or rejected and relevant; each at its bound, weighed by how many there are
-    abstain     what lay between the thresholds, of what has passed lately
+    abstain     what lay between the thresholds, of what has passed lately and was decided by the same settings
 
 Recall can rarely be certified for a rare topic: without a find, some 20 audits for each relevant document in a hundred
 thousand would be needed. So the state stays `learning`, with the bound that does hold and the audits that are missing.
@@ -243,7 +243,7 @@ def _abstain(goal: float, passed: Passed) -> Part:
     n = passed.documents
     found = intervals.interval(passed.abstained, n, SURE)
     if found is None or n < ENOUGH:
-        return Part("learning", found, n, f"Fewer than {ENOUGH} documents have passed.")
+        return Part("learning", found, n, f"Fewer than {ENOUGH} documents have passed under these settings.")
     if found.estimate <= goal:
         return Part("met", found, n, f"Of the last {n} documents {_percent(found.estimate)} were abstained from.")
     said = (

@@ -17,6 +17,7 @@ from service.errors import BadInput, FieldError
 from service.fields import Request
 from service.schemas import Learner, Pins, Policy, TopicFields
 
+DECIDING = ("query", "learner", "goal", "rules", "terms")  # settings by which documents are decided
 Canonical = Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")]
 
 
@@ -88,3 +89,8 @@ def check_method(method: str, params: Mapping[str, object], where: str) -> None:
     except ValueError as error:
         at = f"{where}/params" if method in methods.KINDS else f"{where}/method"
         raise BadInput("The method cannot be used so.", [FieldError(pointer=at, detail=str(error))]) from None
+
+
+def decide_otherwise(settings: TopicFields, before: TopicFields) -> bool:
+    """Whether documents are decided by other settings than before."""
+    return any(getattr(settings, name) != getattr(before, name) for name in DECIDING)

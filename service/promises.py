@@ -57,7 +57,7 @@ class Promises:
 
 def report(served: Served, tally: Tally) -> Report | None:
     goal = Goal(**served.settings.goal.model_dump())
-    return assurance.report(goal, served.model.evidence, tally.ever, tally.lately)
+    return assurance.report(goal, served.model.evidence, tally.ever, tally.as_now)
 
 
 def _said(topics: int, audits: int, low: float | None) -> str:

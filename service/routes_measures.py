@@ -1,10 +1,14 @@
 """What a topic has done and what it would do, path by path."""
 
+from dataclasses import replace
+
 from fastapi import Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
+from models.assurance import Passed
 from service import topics
+from service.changes import decide_otherwise
 from service.handling import App, TopicPath, new_router, read, reply
 from service.metrics import evidence, metrics
 from service.openapi import answers, takes
@@ -30,7 +34,12 @@ async def preview(request: Request, app: App, topic: TopicPath) -> Response:
     await app.find(topic)
     outcome = await app.previews.preview(topic, await read(request, PREVIEW))
     (tally,) = await app.tallies.read([topic])
-    before, after = (topics.topic(served, tally, app.config).status for served in (outcome.before, outcome.after))
+    anew = decide_otherwise(outcome.after.settings, outcome.before.settings)
+    then = replace(tally, as_now=Passed()) if anew else tally
+    before, after = (
+        topics.topic(served, counts, app.config).status
+        for served, counts in ((outcome.before, tally), (outcome.after, then))
+    )
     rates = [app.promises.rate(served) for served in (outcome.before, outcome.after)]
     return reply(
         Preview(

@@ -196,6 +196,16 @@ queue(uncertain, middle + 1, #ARGV)
 return 1
 """
 
+# A topic decides otherwise from now on. Arguments: born, documents that have passed.
+ANEW = """
+local topic, tally = KEYS[1], KEYS[2]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
+local counts = redis.call('HMGET', tally, 'named', 'accepted', 'abstained')
+for i = 1, 3 do counts[i] = counts[i] or 0 end
+redis.call('HSET', tally, 'anew', ARGV[2] .. ' ' .. table.concat(counts, ' '))
+return 1
+"""
+
 # A topic is retrained by itself. Arguments: born, what stood there before (empty for nothing), what is to stand there.
 RETRAINED = """
 local topic, tally = KEYS[1], KEYS[2]

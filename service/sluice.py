@@ -176,21 +176,28 @@ class Sluice:
     async def change(self, topic: str, change: TopicChange, if_match: int | None) -> Served:
         """Applies the fields that are given; a new learner or query refolds the log."""
         given = changes.given(change, self.serving.analysis)
-        epoch = self.epochs.current
+        epoch, otherwise = self.epochs.current, False
 
         def edit(fold: Fold) -> tuple[Settings, bytes] | None:
+            nonlocal otherwise
             settings = fold.settings.model_copy(update=given)
             if settings == fold.settings:
                 return None
+            otherwise = changes.decide_otherwise(settings, fold.settings)
             same_query = settings.query == fold.settings.query
             return settings, fold.lineage.settings.bag if same_query else self.judging.logged("", settings.query, epoch)
 
         await self.learning.edit(topic, edit, if_match)
-        return await self.find(topic)
+        served = await self.find(topic)
+        if otherwise:
+            await self.tallies.begin_anew(served)
+        return served
 
     async def restore(self, topic: str, version: int) -> Served:
         await self.learning.restore(topic, version)
-        return await self.find(topic)
+        served = await self.find(topic)
+        await self.tallies.begin_anew(served)
+        return served
 
     async def publish(self, topic: str, model: Model, cause: str) -> Served:
         await self.learning.publish(topic, Base(model), cause)

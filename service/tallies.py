@@ -7,6 +7,9 @@ all topics, since most requests name none; documents that were put to a topic by
     lately   the same over the last LATELY buckets of BUCKET documents of the stream
     newest   the same over as many, or, of a topic that has not seen twice as many, over the newer half
 
+    as_now   `lately`, but only since the topic's settings last had it decide otherwise: what was decided by other
+             cut-offs says nothing of a goal. For that the counts as they stood then are kept, as `anew`
+
 A topic keeps a ring of SLOTS buckets, each "bucket named accepted abstained", so its size is bounded and nothing has to
 be cleared. A batch goes into one bucket as a whole. A document counts when it is new to the memory, so once however
 often it is sent. A process that is killed, or loses the store, between remembering a batch and counting it leaves that
@@ -32,6 +35,7 @@ from models.assurance import Passed
 from service import scripts
 from service.connection import Step
 from service.policy import Last
+from service.served import Served
 from service.serving import Classified, Kept, Serving
 from service.store import Call, Store, counting
 
@@ -45,6 +49,7 @@ class Tally:
     ever: Passed
     lately: Passed
     newest: Passed  # as against what came before
+    as_now: Passed
     retrained: Last | None = None  # by itself, see policy.py
 
 
@@ -92,6 +97,11 @@ class Tallies:
             self._passed, self._heard_s = await self._store.passed(), time.monotonic()
         return self._passed
 
+    async def begin_anew(self, served: Served) -> None:
+        """The topic decides otherwise from now on."""
+        passed = await self._store.passed()
+        await self._store.run([Call(scripts.ANEW, served.topic, ("topic", "tally"), [served.born, passed])])
+
     async def read(self, topics: Sequence[str]) -> list[Tally]:
         passed, rows = await self._store.tallies(topics)
         return [tally_of(row, passed) for row in rows]
@@ -121,10 +131,15 @@ def tally_of(stored: Mapping[bytes, bytes], passed: int) -> Tally:
         return _passed(passed - max(since, oldest * BUCKET) + named, accepted, abstained)
 
     half = max(1, (_bucket(passed) - _bucket(since)) // 2)
+    lately, totals = over(LATELY), [total(name) for name in (b"named", b"accepted", b"abstained")]
+    then, *before = (int(n) for n in stored.get(b"anew", b"%d 0 0 0" % since).split())
+    named, accepted, abstained = (now - was for now, was in zip(totals, before, strict=True))
+    anew = _passed(passed - max(since, then) + named, accepted, abstained)
     return Tally(
-        _passed(passed - since + total(b"named"), total(b"accepted"), total(b"abstained")),
-        over(LATELY),
+        _passed(passed - since + totals[0], totals[1], totals[2]),
+        lately,
         over(min(LATELY, half)),
+        min(lately, anew, key=lambda some: some.documents),
         Last.of(stored[b"retrained"].decode()) if b"retrained" in stored else None,
     )
 

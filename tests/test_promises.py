@@ -69,6 +69,23 @@ async def test_the_abstained_share_is_what_passed_lately(api: Api) -> None:
     assert now["goal"]["abstain"]["judged"] == 300
 
 
+async def test_what_was_decided_by_other_cut_offs_says_nothing_of_a_new_goal(api: Api) -> None:
+    await api.topic(goal={"max_abstain": 0.9})
+    await passes(api, [*oil(150), *grain(150)], topics=["crude"])
+    assert (await status(api))["goal"]["abstain"]["judged"] == 300
+    preview = await api.ok("POST", "/topics/crude/preview", {"goal": {"max_abstain": 0.1}})
+    changed = await api.ok("PATCH", "/topics/crude", {"goal": {"max_abstain": 0.1}})
+    for said in (changed["status"]["goal"], preview["after"]["goal"]):
+        assert (said["abstain"]["state"], said["abstain"]["judged"]) == ("learning", 0)
+    assert changed["status"]["passed"]["documents"] == 300
+    await passes(api, oil(20, "late-"), topics=["crude"])
+    assert (await status(api))["goal"]["abstain"]["judged"] == 20
+    await api.ok("PATCH", "/topics/crude", {"name": "Oil"})
+    assert (await status(api))["goal"]["abstain"]["judged"] == 20
+    await api.ok("POST", "/topics/crude/versions/1/restore")
+    assert (await status(api))["goal"]["abstain"]["judged"] == 0
+
+
 async def test_recall_is_pooled_over_all_topics_that_audit(api: Api) -> None:
     async def pooled() -> Any:
         return await api.ok("GET", "/recall")
