@@ -3,9 +3,11 @@
     read the log  →  fit, held out (models/refit.py)  →  compare on the same documents (models/contest.py)
     →  publish: the new base, with the held-out scores that thresholds rest on; what came meanwhile is folded after it
 
-Unjudged documents of the current background stand in as irrelevant, if the topic rejects them. Of what it lets through
-nobody knows before it is judged, and much of it is relevant: counted as irrelevant, it would have a model published as
-better that ranks such documents last, wherever only a part of what is shown gets judged.
+Unjudged documents of the current background stand in as irrelevant, if the topic would reject them. Of what it lets
+through nobody knows before it is judged, and much of it is relevant: counted as irrelevant, it would have a model
+published as better that ranks such documents last, wherever only a part of what is shown gets judged. The topic is
+asked as it would be had it learned its judgements one by one, not as it is served: so what is fitted depends on the
+judgements that stand, and not on labels that have been corrected since.
 
 One job retrains a topic at a time; another waits. A job that runs again after its process died publishes no second
 time: what it has published says so, in the log.
@@ -13,11 +15,12 @@ time: what it has published says so, in the log.
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from models import contest, refit, thresholds
 from models.contest import Difference
 from models.fold import Example, Model, Spec
+from models.fold import fold as plain_fold
 from models.measures import sap
 from models.refit import Dataset, Refit
 from models.vectors import Bag, Reals
@@ -91,7 +94,7 @@ async def material(bench: Bench, topic: str) -> tuple[Material, int]:
 
 
 def _material(fold: Fold, epoch: Epoch) -> Material:
-    born, lineage, served = fold.head.born, fold.lineage, fold.served(epoch)
+    born, lineage = fold.head.born, fold.lineage
     base = Base.from_bytes(lineage.base.model) if lineage.base else None
     fitted: Mapping[str, float] = base.fitted if base else {}
     recalled = [example(one) for one in lineage.to_recall() if one.first.document in fitted]
@@ -101,9 +104,11 @@ def _material(fold: Fold, epoch: Epoch) -> Material:
         for one in epoch.sample
         if one.document not in lineage.judged
     }
-    rejected = {document: bag for document, bag in sample.items() if served.judge(bag)[0] == "reject"}
-    data = Dataset.of([example(one) for one in lineage.judged.values()], rejected)
-    return Material(born, lineage.version, spec_of(lineage), recalled, learned, base, len(lineage.judged), data)
+    spec, judged = spec_of(lineage), [example(one) for one in lineage.judged.values()]
+    asked = replace(fold.served(epoch), model=plain_fold(spec, judged, epoch.background))
+    rejected = {document: bag for document, bag in sample.items() if asked.judge(bag)[0] == "reject"}
+    data = Dataset.of(judged, rejected)
+    return Material(born, lineage.version, spec, recalled, learned, base, len(judged), data)
 
 
 def served_scores(of: Material, weights: int) -> Reals:
