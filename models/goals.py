@@ -174,9 +174,9 @@ def choose(
     accept, low = usual.accept_above, usual.reject_below
     below, unseen = rejecting or (judged, background)
     wanted = max(goal.min_precision or 0.0, 1 - goal.max_error if goal.max_error is not None else 0.0)
-    spent = ALLOWANCE if goal.max_abstain is None else goal.max_abstain
+    most = ALLOWANCE if goal.max_abstain is None else goal.max_abstain
     spends = len(background) >= ENOUGH and (goal.min_recall is not None or goal.max_abstain is not None)
-    allowed = int(SPARE * spent * len(unseen)) if spends else 0
+    allowed = int(SPARE * most * len(unseen)) if spends else 0
     if wanted:
         counted = judged.came("shown") & judged.first
         shown = min(usual.reject_below, _allowance(background, allowed, NEVER))

@@ -87,7 +87,7 @@ class Consumer:
         self._figures = Figures(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
         self._looked_s = self._reported_s = 0.0
-        self._decided = self._remembered = self._answered = self._written = NOTHING  # the last that came so far
+        self._decided = self._remembered = self._answered = self._written = NOTHING  # the newest that got so far
         self._pause_s = PAUSE_S
         self._astray = False  # whether this consumer may have taken what it does not know of
 

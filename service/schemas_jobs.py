@@ -102,7 +102,7 @@ class Retrained(Answer):
     topic: str
     relevant: int
     irrelevant: int
-    background: int = Field(description="Unjudged documents that counted as irrelevant.")
+    background: int = Field(description="Unjudged documents that it would reject, and that counted as irrelevant.")
     served: Score | None = None
     candidate: Score | None = None
     gain: Gain | None = None
