@@ -5,7 +5,7 @@ settings, in the log: a fold must not ask how a deployment reads text today.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -14,11 +14,10 @@ from models.learners import parse_params
 from models.text import Analysis, occurrences
 from service import overlay
 from service.errors import BadInput, FieldError
-from service.fields import Request
+from service.fields import Canonical, Request
 from service.schemas import Learner, Pins, Policy, TopicFields
 
 DECIDING = ("query", "learner", "goal", "rules", "terms")  # settings by which documents are decided
-Canonical = Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")]
 
 
 class Read(Request):

@@ -31,6 +31,12 @@ def pack_bag(terms: Sequence[str], counts: NDArray[np.float32], idf: NDArray[np.
     return _PREFIX.pack(BAG, len(terms)) + counts.astype("<f4").tobytes() + idf.astype("<f4").tobytes() + words
 
 
+def pack_words(terms: Sequence[str]) -> bytes:
+    """Terms of no text in particular."""
+    nothing = np.zeros(len(terms), np.float32)
+    return pack_bag(terms, nothing, nothing)
+
+
 def unpack_bag(blob: bytes) -> tuple[bytes, NDArray[np.float32], NDArray[np.float32]]:
     """The terms (joined by newlines), their counts and idf."""
     n = _prefix(blob, BAG)

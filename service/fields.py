@@ -10,6 +10,13 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
 TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
+CANONICAL = r"^[^\n\x00]{1,400}$"  # form of a term
+PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"  # in a stream of Redis
+SHAPES = {  # what is said to those who send something else
+    TOPIC_ID: "An id has 1 to 128 characters of a-z, 0-9, dot, _ and -, and begins with a letter or digit.",
+    CANONICAL: "A term has 1 to 400 characters, on one line.",
+    PLACE: "A place in a stream is a number, or two with a hyphen between them.",
+}
 DOCUMENT_ID_CHARS = 256
 METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
 BEYOND = 3.4028234663852886e38  # the largest float32: a threshold that no score passes, as of a topic without a query
@@ -62,6 +69,8 @@ def modest(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 TopicId = Annotated[str, Field(pattern=TOPIC_ID, examples=["crude"])]
+Canonical = Annotated[str, Field(pattern=CANONICAL)]
+Place = Annotated[str, Field(pattern=PLACE, examples=["1795000000000-0"])]
 DocumentId = Annotated[str, Field(min_length=1, max_length=DOCUMENT_ID_CHARS), AfterValidator(_addressable)]
 Text = Annotated[str, AfterValidator(no_nul)]
 Line = Annotated[str, Field(max_length=1000), AfterValidator(no_nul)]

@@ -85,8 +85,9 @@ class Fold:
         return Settings.model_validate(json.loads(self.lineage.settings.settings))
 
     def terms(self) -> dict[int, str]:
-        """The word of every feature that a judgement or the settings have brought."""
-        blobs = [self.lineage.settings.bag, *(standing.first.bag for standing in self.lineage.judged.values())]
+        """The word of every feature that a judgement, the settings or a published model have brought."""
+        base = [self.lineage.base.bag] if self.lineage.base and self.lineage.base.bag else []
+        blobs = [self.lineage.settings.bag, *base, *(standing.first.bag for standing in self.lineage.judged.values())]
         said = "\n".join([*self.settings.read.pin, *self.settings.read.ban]).encode()
         lines = b"\n".join(filter(None, (said, *(codec.unpack_bag(blob)[0] for blob in blobs))))
         return dict(zip(features_of_lines(lines).tolist(), lines.decode().split("\n"), strict=True)) if lines else {}

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from service import schemas, topics
 from service.bodies import JSON, body, media_type, parse
 from service.errors import BadInput, FieldError, StoreUnavailable, TooLarge
-from service.fields import TOPIC_ID
+from service.fields import TopicId
 from service.problems import SHOWN
 from service.served import Served
 from service.sluice import Sluice
@@ -42,7 +42,7 @@ async def _sluice(request: Request) -> Sluice:
 
 App = Annotated[Sluice, Depends(_sluice)]
 Unready = Annotated[Sluice, Depends(_unready)]  # perhaps with some of its topics only
-TopicPath = Annotated[str, Path(pattern=TOPIC_ID, description="The topic's id.", examples=["crude"])]
+TopicPath = Annotated[TopicId, Path(description="The topic's id.")]
 DocumentPath = Annotated[str, Path(description="The document's id; slashes may stand as they are.", examples=["d1"])]
 VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
 Limit = Annotated[int, Query(ge=1, le=1000, description="Most items in the answer.")]

@@ -44,7 +44,7 @@ class Event:
     seq: int = 0
     document: str = ""
     relevant: bool = False
-    bag: bytes = b""  # features of the judged document, or of the query
+    bag: bytes = b""  # features of the judged document, or of the query; words of a published model
     title: str = ""
     by: str = ""
     decision: str = ""  # before the judgement

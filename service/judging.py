@@ -147,6 +147,7 @@ class Judging:
         ids = [id_of(judgement.document) for judgement in judgements]
         remembered = await self._store.documents.recall(ids)
         found: list[Source | ServiceError] = []
+        brought: dict[tuple[str, str], Source | ServiceError] = {}  # by judgements before, in the same request
         for judgement, document, blob in zip(judgements, ids, remembered, strict=True):
             try:
                 created_ms = (await self.find(judgement.topic)).settings.created_ms
@@ -154,8 +155,11 @@ class Judging:
                 if isinstance(judgement.document, Document):
                     self.check(judgement.document)
                     found.append(Source.of(judgement.document, known, created_ms))
+                    brought[judgement.topic, document] = found[-1]
                 elif known:
                     found.append(Source.of(known.document, known, created_ms))
+                elif (judgement.topic, document) in brought:
+                    found.append(brought[judgement.topic, document])
                 else:
                     before = await self._judged_before(judgement.topic, document)
                     found.append(Source(before, before.passed, before.came_ms))

@@ -23,6 +23,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
+from service import codec
 from service.background import Epochs
 from service.config import Settings as Config
 from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
@@ -127,15 +128,18 @@ class Learning:
 
         await self._amend(topic, amended)
 
-    async def publish(self, topic: str, base: Base, cause: str) -> None:
-        """Makes a model from elsewhere the base that learning goes on from."""
-        event = self._event("published", model=base.to_bytes(), cause=cause)
+    async def publish(self, topic: str, base: Base, words: Sequence[str], cause: str) -> None:
+        """Makes a model from elsewhere, of whose terms some or all are known, the base that learning goes on from."""
+        event = self._event("published", model=base.to_bytes(), bag=codec.pack_words(words), cause=cause)
         await self._amend(topic, lambda fold: (event, None))
 
-    async def publish_once(self, topic: str, born: str, base: Base, made_from: int, job: str) -> int:
+    async def publish_once(
+        self, topic: str, born: str, base: Base, words: Sequence[str], made_from: int, job: str
+    ) -> int:
         """The same for a model that a job has fitted to the judgements as they stood at version `made_from` of this
         incarnation of the topic. However often it is tried, it is done once; the version that has it."""
-        event = replace(self._event("published", model=base.to_bytes(), cause="retrain"), by=job, version=made_from)
+        event = self._event("published", model=base.to_bytes(), bag=codec.pack_words(words), cause="retrain")
+        event = replace(event, by=job, version=made_from)
 
         def amended(fold: Fold) -> Amendment | None:
             if fold.head.born != born:

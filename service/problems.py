@@ -18,7 +18,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
 from service import schemas, schemas_jobs
-from service.errors import BadInput, BadRequest, FieldError, ServiceError
+from service.errors import BadInput, BadRequest, FieldError, NotFound, ServiceError
+from service.fields import SHAPES
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 20  # field errors in one answer
@@ -45,7 +46,7 @@ def answer(error: ServiceError) -> Response:
 
 def from_validation(error: ValidationError) -> ServiceError:
     """What pydantic found, in our words: broken JSON is the client's syntax, the rest is its content."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
+    found = error.errors(include_url=False, include_input=False)
     if found[0]["type"] == "json_invalid":
         return BadRequest(f"The body is not valid JSON: {found[0]['msg'].removeprefix('Invalid JSON: ')}.")
     return BadInput("Some fields are not as they should be.", _field_errors(found))
@@ -68,7 +69,10 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def parameters(_: Request, error: RequestValidationError) -> Response:
-        return answer(BadInput("Some parameters are not as they should be.", _parameter_errors(error.errors())))
+        found = error.errors()
+        if any(one["loc"][0] == "path" for one in found):  # whatever has an id, none has this one
+            return answer(NotFound("There is nothing with this id.", _parameter_errors(found)))
+        return answer(BadInput("Some parameters are not as they should be.", _parameter_errors(found)))
 
     @app.exception_handler(Exception)
     async def bug(request: Request, error: Exception) -> Response:
@@ -106,5 +110,7 @@ def _sentence(found: Any) -> str:
         return "There is no such field."
     if found["type"] in ("union_tag_not_found", "union_tag_invalid"):
         return "It is none of the forms that can stand here."
+    if found["type"] == "string_pattern_mismatch":
+        return SHAPES.get(found["ctx"]["pattern"], "It does not have the form that /docs describes.")
     said = str(found["msg"]).removeprefix("Value error, ")[:300]
     return said[:1].upper() + said[1:].rstrip(".") + "."

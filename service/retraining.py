@@ -17,22 +17,28 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from models import contest, refit, thresholds
 from models.contest import Difference
 from models.fold import Example, Model, Spec
 from models.fold import fold as plain_fold
 from models.measures import sap
 from models.refit import Dataset, Refit
-from models.vectors import Bag, Reals
+from models.text import terms
+from models.vectors import Bag, Linear, Reals
 from service.background import Epoch
 from service.bench import Bench
 from service.errors import NotFound
 from service.folding import Fold, example, spec_of
+from service.memory import unpacked
 from service.schemas_jobs import Gain, Retrain, Retrained, RetrainResult, Score
 from service.served import Base, Recipe
+from service.serving import analysis_of
 
 WAIT_S = 0.5
 SHOWN = 1000  # topics in a result
+NAMED = 200  # strongest terms whose words go with a model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +160,8 @@ async def _retrained(bench: Bench, topic: str, asked: Retrain) -> Retrained:
     wanted = asked.publish == "always" or (asked.publish == "if_better" and difference.sure)
     if wanted:
         base = _base(made, of, Recipe(asked.method, asked.params))
-        version = await bench.learning.publish_once(topic, of.born, base, of.version, bench.job)
+        words = await _words(bench, topic, made.linear)
+        version = await bench.learning.publish_once(topic, of.born, base, words, of.version, bench.job)
     figures = {
         "served": score(served, of.data),
         "candidate": score(made.pinned, of.data),
@@ -173,6 +180,22 @@ def _base(made: Refit, of: Material, recipe: Recipe) -> Base:
     cut = thresholds.f_beta(made.pinned, of.data.relevant).threshold
     fitted = dict(zip(of.data.documents, made.held_out.tolist(), strict=True))
     return Base(Model(made.linear, cut, cut), fitted, recipe)
+
+
+async def _words(bench: Bench, topic: str, linear: Linear) -> list[str]:
+    """The words of the strongest terms. Those that no judgement has brought are in documents of the background, which
+    are asked as long as they are remembered."""
+    known = await bench.learning.read(topic, Fold.terms)
+    strongest = linear.features[np.argsort(-np.abs(linear.weights), kind="stable")[:NAMED]].tolist()
+    sample, holders = bench.epochs.current.sample, dict[int, str]()
+    unnamed = set(strongest).difference(known)
+    for one in sample:
+        holders.update((feature, one.document) for feature in unnamed.intersection(one.features.tolist()))
+    blobs = await bench.store.documents.recall(list(set(holders.values()))) if holders else []
+    for document in (unpacked(blob).document for blob in blobs if blob):
+        found = terms(document.title, document.text, analysis_of(bench.config))
+        known |= {feature: term.canonical for feature, term in found.items()}
+    return list(dict.fromkeys(known[feature] for feature in strongest if feature in known))
 
 
 def _said(difference: Difference, asked: Retrain, published: bool) -> str:

@@ -102,6 +102,8 @@ class Review:
         return ReviewPage(items=items, next=None, enough=enough, detail=detail)
 
     async def skip(self, served: Served, document: str) -> None:
+        if not any(await self._store.documents.recall([document])):
+            raise NotFound("This document is not known (any more), and so is not offered.")
         keys = ("topic", "skipped", "likely", "uncertain")
         args: list[str | int] = [served.born, document, now_ms(), self._skipped_kept]
         (done,) = await self._store.run([Call(scripts.SKIP, served.topic, keys, args)])

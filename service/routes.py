@@ -257,8 +257,9 @@ async def read_model(
 )
 async def replace_model(request: Request, app: App, topic: TopicPath) -> Response:
     """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
-    model = topics.model(await read(request, MODEL_FILE), app.config.served_weights)
-    return await topic_answer(app, await app.publish(topic, model, "import"))
+    file = await read(request, MODEL_FILE)
+    model = topics.model(file, app.config.served_weights)
+    return await topic_answer(app, await app.put_model(topic, model, topics.words(file)))
 
 
 # -- health ------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from service.destinations import Destination, Standing
 from service.errors import NotFound
 from service.events import Events
+from service.fields import Place
 from service.handling import App, Limit, TopicPath, new_router, paged, read, reply
 from service.inbox import Holder
 from service.learning import now_ms
@@ -34,13 +35,8 @@ from service.schemas_flow import (
 from service.sluice import Sluice
 from service.topics import time_of
 
-PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"
-PlaceCursor = Annotated[
-    str | None, Query(pattern=PLACE, description="`next` of the answer before.", examples=["1795000000000-0"])
-]
-LastEventId = Annotated[
-    str | None, Header(pattern=PLACE, description="The last event that was received; 0: from the beginning.")
-]
+PlaceCursor = Annotated[Place | None, Query(description="`next` of the answer before.")]
+LastEventId = Annotated[Place | None, Header(description="The last event that was received; 0: from the beginning.")]
 
 RoutePath = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The route's id.", examples=["a19efdbe68918fbc"])]
 

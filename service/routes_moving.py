@@ -9,7 +9,7 @@ from starlette.responses import Response
 from service import ndjson, schemas
 from service.archive import MOST_BYTES, Reader
 from service.bodies import NDJSON, lines, media_type, parse
-from service.fields import TOPIC_ID
+from service.fields import TopicId
 from service.handling import App, TopicPath, new_router, topic_answer
 from service.openapi import answers, takes
 from service.schemas_archive import ArchiveLine
@@ -31,7 +31,7 @@ async def export_topic(app: App, topic: TopicPath) -> Response:
 async def import_topic(
     request: Request,
     app: App,
-    id: Annotated[str | None, Query(pattern=TOPIC_ID, description="Another name for the topic.")] = None,
+    id: Annotated[TopicId | None, Query(description="Another name for the topic.")] = None,
     replace: Annotated[bool, Query(description="Take the place of a topic of that name.")] = False,
 ) -> Response:
     """Make a topic of a file that was exported, here or elsewhere: as a whole or not at all. It decides as it did. The

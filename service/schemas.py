@@ -200,8 +200,8 @@ class Retraining(Answer):
 class Status(Answer):
     version: int
     judged: Judged
-    reject_below: float
-    accept_above: float
+    reject_below: float = Field(description="Scores below it are rejected.")
+    accept_above: float = Field(description="Scores above it are accepted; 3.4e38 while none is.")
     passed: PassedCounts | None = Field(description="null while the store does not answer.")
     goal: GoalStatus | None
     retraining: Retraining | None = Field(description="null where the topic is retrained only by a job of yours.")

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, RootModel, model_validator
 
 from service import codec
-from service.fields import DocumentId, Line, Number, Request, Share, TopicId
+from service.fields import Canonical, DocumentId, Line, Number, Request, Share, TopicId
 from service.journal import Event, Kind
 from service.schemas import Decision
 from service.served import Base, Settings
@@ -32,7 +32,7 @@ Base64 = Annotated[str, AfterValidator(_base64)]
 class Words(Request):
     """What a text says: its terms, how often each occurs, and the idf that was in force."""
 
-    terms: list[Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")]]
+    terms: list[Canonical]
     counts: list[Positive]
     idf: list[Positive]
 

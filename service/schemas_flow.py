@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from service.fields import Answer, Request
+from service.fields import Answer, Place, Request
 from service.schemas import STREAM, WEBHOOK, Decision
 
 SECRET_BYTES = (24, 64)  # as Standard Webhooks has it
@@ -156,7 +156,7 @@ class DeadDelivery(Answer):
 
 
 class Replay(Request):
-    after: Annotated[str, Field(pattern=r"^[0-9]{1,19}(-[0-9]{1,19})?$")] | None = Field(
+    after: Place | None = Field(
         default=None,
         description="The place in the topic's stream (`Last-Event-ID`) after which everything is delivered again; "
         "null: what is dead.",

@@ -4,10 +4,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from service.fields import Answer, Number, Request, Threshold
+from models.learners import KINDS
+from service.fields import Answer, Canonical, Number, Request, Threshold
 from service.schemas import Pinnable
+
+
+def _learner(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"must be one of {', '.join(KINDS)}")
+    return kind
 
 
 class Version(Answer):
@@ -16,11 +23,11 @@ class Version(Answer):
     cause: str
     learner: str
     metrics: Mapping[str, int | float | None] | None = Field(description="null where they were lost with the list.")
-    digest: str | None
+    digest: str | None = Field(description="Of everything that was served, with the number of the version.")
 
 
 class Term(Pinnable):
-    term: str | None = Field(description="null when no judged document with this term is at hand any more.")
+    term: str | None = Field(description="null where no text with this term is at hand any more.")
     weight: float
 
 
@@ -57,7 +64,7 @@ class Form(Request):
 
     bias: Number
     rest: Number
-    terms: dict[Annotated[str, Field(pattern=r"^[^\n\x00]{1,400}$")], Number]
+    terms: dict[Canonical, Number]
     features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Number] = Field(
         default_factory=dict, description="Weights whose word is not known, by hash."
     )
@@ -81,7 +88,7 @@ class ModelFile(Form):
     """A portable model: everything that decides, nothing that was judged."""
 
     format: Literal["sluice-model/1"] = "sluice-model/1"
-    kind: str = Field(max_length=40)
+    kind: Annotated[str, AfterValidator(_learner)] = Field(description="What learned it; the topic's own stays.")
     view: Literal["presence", "tf", "sqrt", "strength", "tfidf"]
     reject_below: Threshold
     accept_above: Threshold

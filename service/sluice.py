@@ -56,9 +56,6 @@ from service.serving import Serving, analysis_of
 from service.store import Head, Store
 from service.tallies import Tallies
 
-LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
-TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
-
 log = structlog.get_logger()
 
 P = ParamSpec("P")
@@ -199,8 +196,8 @@ class Sluice:
         await self.tallies.begin_anew(served)
         return served
 
-    async def publish(self, topic: str, model: Model, cause: str) -> Served:
-        await self.learning.publish(topic, Base(model), cause)
+    async def put_model(self, topic: str, model: Model, words: Sequence[str]) -> Served:
+        await self.learning.publish(topic, Base(model), words, "import")
         return await self.find(topic)
 
     async def refresh(self, topic: str) -> None:

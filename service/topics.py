@@ -144,6 +144,12 @@ def model(file: ModelFile, most: int) -> Model:
     return Model(mean_form(members), file.reject_below, file.accept_above, committee=together)
 
 
+def words(file: ModelFile) -> list[str]:
+    """The terms that a file names."""
+    forms: list[Form] = [file, *(file.committee.members if file.committee else ())]
+    return list(dict.fromkeys(term for form in forms for term in form.terms))
+
+
 def _committee(served: Served) -> CommitteeInfo | None:
     together = served.model.committee
     if not together:

@@ -325,6 +325,18 @@ async def test_a_list_of_judgements_is_answered_one_by_one(api: Api) -> None:
     assert (await api.ok("GET", "/topics/crude"))["status"]["judged"] == {"relevant": 1, "irrelevant": 1}
 
 
+async def test_a_document_that_came_with_a_judgement_is_known_to_those_after_it(api: Api) -> None:
+    await api.topic()
+    await api.topic("grain")
+    given = [
+        {"topic": "crude", "document": {"id": "x", "text": "opec output"}, "relevant": True},
+        {"topic": "crude", "document": "x", "relevant": False},
+        {"topic": "grain", "document": "x", "relevant": False},
+    ]
+    results = (await api.ok("POST", "/feedback", {"judgements": given}))["results"]
+    assert [one["status"] for one in results] == ["learned", "corrected", 404]
+
+
 async def test_judgements_that_arrive_together_are_all_learned(api: Api) -> None:
     await api.topic()
     await asyncio.gather(*(api.judge(OIL | {"id": f"d{i}"}, i % 3 > 0) for i in range(60)))
@@ -361,6 +373,7 @@ async def test_a_model_goes_out_and_comes_back(api: Api) -> None:
     for document in (OIL, GRAIN, {"text": "barrels of wheat"}):
         one, other = await api.decide(document), await api.decide(document, "copy")
         assert (one["score"], one["decision"]) == (other["score"], other["decision"])
+    assert await api.ok("GET", "/topics/copy/model", params={"format": "export"}) == exported  # words and all
     assert (await api.judge(GRAIN, True, "copy"))["status"] == "learned"
     assert (await api.decide(GRAIN, "copy"))["score"] > (await api.decide(GRAIN))["score"]
 

@@ -139,7 +139,7 @@ async def test_jobs_are_listed_newest_first_by_page_and_by_what_they_are(idle: A
     assert await listed(kind="backfill") == []
     assert set(await listed(state="cancelled", kind="compare")) == set(made)
     assert (await idle.get("/jobs/00000000000000000000")).status_code == 404
-    assert (await idle.get("/jobs/x")).status_code == 422
+    assert (await idle.get("/jobs/none")).status_code == 404
 
 
 @MODULE
@@ -206,6 +206,26 @@ async def test_a_retrained_topic_serves_the_new_model_and_goes_on_learning(api: 
     assert learned["version"] == told["version"] + 1
     assert (await api.decide(oil))["score"] < first
     assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
+
+
+@MODULE
+async def test_terms_of_a_retrained_model_have_words_also_if_nobody_judged_a_document_with_them(api: Api) -> None:
+    await api.topic("named")
+    zinc = [{"id": f"zinc{n}", "text": f"zinc smelter ore mine zincday{n}"} for n in range(40)]
+    await api.ok("POST", "/classify", {"documents": zinc})
+    await api.sluice.epochs.publish()
+    await teach(api, "named")
+    await done(api, kind="retrain", topics=["named"], method="svm", publish="always")
+
+    async def strongest() -> list[str | None]:
+        terms = (await api.ok("GET", "/topics/named/model"))["terms"]
+        return [one["term"] for side in ("for", "against") for one in terms[side]]
+
+    async def named() -> bool:
+        return "zinc" in await strongest()
+
+    await soon(named)
+    assert None not in await strongest()
 
 
 @MODULE

@@ -287,6 +287,7 @@ async def test_nonsense_is_refused(api: Api) -> None:
         refused(await api.get("/topics/crude/review", params={"limit": limit}), 422)
     refused(await api.get("/topics/nowhere/review"), 404)
     refused(await send(api, "POST", "/topics/nowhere/review/skip", {"document": "d"}), 404)
+    refused(await send(api, "POST", "/topics/crude/review/skip", {"document": "never seen"}), 404)
     for body in ({}, {"document": ""}, {"document": 1}, {"document": "d", "why": 1}, {"document": "\n"}):
         refused(await send(api, "POST", "/topics/crude/review/skip", body), 422)
     for audit in (-0.1, 1.1, "x", True):
