@@ -19,7 +19,7 @@ so an unmet feature weighs u_0/Z, which is `Linear.rest`. The average is lazy: w
 Σ_i u_f/Z_i is u_f·(C − C_f), C = Σ 1/Z_i so far and C_f the value of C when u_f last moved.
 
 Differences from the paper: one exponent is at most CLIP, no weight falls below FLOOR, so that it can come back; and the
-query is shown as a relevant example until it is learned.
+words of a query begin with so much of the mass that the query itself scores the target.
 """
 
 from dataclasses import dataclass, replace
@@ -85,12 +85,16 @@ def start(p: Params, query: Document | None) -> State:
 
 
 def resume(p: Params, v: Vector) -> State:
-    """A vector that was truncated or learned elsewhere is made one that EG can have: not negative, with sum 1."""
+    """A vector that was truncated or learned elsewhere is made one that EG can have: not negative, with sum 1. EG± has
+    w⁺ − w⁻ = w exactly, where Σ |w| leaves something of the mass for all features to share."""
     whole = v.w + v.rest
-    u = np.stack([np.maximum(whole, 0), np.maximum(-whole, 0)], axis=1).ravel() if p.signed else np.maximum(whole, 0)
     s = start(p, None)
-    s.u_0 = max(v.rest, FLOOR)
-    s.u, s.mean, s.C_f, s.met = np.maximum(u, s.u_0), np.zeros(len(u)), np.zeros(len(u)), len(u)
+    if p.signed:
+        s.u_0 = max((1 - np.abs(whole).sum()) / max(s.d, 2 * len(whole)), FLOOR)
+        u = np.stack([np.maximum(whole, 0), np.maximum(-whole, 0)], axis=1).ravel() + s.u_0
+    else:
+        s.u_0, u = max(v.rest, FLOOR), np.maximum(whole, 0)
+    s.u, s.mean, s.C_f, s.met = np.maximum(u, FLOOR), np.zeros(len(u)), np.zeros(len(u)), len(u)
     s.d = max(s.d, s.met)
     _sum(s)
     s.C = 1 / s.Z

@@ -38,7 +38,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from models.assurance import Passed
-from service import changes, codec, overlay
+from service import changes, codec
 from service.background import Epoch, numbered, place_of
 from service.errors import BadInput, ServiceError
 from service.journal import Event, resolve
@@ -156,8 +156,7 @@ class Reader:
                 if line.seq <= (archive.events[-1].seq if archive.events else 0) or line.seq > archive.header.seq:
                     raise _Wrong("its number does not follow that of the event before, or is beyond the last")
                 if line.settings:
-                    changes.check_learner(line.settings.learner)
-                    overlay.compiled(line.settings.rules)
+                    changes.check(dict(line.settings))
                 archive.events.append(line.to_event())
             case VersionLine():
                 if line.version > archive.header.seq or line.version <= max(archive.versions, default=0):

@@ -37,15 +37,17 @@ def given(change: BaseModel, analysis: Analysis) -> dict[str, Any]:
     """The settings that a request names, null meaning what a setting is by default; refused if they cannot be."""
     named = {name: getattr(change, name) for name in change.model_fields_set & TopicFields.model_fields.keys()}
     named |= {name: TopicFields.model_fields[name].get_default() for name, value in named.items() if value is None}
-    if "learner" in named:
-        check_learner(named["learner"])
-    if "rules" in named:
-        overlay.compiled(named["rules"])
-    if "retrain" in named:
-        check_policy(named["retrain"])
+    check(named)
     if "terms" in named:
         named["read"] = read(named["terms"], analysis)
     return named
+
+
+def check(settings: Mapping[str, Any]) -> None:
+    """Refuses settings that could only fail later."""
+    for name, checked in (("learner", check_learner), ("rules", overlay.compiled), ("retrain", check_policy)):
+        if name in settings:
+            checked(settings[name])
 
 
 def read(terms: Pins, analysis: Analysis) -> Read:

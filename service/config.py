@@ -41,6 +41,14 @@ def _known_stemmer(language: str) -> str:
     return language
 
 
+def _known_method(method: str) -> str:
+    from models.methods import parse  # only where it is asked for: a command line should not load all of learning
+
+    parse(method, {})
+    return method
+
+
+Method = Annotated[str, AfterValidator(_known_method)]
 StemmedLanguage = Annotated[str, AfterValidator(_known_stemmer)]
 
 
@@ -96,7 +104,7 @@ class Settings(BaseSettings):
         3600, gt=0, le=1e6, allow_inf_nan=False, description="Seconds a job may take; then it is ended, and has failed."
     )
     job_workers: int = Field(1, ge=0, le=64, description="Processes that do jobs, one at a time each.")
-    retrain_method: str | None = Field(
+    retrain_method: Method | None = Field(
         None, description="Method by which topics are retrained by themselves (as of a job); without it, none is."
     )
     retrain_after: int | None = Field(200, ge=10, description="New judgements after which a topic is retrained so.")
@@ -150,7 +158,7 @@ class Settings(BaseSettings):
     served_weights: int = Field(2000, ge=1, description="Largest weights of a topic's model that are served.")
     title_weight: float = Field(
         2.0,
-        ge=0,
+        gt=0,
         le=100,
         allow_inf_nan=False,
         description="How often a word of the title counts, against one of the text.",

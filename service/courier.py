@@ -124,7 +124,9 @@ class Courier:
                     if time.monotonic() - retired_s > SILENT_S:
                         await self._destinations.retire(group, SILENT_S)
                         retired_s = time.monotonic()
-                    await asyncio.gather(*map(deliver, taken))
+                    ended = await asyncio.gather(*map(deliver, taken), return_exceptions=True)
+                    for error in filter(None, ended):  # only now: none of them is left to run on by itself
+                        raise error
                 except GroupGone:
                     await asyncio.sleep(PAUSE_S)
                     await self._begin_again(one, group)

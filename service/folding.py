@@ -97,15 +97,17 @@ class Fold:
         every = list(self.lineage.judged.values())
         if self.lineage.base is None:
             return list(compress(every, self._trainer.alone.tolist()))
-        groups = Groups()  # of all of them: the trainer has learned only what came after the base
-        for standing in every:
-            groups.add(to_bag(standing.first.bag).features)
-        return [standing for n, standing in enumerate(every) if groups.group[n] == n]
+        group = self._groups().group
+        return [standing for n, standing in enumerate(every) if group[n] == n]
 
     def published_by(self, job: str) -> int:
         """The version with which a job made a model of its own the base; 0 if it has not."""
         published = (event.seq for event in self.events if event.kind == "published" and event.by == job)
         return max(published, default=0)
+
+    def judged_since(self, version: int) -> int:
+        """How many judgements and withdrawals came after that version."""
+        return sum(event.kind in ("judged", "withdrawn") for event in self.events if event.seq > version)
 
     def recipe_of(self, documents: Collection[str]) -> Recipe | None:
         """How the base was fitted, if one of these documents had a part in it."""
@@ -119,7 +121,14 @@ class Fold:
     @property
     def signatures(self) -> NDArray[np.uint32]:
         """Of the judged documents, by which near-duplicates are known."""
-        return self._trainer.signatures
+        return self._trainer.signatures if self.lineage.base is None else self._groups().signatures
+
+    def _groups(self) -> Groups:
+        """Of all judged documents; over a base, the trainer has only those that it has learned since or recalled."""
+        groups = Groups()
+        for standing in self.lineage.judged.values():
+            groups.add(to_bag(standing.first.bag).features)
+        return groups
 
     @property
     def nbytes(self) -> int:

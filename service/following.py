@@ -61,12 +61,14 @@ class Following:
                 await self._epochs.follow()
                 topics = await self._store.topics(at, CHUNK)
                 await self.look(topics)
-                if not at and len(topics) < CHUNK:  # all of them fit into one look: drop what is not there any more
-                    unlisted = list(self._serving.topics.keys() - set(topics))
-                    await self.look(unlisted)
-                    for topic in self._serving.topics.keys() & unlisted:
-                        await self._store.enlist(topic)
-                at = topics[-1] if len(topics) == CHUNK else ""
+                end = topics[-1] if len(topics) == CHUNK else ""
+                # What is served and not listed, of the same part of the alphabet: it is gone, or its listing is.
+                between = [one for one in list(self._serving.topics) if at < one and (not end or one <= end)]
+                unlisted = list(set(between).difference(topics))
+                await self.look(unlisted)
+                for topic in self._serving.topics.keys() & unlisted:
+                    await self._store.enlist(topic)
+                at = end
                 if self._serving.wants_merging:
                     await asyncio.to_thread(self._serving.merge)
             except StoreUnavailable as error:
@@ -105,7 +107,7 @@ class Following:
             await self._epochs.reload()
         else:
             await self._load()
-        await self.look(await self._store.topics())
+        await self.look(list({*await self._store.topics(), *list(self._serving.topics)}))
 
     async def _load(self) -> None:
         """Serves every topic's published model; folds those that have none."""

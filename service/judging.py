@@ -89,7 +89,11 @@ class Judging:
             if isinstance(source, ServiceError):
                 answers[i] = source
                 continue
-            event, before = await loop.run_in_executor(self._pool, self._event, judgement, source, epoch)
+            try:
+                event, before = await loop.run_in_executor(self._pool, self._event, judgement, source, epoch)
+            except NotFound as error:  # the topic was deleted meanwhile
+                answers[i] = error
+                continue
             of_topic.setdefault(judgement.topic, []).append((i, event, before))
         await asyncio.gather(*(self._learn(topic, items, answers) for topic, items in of_topic.items()))
         return [answers[i] for i in range(len(judgements))]

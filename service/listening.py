@@ -120,7 +120,7 @@ class Listening:
         # Somebody may have left, and another come, while the store was asked: this one wants only what is newer.
         new = [one for one in found if order(one.place) > order(self._places[topic])]
         events = [(one.place, event(topic, one)) for one in new]
-        self._places[topic] = found[-1].place
+        self._places[topic] = max(self._places[topic], found[-1].place, key=order)
         for queue in self._queues[topic]:
             queue.put(events)
 

@@ -5,7 +5,8 @@
 
 A log may be too long for one command, so it is first written, part by part, under names that nobody reads and that
 expire; then one script gives all of it the topic's names. A process that dies meanwhile leaves nothing. The digest of
-the file is kept with the topic: the same file sent again, say because the first answer got lost, changes nothing.
+the file is kept with the topic: the same file sent again, say because the first answer got lost, changes nothing. To
+replace a topic by the file that it came from is to put it back.
 """
 
 import asyncio

@@ -5,8 +5,8 @@ A topic's own `retrain` says so, else the settings SLUICE_RETRAIN_*; neither doe
 topic's tally, and is changed by compare-and-set, so that of several workers one submits. A worker that dies between the
 two has the topic wait for its next reason.
 
-`version` counts events of the log, nearly all of which are judgements; the number of judgements that stand would not
-do, since it stops growing when old ones are forgotten.
+`version` counts events of the log, nearly all of which are judgements, so it tells who may be due; of these the log is
+asked. The number of judgements that stand would not do, since it stops growing when old ones are forgotten.
 """
 
 from datetime import UTC, datetime
@@ -54,12 +54,13 @@ def policy_of(served: Served, config: Config) -> Policy | None:
     return own if own.method is not None and (own.after or own.on_drift or own.nightly) else None
 
 
-def standing(policy: Policy, served: Served, last: Last | None, now_ms: int) -> Standing:
-    """Whether the topic is to be retrained now, and why or why not."""
+def standing(policy: Policy, served: Served, last: Last | None, now_ms: int, new: int | None = None) -> Standing:
+    """Whether the topic is to be retrained now, and why or why not. How many judgements are `new` may be known."""
     if served.relevant < refit.LEAST:
         few = f"{served.relevant} relevant documents were judged"
         return Standing(False, f"Too little to learn from: {few}, and it takes {refit.LEAST}.")
-    new = served.version - (last.version if last else 0)
+    if new is None:
+        new = served.version - (last.version if last else 0)
     worse = served.model.evidence.worse_for
     if policy.on_drift and 0 < worse <= new:
         return Standing(True, "It has become worse since it was last retrained.")

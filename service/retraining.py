@@ -94,12 +94,12 @@ async def material(bench: Bench, topic: str) -> tuple[Material, int]:
     epoch = bench.epochs.current
 
     def look(fold: Fold) -> tuple[Material, int]:
-        return _material(fold, epoch), fold.published_by(bench.job)
+        return _material(fold, epoch, bench.config.served_weights), fold.published_by(bench.job)
 
     return await bench.learning.read(topic, look)
 
 
-def _material(fold: Fold, epoch: Epoch) -> Material:
+def _material(fold: Fold, epoch: Epoch, weights: int) -> Material:
     born, lineage = fold.head.born, fold.lineage
     base = Base.from_bytes(lineage.base.model) if lineage.base else None
     fitted: Mapping[str, float] = base.fitted if base else {}
@@ -111,7 +111,7 @@ def _material(fold: Fold, epoch: Epoch) -> Material:
         if one.document not in lineage.judged
     }
     spec, judged = spec_of(lineage), [example(one) for one in lineage.judged.values()]
-    asked = replace(fold.served(epoch), model=plain_fold(spec, judged, epoch.background))
+    asked = replace(fold.served(epoch), model=plain_fold(spec, judged, epoch.background, weights=weights))
     rejected = {document: bag for document, bag in sample.items() if asked.judge(bag)[0] == "reject"}
     data = Dataset.of(judged, rejected)
     return Material(born, lineage.version, spec, recalled, learned, base, len(judged), data)

@@ -35,7 +35,7 @@ async def import_topic(
     replace: Annotated[bool, Query(description="Take the place of a topic of that name.")] = False,
 ) -> Response:
     """Make a topic of a file that was exported, here or elsewhere: as a whole or not at all. It decides as it did. The
-    same file again changes nothing; so does a name that is taken, which is refused unless it is to be replaced."""
+    same file again changes nothing; a name that is taken is refused, unless what has it is to be replaced."""
     media_type(request, NDJSON)
     reader = Reader(lambda line: parse(ARCHIVE_LINE, line, app.config))
     most = min(MOST_BYTES, app.config.max_stream_bytes)

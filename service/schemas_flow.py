@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from service.fields import Answer, Place, Request
@@ -58,6 +59,10 @@ def _receiver(url: str) -> str:
     parts = urlsplit(url)  # of a port that is none, `port` says so
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError("must be an address that begins with https:// or http://")
+    try:
+        httpx.URL(url).host.encode("idna")  # whose labels have a length
+    except (httpx.InvalidURL, UnicodeError):
+        raise ValueError("names no host that can be") from None
     if parts.username is not None or parts.password is not None or parts.fragment or not url.isprintable():
         raise ValueError("may hold neither a user nor a fragment nor control characters")
     return url

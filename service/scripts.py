@@ -211,7 +211,7 @@ RETRAINED = """
 local topic, tally = KEYS[1], KEYS[2]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
 if (redis.call('HGET', tally, 'retrained') or '') ~= ARGV[2] then return 0 end
-redis.call('HSET', tally, 'retrained', ARGV[3])
+if ARGV[3] == '' then redis.call('HDEL', tally, 'retrained') else redis.call('HSET', tally, 'retrained', ARGV[3]) end
 return 1
 """
 

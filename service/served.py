@@ -4,7 +4,8 @@
 compared with the digest of the stored one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -110,11 +111,11 @@ class Served:
 
     @classmethod
     def from_bytes(cls, blob: bytes, born: str) -> "Served":
-        meta, _ = codec.unpack(codec.MODEL, blob)
-        settings = Settings.model_validate(meta["settings"])
-        return cls(
-            meta["topic"], born, meta["version"], meta["epoch"], settings, model_from_bytes(blob), *meta["judged"]
-        )
+        with _readable():
+            meta, _ = codec.unpack(codec.MODEL, blob)
+            settings = Settings.model_validate(meta["settings"])
+            model = _model(blob)
+            return cls(meta["topic"], born, meta["version"], meta["epoch"], settings, model, *meta["judged"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,11 +137,12 @@ class Base:
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "Base":
-        meta, arrays = codec.unpack(codec.MODEL, blob)
-        if "fitted" not in meta:  # written before there was retraining
-            return cls(model_from_bytes(blob))
-        fitted = dict(zip(meta["fitted"], arrays["fitted scores"].tolist(), strict=True))
-        return cls(model_from_bytes(blob), fitted, Recipe(**meta["recipe"]) if meta["recipe"] else None)
+        with _readable():
+            meta, arrays = codec.unpack(codec.MODEL, blob)
+            if "fitted" not in meta:  # written before there was retraining
+                return cls(_model(blob))
+            fitted = dict(zip(meta["fitted"], arrays["fitted scores"].tolist(), strict=True))
+            return cls(_model(blob), fitted, Recipe(**meta["recipe"]) if meta["recipe"] else None)
 
 
 def decide(score: float, reject_below: float, accept_above: float) -> Decision:
@@ -153,7 +155,18 @@ def decide_together(scores: Sequence[float], reject_below: float, accept_above: 
     return MEANS[committee.decide(scores, reject_below, accept_above, voting)]
 
 
-def model_from_bytes(blob: bytes) -> Model:
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What another version of Sluice has put there, and this one does not know, is as unreadable as missing bytes."""
+    try:
+        yield
+    except codec.Corrupt:
+        raise
+    except (LookupError, TypeError, ValueError) as error:
+        raise codec.Corrupt("it holds something else than this version of Sluice writes") from error
+
+
+def _model(blob: bytes) -> Model:
     meta, arrays = codec.unpack(codec.MODEL, blob)
     linear = Linear(meta["view"], arrays["features"], arrays["weights"], meta["bias"], meta["rest"])
     figures, evidence = Figures(**meta["figures"]), Evidence(**meta["evidence"])

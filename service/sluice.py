@@ -21,7 +21,7 @@ import structlog
 from models.fold import Model
 from models.shape import shape
 from models.text import bags
-from service import changes, overlay
+from service import changes
 from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
 from service.config import Settings as Config
@@ -153,9 +153,7 @@ class Sluice:
         return found, ids[limit - 1] if ids[limit:] else None
 
     async def create(self, new: NewTopic) -> Served:
-        changes.check_learner(new.learner)
-        changes.check_policy(new.retrain)
-        overlay.compiled(new.rules)
+        changes.check(dict(new))
         topic = new.id or topic_id(new.name)
         await self._room_for(topic)
         read = changes.read(new.terms, self.serving.analysis)
@@ -211,7 +209,7 @@ class Sluice:
         await self.jobs.submit_unless_waiting(asked)
 
     async def delete(self, topic: str) -> None:
-        await self.destinations.forget(topic)
+        await self.destinations.forget(topic)  # first: if the store fails between the two, a second try does the rest
         await self.learning.delete(topic)
         self.serving.remove(topic)
 

@@ -89,7 +89,7 @@ class Webhooks:
             found = await asyncio.get_running_loop().getaddrinfo(
                 url.host, url.port or PORTS[url.scheme], type=socket.SOCK_STREAM
             )
-        except OSError:
+        except (OSError, UnicodeError):  # the latter for a name that no resolver takes
             raise Undelivered("Its name cannot be resolved.") from None
         addresses = [str(entry[4][0]) for entry in found]
         if not self._private and not all(map(is_public, addresses)):

@@ -18,14 +18,16 @@ import math
 import signal
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
 from models.assurance import WORST
-from service import scripts
+from service import logs, scripts
 from service.background import KEPT, SOON, STALE, numbered, place_of
 from service.config import Settings
 from service.errors import Conflict, NotFound, StoreUnavailable
+from service.folding import Fold
 from service.jobs import new_id
 from service.learning import now_ms
 from service.policy import Last, policy_of, standing
@@ -42,8 +44,7 @@ GOALS_S = 60
 log = structlog.get_logger()
 
 
-async def main() -> None:
-    config = Settings.from_env()
+async def main(config: Settings) -> None:
     sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -88,7 +89,7 @@ async def keep_house(sluice: Sluice) -> None:
 
 async def note_goals(sluice: Sluice) -> None:
     """How many goals are in which state."""
-    goals = [served for served in sluice.serving.topics.values() if served.settings.goal != Goal()]
+    goals = [served for served in list(sluice.serving.topics.values()) if served.settings.goal != Goal()]
     tallies = await sluice.tallies.read([served.topic for served in goals])
     await sluice.store.note_goals(await sluice.in_thread(_states, goals, tallies), 3 * GOALS_S)
 
@@ -103,25 +104,43 @@ def _states(goals: Sequence[Served], tallies: Sequence[Tally]) -> dict[str, int]
 
 async def _retrain(sluice: Sluice) -> None:
     """Submits the retrainings that are due."""
-    asked = {served: policy_of(served, sluice.config) for served in sluice.serving.topics.values()}
+    asked = {served: policy_of(served, sluice.config) for served in list(sluice.serving.topics.values())}
     topics = [served for served, policy in asked.items() if policy]
     for served, tally in zip(topics, await sluice.tallies.read([one.topic for one in topics]), strict=True):
         policy, last = asked[served], tally.retrained
         if policy is None or policy.method is None or not standing(policy, served, last, now_ms()).due:
             continue
-        job = new_id()
-        was, now = last.to_text() if last else "", Last(served.version, now_ms(), job).to_text()
-        call = Call(scripts.RETRAINED, served.topic, ("topic", "tally"), [served.born, was, now])
-        if (await sluice.store.run([call]))[0]:
-            request = Retrain(
-                kind="retrain",
-                topics=[served.topic],
-                method=policy.method,
-                params=policy.params,
-                publish=policy.publish,
-            )
-            await sluice.jobs.submit_as(job, request)
+        since = last.version if last else 0
+        try:
+            new = await sluice.learning.read(served.topic, partial(Fold.judged_since, version=since))
+        except NotFound:
+            continue  # deleted meanwhile
+        if not new:  # the events since then were not judgements: its own publication, a refreshed background
+            await _mark(sluice, served, last, Last(served.version, now_ms(), last.job if last else ""))
+            continue
+        if not standing(policy, served, last, now_ms(), new).due:
+            continue
+        job = Last(served.version, now_ms(), new_id())
+        request = Retrain(
+            kind="retrain", topics=[served.topic], method=policy.method, params=policy.params, publish=policy.publish
+        )
+        if await _mark(sluice, served, last, job):
+            try:
+                await sluice.jobs.submit_as(job.job, request)
+            except Conflict as error:  # too many wait: in some later round
+                log.warning("retraining is put off", topic=served.topic, detail=error.detail)
+                await _mark(sluice, served, job, last)
+                return
+
+
+async def _mark(sluice: Sluice, served: Served, was: Last | None, now: Last | None) -> bool:
+    """Notes what was submitted last, unless another worker has noted something else meanwhile."""
+    said = [one.to_text() if one else "" for one in (was, now)]
+    call = Call(scripts.RETRAINED, served.topic, ("topic", "tally"), [served.born, *said])
+    return bool((await sluice.store.run([call]))[0])
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    settings = Settings.from_env()
+    logs.configure(settings.log_level)
+    asyncio.run(main(settings))

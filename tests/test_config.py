@@ -31,6 +31,8 @@ def test_as_many_weights_are_served_as_are_measured() -> None:
         ("log_level", "loud"),
         ("max_topics", "-1"),
         ("stemmer", "klingon"),
+        ("title_weight", "0"),
+        ("retrain_method", "magic"),
     ],
 )
 def test_a_bad_value_is_refused_with_a_sentence_that_names_it(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
+from service import codec, following
 from service.replay import replay
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.waiting import soon
@@ -53,6 +54,34 @@ async def test_a_model_that_cannot_be_read_is_folded_again(api: Api, redis_url: 
     async with serving(redis_url) as other:
         assert (await other.decide(OIL))["version"] == 2
     assert await outcome(api) == "equal"
+
+
+async def test_a_model_with_something_that_this_version_does_not_know_is_folded_again(api: Api, redis_url: str) -> None:
+    with Redis.from_url(redis_url) as client:
+        blob = client.hget(MODEL, "blob")
+        assert isinstance(blob, bytes)
+        meta, arrays = codec.unpack(codec.MODEL, blob)
+        meta["evidence"]["tomorrow"] = 1
+        client.hset(MODEL, "blob", codec.pack(codec.MODEL, meta, arrays))
+    async with serving(redis_url) as other:
+        assert (await other.decide(OIL))["version"] == 2
+
+
+async def test_topics_that_went_while_nobody_listened_are_not_served_on_however_many_there_are(
+    api: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "CHUNK", 2)
+    for n in range(5):
+        await api.topic(f"t{n}")
+    with Redis.from_url(redis_url) as client:
+        for gone in ("crude", "t1", "t4"):
+            client.zrem("sluice:topics", gone)
+            client.delete(*client.keys(f"sluice:{{{gone}}}:*"), f"sluice:{{{gone}}}")
+
+    async def forgotten() -> bool:
+        return set(api.sluice.serving.topics) == {"t0", "t2", "t3"}
+
+    await soon(forgotten)
 
 
 async def test_a_topic_missing_in_the_list_is_listed_again(api: Api, redis_url: str) -> None:

@@ -288,7 +288,11 @@ async def test_a_file_cut_short_or_changed_is_refused_with_its_line_and_leaves_n
 
 
 async def test_a_settings_line_that_this_server_cannot_follow_is_refused(there: Api) -> None:
-    for field, value in (("learner", {"kind": "none"}), ("rules", {"accept_if": "(", "reject_if": None})):
+    for field, value in (
+        ("learner", {"kind": "none"}),
+        ("rules", {"accept_if": "(", "reject_if": None}),
+        ("retrain", {"method": "magic"}),
+    ):
         header, created, end = example()
         created = created | {"settings": created["settings"] | {field: value}}
         file = b"".join(json.dumps(line).encode() + b"\n" for line in (header, created, end))

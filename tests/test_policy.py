@@ -9,10 +9,12 @@ import pytest
 from models.fold import Model
 from models.goals import Evidence
 from models.vectors import Linear
+from service import jobs, scripts
 from service.config import Settings as Config
 from service.policy import Last, policy_of, standing
 from service.schemas import Policy
 from service.served import Served, Settings
+from service.store import Call
 from service.worker import keep_house
 from tests.serving import Api, serving
 from tests.test_jobs import teach
@@ -103,6 +105,46 @@ async def test_housekeeping_submits_what_is_due_once(api: Api) -> None:
     assert standing["due"] is False
     assert f"job {job['id']}" in standing["detail"]
     await teach(api, "crude", 100, seed=2)
+    await keep_house(api.sluice)
+    assert len((await api.ok("GET", "/jobs"))["items"]) == 2
+
+
+async def test_its_own_publication_and_a_new_background_are_no_reason_to_retrain_again(api: Api) -> None:
+    await api.topic("crude", retrain={"method": "svm", "nightly": True, "publish": "always"})
+    await teach(api, "crude", 60)
+    await keep_house(api.sluice)
+    exported = await api.ok("GET", "/topics/crude/model?format=export")
+    await api.ok("PUT", "/topics/crude/model", exported)
+    store, (before,) = api.sluice.store, await api.sluice.tallies.read(["crude"])
+    assert before.retrained
+    yesterday = before.retrained._replace(at_ms=before.retrained.at_ms - 48 * HOUR)
+    born = (await api.sluice.find("crude")).born
+    said = [born, before.retrained.to_text(), yesterday.to_text()]
+    assert await store.run([Call(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
+    assert (await api.ok("GET", "/topics/crude"))["status"]["retraining"]["due"] is True  # an event is new
+    await keep_house(api.sluice)
+    assert len((await api.ok("GET", "/jobs"))["items"]) == 1
+    assert (await api.ok("GET", "/topics/crude"))["status"]["retraining"]["due"] is False
+    await teach(api, "crude", 70, seed=2)
+    (now,) = await api.sluice.tallies.read(["crude"])
+    assert now.retrained
+    said = [born, now.retrained.to_text(), now.retrained._replace(at_ms=yesterday.at_ms).to_text()]
+    assert await store.run([Call(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
+    await keep_house(api.sluice)
+    assert len((await api.ok("GET", "/jobs"))["items"]) == 2
+
+
+async def test_what_finds_no_room_among_the_jobs_is_due_again_later(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    for topic in ("crude", "grain"):
+        await api.topic(topic, retrain={"method": "svm", "after": 40})
+        await teach(api, topic, 60)
+    monkeypatch.setattr(jobs, "OPEN", 1)
+    for _ in range(2):
+        await keep_house(api.sluice)
+    (job,) = (await api.ok("GET", "/jobs"))["items"]
+    due = {one["id"]: one["status"]["retraining"]["due"] for one in (await api.ok("GET", "/topics"))["items"]}
+    assert due == {topic: [topic] != job["request"]["topics"] for topic in ("crude", "grain")}
+    monkeypatch.setattr(jobs, "OPEN", 10)
     await keep_house(api.sluice)
     assert len((await api.ok("GET", "/jobs"))["items"]) == 2
 

@@ -94,6 +94,17 @@ async def test_near_duplicates_are_offered_once(api: Api) -> None:
     assert not [name for name in await offered(api) if name.startswith("copy")]
 
 
+async def test_near_duplicates_of_what_was_judged_are_not_offered_after_a_model_came_from_elsewhere_either(
+    api: Api,
+) -> None:
+    text = " ".join(f"crude oil word{n}" for n in range(30))
+    await api.judge({"id": "first", "text": text}, True)
+    exported = await api.ok("GET", "/topics/crude/model?format=export")
+    await api.ok("PUT", "/topics/crude/model", exported)
+    await api.ok("POST", "/classify", {"documents": [{"id": "copy", "text": text + " again"}]})
+    assert "copy" not in await offered(api)
+
+
 async def test_near_duplicates_of_what_was_skipped_are_not_offered(api: Api) -> None:
     one = document("one", oil(1)[0]["text"].split())
     await passes(api, [one | {"id": f"copy{i}"} for i in range(3)])

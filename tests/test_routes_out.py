@@ -266,6 +266,8 @@ async def test_a_key_that_is_no_stream_is_an_error_of_the_route(api: Api, store:
         ({"to": "webhook", "url": "ftp://example.org", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://me:you@example.org", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://example.org:99999", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://\u2603.com/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": f"https://{'a' * 64}.com/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://[::1]/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "http://169.254.169.254/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://example.org", "secret": SECRET, "on": ["reject"]}, "/routes/0/on/0"),

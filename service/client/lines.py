@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, TypeAdapter
 
 from service.client.calls import Call
-from service.client.errors import Refused
+from service.client.errors import Refused, Strange
 from service.schemas import Problem
 
 AT_ONCE, BYTES = 500, 2_000_000  # lines, or bytes, a request
@@ -35,9 +35,12 @@ class Lines(Generic[T]):
     _answered: int = 0
 
     def put(self, item: BaseModel | Mapping[str, Any] | bytes) -> Iterator[Call[list[T | Problem]]]:
-        """One more, or a line that is JSON already; gives the call that is to be sent first, if one is due."""
+        """One more, or a line that is JSON already (a blank one has no answer, and is left out); gives the call that is
+        to be sent first, if one is due."""
         raw = item if isinstance(item, bytes) else json.dumps(plain(item), ensure_ascii=False).encode()
-        raw = raw.rstrip(b"\r\n") + b"\n"
+        raw = raw.strip() + b"\n"
+        if raw == b"\n":
+            return
         if self._waiting and (len(self._waiting) >= self.at_once or self._bytes + len(raw) > BYTES):
             yield from self.rest()
         self._waiting.append(raw)
@@ -56,6 +59,8 @@ class Lines(Generic[T]):
             results = [self.result.validate_json(line) for line in content.splitlines()]
             if len(results) != n and results and isinstance(results[-1], Problem):
                 raise Refused(results[-1])  # the stream ended early, and this is why
+            if len(results) != n:
+                raise Strange
             self._answered += n
             if self.progress:
                 self.progress(self._answered)

@@ -250,9 +250,18 @@ class Operations:
 
     @Operation
     def import_topic(self, file: bytes, id: str | None = None, replace: bool = False) -> Call[Topic]:
-        """Makes a topic of a file; the same one again changes nothing."""
+        """Makes a topic of a file; the same one again changes nothing. To replace another is tried once: a second try
+        could undo what was learned since the first."""
         params = {"id": id, "replace": replace or None}
-        return Call("POST", "/topics/import", reading(Topic), params=params, content=file, headers=NDJSON)
+        return Call(
+            "POST",
+            "/topics/import",
+            reading(Topic),
+            repeatable=not replace,
+            params=params,
+            content=file,
+            headers=NDJSON,
+        )
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
 
