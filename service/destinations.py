@@ -161,6 +161,8 @@ class Destinations:
 
     async def dead(self, one: Destination, before: str | None, limit: int) -> list[tuple[str, GivenUp]]:
         """What was given up before that place, newest first, each with its own place among the dead."""
+        if before and outbox.order(before) == outbox.order(outbox.START):
+            return []
         async with self._connection.asking():
             last = f"({before}" if before else "+"
             rows = await self._redis.xrevrange(_keys(one.id)[1], last, "-", count=limit)

@@ -32,6 +32,7 @@ from streaq import StreaqRetry, Worker
 from service import logs
 from service.bench import LOST
 from service.config import PREFIX, Settings
+from service.connection import end
 from service.errors import StoreUnavailable
 from service.jobstore import JobStore
 from service.learning import now_ms
@@ -62,12 +63,15 @@ class Engine:
         """Takes jobs until a signal says to stop. Ends with an error when the store is lost."""
         worker, client = self._worker(), self._worker()
         worker.task(name=TASK, max_tries=None, ttl=timedelta(seconds=1), silent=True)(self.do)
-        async with client, asyncio.TaskGroup() as group:
-            handing = group.create_task(self._hand_over(client))
+        async with client:
+            handing = asyncio.create_task(self._hand_over(client))
+            working = asyncio.create_task(worker.run_async())
             try:
-                await worker.run_async()
+                ended, _ = await asyncio.wait((handing, working), return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    task.result()
             finally:
-                handing.cancel()
+                await end((handing, working))
 
     def _worker(self) -> Worker[None]:
         worker: Worker[None] = Worker(
@@ -139,7 +143,7 @@ class Engine:
     async def _unfinished(self) -> list[str]:
         ids = await self._jobs.ids()
         records = [record for record in await self._jobs.read(ids) if record]
-        return [record.id for record in records if record.state in ("queued", "running")]
+        return [record.id for record in reversed(records) if record.state in ("queued", "running")]
 
 
 async def _ended(child: asyncio.subprocess.Process) -> None:

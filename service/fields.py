@@ -20,6 +20,7 @@ SHAPES = {  # what is said to those who send something else
 DOCUMENT_ID_CHARS = 256
 METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
 BEYOND = 3.4028234663852886e38  # the largest float32: a threshold that no score passes, as of a topic without a query
+LATEST_MS = 253_402_300_799_999  # the end of the year 9999
 LARGEST = 1e15  # number in a model that is brought along: no learner goes so far, and sums of these still fit
 
 
@@ -78,6 +79,7 @@ Rule = Annotated[str, Field(max_length=10_000), AfterValidator(no_nul)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Threshold = Annotated[float, Field(ge=-BEYOND, le=BEYOND, allow_inf_nan=False)]
+Millis = Annotated[int, Field(ge=0, le=LATEST_MS)]
 Scalar = Annotated[
     JsonValue, AfterValidator(_scalar), WithJsonSchema({"type": ["boolean", "number", "string", "null"]})
 ]

@@ -110,9 +110,12 @@ class Fold:
         return sum(event.kind in ("judged", "withdrawn") for event in self.events if event.seq > version)
 
     def recipe_of(self, documents: Collection[str]) -> Recipe | None:
-        """How the base was fitted, if one of these documents had a part in it."""
-        base = Base.from_bytes(self.lineage.base.model) if self.lineage.base else None
-        return base.recipe if base and any(document in base.fitted for document in documents) else None
+        """How the base was fitted, if one of these documents had a part in it with another label than stands now."""
+        if self.lineage.base is None:
+            return None
+        base, judged = Base.from_bytes(self.lineage.base.model), self.lineage.judged
+        changed = (one for one in documents if one not in judged or not self.lineage.rests_on(judged[one]))
+        return base.recipe if any(document in base.fitted for document in changed) else None
 
     def aside(self) -> tuple[Lineage, dict[str, float]]:
         """A copy of what stands, to be folded otherwise; and the scores of judged documents, held out."""

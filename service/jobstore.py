@@ -201,9 +201,9 @@ class JobStore:
         await self._eval(RELEASE, [TAKEN], topic, job)
 
     async def waiting(self) -> list[str]:
-        """Jobs that nobody has handed to the queue."""
+        """Jobs that nobody has handed to the queue, the oldest first: ids are in the order of time."""
         async with self._connection.asking():
-            return [id.decode() for id in await self._connection.redis.smembers(WAITING)]
+            return sorted(id.decode() for id in await self._connection.redis.smembers(WAITING))
 
     async def handed(self, ids: Sequence[str]) -> None:
         async with self._connection.asking():

@@ -34,7 +34,7 @@ from service.store import Store
 
 LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
-CHANGED = "corrected"
+MENDED = ("corrected", "known")
 UNKNOWN = "This document is not known (any more); send it with its text in place of its id."
 
 log = structlog.get_logger()
@@ -134,7 +134,8 @@ class Judging:
         for (i, event, before), (status, version) in zip(items, taken, strict=True):
             said = {"topic": topic, "document": event.document, "relevant": event.relevant, "before": before}
             answers[i] = Learned.model_validate(said | {"status": status, "version": version})
-        changed = [event.document for (_, event, _), (status, _) in zip(items, taken, strict=True) if status == CHANGED]
+        # One that is known, too: whoever changed it may have died before what follows.
+        changed = [event.document for (_, event, _), (status, _) in zip(items, taken, strict=True) if status in MENDED]
         await self._mend(topic, changed)
 
     async def _mend(self, topic: str, changed: Sequence[str]) -> None:

@@ -170,12 +170,20 @@ class Learning:
 
         return await self._alone(topic, replace)
 
-    async def delete(self, topic: str) -> None:
+    async def delete(self, topic: str, if_match: int | None = None) -> None:
+        """Deletes it; where a process died while it did, the rest."""
+
         async def delete(topic: str) -> None:
             (head,) = await self._store.heads([topic])
             self._release(topic)
-            if head is None or not await self._store.delete(topic, head.born):
-                raise NotFound(f"There is no topic {topic!r}.")
+            if head is None:
+                if not await self._store.clear(topic):
+                    raise NotFound(f"There is no topic {topic!r}.")
+                return
+            if not await self._store.delete(topic, head.born, if_match):
+                if if_match is None:
+                    raise NotFound(f"There is no topic {topic!r} any more.")
+                raise PreconditionFailed("The topic has changed since you read it; read it again.")
 
         await self._alone(topic, delete)
 

@@ -91,7 +91,7 @@ class Listening:
         self._queues.setdefault(topic, set()).add(queue)
         self._wanted.set()
         try:
-            yield self._events(topic, after, queue)
+            yield self._events(topic, after, self._places[topic], queue)
         finally:
             self._queues[topic].discard(queue)
             if not self._queues[topic]:
@@ -99,8 +99,9 @@ class Listening:
             if not self._queues:
                 self._wanted.clear()
 
-    async def _events(self, topic: str, after: str | None, queue: Queue) -> AsyncIterator[bytes]:
-        yield b"retry: %d\n\n" % RETRY_MS
+    async def _events(self, topic: str, after: str | None, joined: str, queue: Queue) -> AsyncIterator[bytes]:
+        # Where it begins is said before anything comes, so that it can be resumed from there.
+        yield f"retry: {RETRY_MS}\nid: {after or joined}\n\n".encode()
         given = after
         while given is not None and (found := await self._outbox.following(topic, given)):
             yield b"".join(event(topic, one) for one in found)

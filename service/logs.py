@@ -39,5 +39,7 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    for library in ("httpx", "httpcore"):  # which name the address of every webhook, and there may be a token in it
+        logging.getLogger(library).setLevel("WARNING")
     if level == "info":
         logging.getLogger("uvicorn.error").setLevel("WARNING")  # which process began what: the supervisor says enough

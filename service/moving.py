@@ -102,16 +102,24 @@ class Moving:
         """The topic of that file under this name, and how it came to be; Conflict if the name is another's."""
         head = Head(secrets.token_hex(8), archive.header.seq, archive.header.floor)
         judged = await self._in_thread(lambda: _folded(archive, topic, head, self._config.served_weights))
-        # First the one that was in force there, then the others: see LEND.
-        for number in sorted(archive.epochs, key=lambda number: number != archive.header.background):
-            await self._store.lend(number, archive.epochs[number], archive.header.background)
-        await self._epochs.follow()
+        (standing,) = await self._store.heads([topic])
+        lent = replace or standing is None  # else nothing will come of it, and what is here stays as it is
+        if lent:
+            await self._lend(archive)
         outcomes: list[Outcome] = []
 
         async def put() -> None:
             outcomes.append(await self._put(archive, topic, head, judged, replace))
+            if not lent and outcomes[0] == "made":  # what had the name was deleted at this moment
+                await self._lend(archive)
 
         return await self._learning.put(topic, put), outcomes[0]
+
+    async def _lend(self, archive: Archive) -> None:
+        # First the one that was in force there, then the others: see LEND.
+        for number in sorted(archive.epochs, key=lambda number: number != archive.header.background):
+            await self._store.lend(number, archive.epochs[number], archive.header.background)
+        await self._epochs.follow()
 
     async def _put(self, archive: Archive, topic: str, head: Head, judged: dict[str, bool], replace: bool) -> Outcome:
         staged = [f"{part}:{head.born}" for part in STAGED]
@@ -122,8 +130,9 @@ class Moving:
             args: list[Arg] = [head.born, head.seq, head.floor, archive.digest, int(replace), len(PARTS), *counts]
             named = [*PARTS, *(part for pair in zip(STAGED, staged, strict=True) for part in pair)]
             (outcome,) = await self._store.run([Call(scripts.IMPORT, topic, named, args)])
-            if outcome in (b"made", b"replaced"):
-                await self._store.begin_stream(topic, head.born)
+            # Also if it was there: whoever put it may have died before this.
+            if outcome != b"taken" and (standing := (await self._store.heads([topic]))[0]):
+                await self._store.begin_stream(topic, standing.born)
             await self._store.enlist(topic)  # once more, as in Store.create
         finally:
             await self._store.run([Call(scripts.DISCARD, topic, staged, [])])

@@ -127,6 +127,8 @@ class Outbox:
 
     async def newest(self, topic: str, before: str | None, limit: int) -> list[Placed]:
         """The entries before that place, newest first."""
+        if before and order(before) == order(START):
+            return []  # Redis takes no interval that ends before it begins
         async with self._connection.asking():
             rows = await self._redis.xrevrange(key(topic), f"({before}" if before else "+", "-", count=limit)
         return [Placed.read(row) for row in rows]
@@ -194,5 +196,9 @@ def _packed(entry: Entry) -> bytes:
     return b"".join(part for value in values for part in (len(value).to_bytes(4), value))
 
 
+def owner(topic: str) -> str:
+    return f"{{{key(topic)}}}:owner"
+
+
 def _keys(topic: str) -> list[str]:
-    return [key(topic), *(f"{{{key(topic)}}}:{part}" for part in ("lately", "before", "seen", "owner"))]
+    return [key(topic), *(f"{{{key(topic)}}}:{part}" for part in ("lately", "before", "seen")), owner(topic)]

@@ -96,9 +96,7 @@ async def change_topic(
 @router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404, 412))
 async def delete_topic(app: App, topic: TopicPath, if_match: Annotated[str | None, Header()] = None) -> Response:
     """Delete a topic and everything about it."""
-    if if_match is not None:
-        _matched(await app.find(topic), if_match)
-    await app.delete(topic)
+    await app.delete(topic, None if if_match is None else _matched(await app.find(topic), if_match))
     return Response(status_code=204)
 
 

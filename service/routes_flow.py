@@ -67,7 +67,7 @@ async def put_routes(request: Request, app: App, topic: TopicPath) -> Response:
     """Say where the topic's decisions go. These routes replace those before; one with the same target goes on."""
     await app.find(topic)
     asked = await read(request, ROUTES)
-    return reply(await _routes(app, await app.destinations.put(topic, asked.routes, app.config.webhooks_private)))
+    return reply(await _routes(app, await app.put_routes(topic, asked.routes)))
 
 
 @router.get("/topics/{topic}/routes", tags=["flow"], **answers(RouteList, 404))

@@ -8,13 +8,14 @@ import numpy as np
 from pydantic import AfterValidator, Field, RootModel, model_validator
 
 from service import codec
-from service.fields import Canonical, DocumentId, Line, Number, Request, Share, TopicId
+from service.fields import Canonical, DocumentId, Line, Millis, Number, Request, Share, TopicId
 from service.journal import Event, Kind
 from service.schemas import Decision
 from service.served import Base, Settings
 
 FORMAT: Literal["sluice-topic/1"] = "sluice-topic/1"
 Count = Annotated[int, Field(ge=0, lt=2**53)]
+Seq = Annotated[int, Field(ge=1, lt=10**12)]  # more, and counting on would meet the limits of Lua
 Positive = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
@@ -58,7 +59,7 @@ class HeaderLine(Request):
     line: Literal["header"] = "header"
     format: Literal["sluice-topic/1"]
     topic: TopicId
-    seq: Count = Field(description="The number of the last event: the version.")
+    seq: Seq = Field(description="The number of the last event: the version.")
     floor: Count = Field(description="The oldest version that can be restored.")
     background: Count = Field(description="The epoch in force when the file was written.")
 
@@ -74,9 +75,9 @@ class EventLine(Request):
     """Of the fields only those that its kind needs are there."""
 
     line: Literal["event"] = "event"
-    seq: Annotated[int, Field(ge=1, lt=2**53)]
+    seq: Seq
     kind: Kind
-    at_ms: Count
+    at_ms: Millis
     epoch: Count = 0
     document: DocumentId | Literal[""] = ""
     relevant: bool = False
@@ -87,7 +88,7 @@ class EventLine(Request):
     score: Number = 0.0
     probability: Share | None = None
     passed: bool = False
-    came_ms: Count = 0
+    came_ms: Millis = 0
     chance: Share = 0.0
     settings: Settings | None = None
     model: Base64 = ""
@@ -141,7 +142,7 @@ _PLAIN = [name for name in EventLine.model_fields if name not in ("line", "words
 
 
 class Record(Request):
-    created_ms: Count
+    created_ms: Millis
     cause: Line
     learner: Line
     metrics: dict[Line, float | int | None] | None = Field(max_length=100)
@@ -164,7 +165,7 @@ class KnownLine(Request):
 class SkippedLine(Request):
     line: Literal["skipped"] = "skipped"
     document: DocumentId
-    at_ms: Count
+    at_ms: Millis
 
 
 class PassedLine(Request):

@@ -80,8 +80,8 @@ def _secret(secret: str) -> str:
 
 
 def _foreign(key: str) -> str:
-    if key.startswith(("sluice:", "{sluice:")) or not key.isprintable():
-        raise ValueError("may hold no control characters, nor begin with sluice:")
+    if key.lstrip("{").startswith(("sluice:", "streaq:")) or not key.isprintable():
+        raise ValueError("may hold no control characters, nor begin with sluice: or streaq:, which are our own")
     return key
 
 

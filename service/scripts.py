@@ -92,9 +92,10 @@ redis.call('PUBLISH', ARGV[7], ARGV[8])
 return 1
 """
 
-# Removes a topic and all that is known of it. Arguments: born, channel, message.
+# Removes a topic and all that is known of it. Arguments: born, channel, message, the version it must have or nothing.
 DELETE = """
 if redis.call('HGET', KEYS[1], 'born') ~= ARGV[1] then return 0 end
+if ARGV[4] ~= '' and redis.call('HGET', KEYS[1], 'seq') ~= ARGV[4] then return 0 end
 redis.call('DEL', unpack(KEYS))
 redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1

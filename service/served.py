@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from models import committee
 from models.calibration import Calibration
@@ -26,6 +26,7 @@ from models.vectors import Bag, Linear
 from models.views import view
 from service import codec
 from service.changes import Read
+from service.fields import Millis
 from service.schemas import Decision, Pins, TopicFields
 
 DIGITS = 6  # of a score in an answer
@@ -36,7 +37,7 @@ class Settings(TopicFields):
     """A topic as its user wants it, and its single terms as the deployment read them (canonical: models/text.py). Where
     there are none nothing is said of them, as before there could be any: so digests stay what they were."""
 
-    created_ms: int = Field(ge=0)
+    created_ms: Millis
     read: Read = Read()
 
     @model_validator(mode="after")

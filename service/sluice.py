@@ -26,7 +26,7 @@ from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
 from service.config import Settings as Config
 from service.connection import end
-from service.destinations import Destinations
+from service.destinations import Destination, Destinations
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
 from service.folding import Fold
 from service.following import Following
@@ -50,6 +50,7 @@ from service.schemas import (
     NewTopic,
     TopicChange,
 )
+from service.schemas_flow import Route
 from service.schemas_jobs import Retrain
 from service.served import Base, Recipe, Served, Settings
 from service.serving import Serving, analysis_of
@@ -208,9 +209,19 @@ class Sluice:
         asked = Retrain.model_validate({"kind": "retrain", "topics": [topic], **how})
         await self.jobs.submit_unless_waiting(asked)
 
-    async def delete(self, topic: str) -> None:
+    async def put_routes(self, topic: str, routes: Sequence[Route]) -> list[Destination]:
+        served = await self.find(topic)
+        put = await self.destinations.put(topic, routes, self.config.webhooks_private)
+        (head,) = await self.store.heads([topic])
+        if head is None or head.born != served.born:  # deleted meanwhile: the next of this name must not have them
+            await self.destinations.forget(topic)
+            raise NotFound(f"There is no topic {topic!r} any more.")
+        return put
+
+    async def delete(self, topic: str, if_match: int | None = None) -> None:
         await self.destinations.forget(topic)  # first: if the store fails between the two, a second try does the rest
-        await self.learning.delete(topic)
+        await self.learning.delete(topic, if_match)
+        await self.destinations.forget(topic)  # somebody may have put some meanwhile
         self.serving.remove(topic)
 
     # -- how -----------------------------------------------------------------------------------------------------------

@@ -143,14 +143,31 @@ class Store:
         """What this topic lets through goes to a stream with nothing of another topic in it."""
         await self.connection.run([outbox.begin(topic, born)])
 
-    async def delete(self, topic: str, born: str) -> bool:
-        if not await self._eval(scripts.DELETE, topic, PARTS, born, CHANGES, f"{topic} {born} 0"):
+    async def delete(self, topic: str, born: str, version: int | None = None) -> bool:
+        """Deletes this topic, if it is there, and at that version where one is given."""
+        expected = "" if version is None else version
+        if not await self._eval(scripts.DELETE, topic, PARTS, born, CHANGES, f"{topic} {born} 0", expected):
             return False
         await self.connection.run([outbox.end(topic, born)])
+        await self._strike(topic)
+        return True
+
+    async def clear(self, topic: str) -> bool:
+        """Clears away what is left of a topic whose deletion did not come to its end; whether there was anything."""
+        async with self._asking():
+            listed = await self._redis.zscore(TOPICS, topic)
+            owner = await self._redis.get(outbox.owner(topic))
+        if listed is None:
+            return False
+        if owner:
+            await self.connection.run([outbox.end(topic, owner.decode())])
+        await self._strike(topic)
+        return True
+
+    async def _strike(self, topic: str) -> None:
         await self.unlist(topic)
         if (await self.heads([topic]))[0]:
             await self.enlist(topic)  # somebody has made another one of this name meanwhile
-        return True
 
     async def enlist(self, topic: str) -> None:
         async with self._asking():

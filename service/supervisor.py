@@ -144,9 +144,14 @@ class Child:
 
     def _turn_away(self) -> None:
         """Nobody is left waiting for us whom another process could serve. The next one listens when it is ready."""
-        if self.listener and self.listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT):
+        # Once only: one that does not listen, because the process died while it began, would keep the mark of it, and
+        # so would every connection that is made when it listens again.
+        if self.listener and all(map(self._has, (socket.SO_REUSEPORT, socket.SO_ACCEPTCONN))):
             with suppress(OSError):  # where a listening socket cannot be silenced, those who come have to wait
                 self.listener.shutdown(socket.SHUT_RD)
+
+    def _has(self, option: int) -> bool:
+        return self.listener is not None and self.listener.getsockopt(socket.SOL_SOCKET, option) != 0
 
     @property
     def down(self) -> bool:

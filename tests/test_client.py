@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.client import AsyncClient, Client, Refused, Retries, Unreachable
+from service.client import AsyncClient, Client, ClientError, Refused, Retries, Unreachable
 from service.client.calls import Call
 from service.client.errors import Strange
 from service.schemas import Document, NewTopic, Problem, Result
@@ -247,6 +247,32 @@ async def test_what_would_be_done_twice_is_sent_once(api: Api, loss: Any) -> Non
     async with client:
         assert (await client.restore("crude", 1)).status.version == 4
         assert len(sent) == 2
+
+
+@pytest.mark.parametrize("document", ["..", ".", "a/../b"])
+async def test_no_document_leads_to_its_topic(api: Api, document: str) -> None:
+    """The path of a document of dots is that of the topic, and to delete it is to delete all."""
+    await api.topic()
+    client, sent = unreliable(api)
+    async with client:
+        for call in (client.withdraw, client.delete_known):
+            with pytest.raises(ClientError, match="dots"):
+                await call("crude", document)
+        assert not sent
+        assert (await client.topic("crude")).id == "crude"
+
+
+def test_blank_lines_are_left_out_and_answers_stay_with_what_was_asked() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        lines = [json.dumps({"document": json.loads(line)["id"], "decisions": []}) for line in request.content.split()]
+        return httpx.Response(200, text="\n".join(lines) + "\n")
+
+    with answering(answer) as client:
+        given = [b'{"id":"a"}', b"", b" \r\n", b'{"id":"b"}']
+        assert [getattr(one, "document", None) for one in client.classify_all(given)] == ["a", "b"]
+    one = httpx.Response(200, text='{"document":"a","decisions":[]}\n')
+    with answering(lambda _: one) as client, pytest.raises(Strange):
+        list(client.classify_all([b'{"id":"a"}', b'{"id":"b"}']))
 
 
 def test_a_refusal_is_not_asked_for_again() -> None:

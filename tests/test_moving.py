@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
-from service import codec
+from service import codec, outbox
 from service.archive import example
 from service.background import place_of
 from service.config import Settings
@@ -297,6 +297,42 @@ async def test_a_settings_line_that_this_server_cannot_follow_is_refused(there: 
         created = created | {"settings": created["settings"] | {field: value}}
         file = b"".join(json.dumps(line).encode() + b"\n" for line in (header, created, end))
         assert (await imported(there, file, 422))["detail"].startswith("Line 2: ")
+
+
+async def test_numbers_that_would_break_the_topic_later_are_refused(there: Api) -> None:
+    for line, field, value in ((1, "at_ms", 9 * 10**15), (0, "seq", 10**14), (1, "seq", 10**14)):
+        lines = example()
+        lines[line] |= {field: value}
+        file = b"".join(json.dumps(one).encode() + b"\n" for one in lines)
+        assert (await imported(there, file, 422))["detail"].startswith(f"Line {line + 1}: ")
+    lines = example()
+    lines[1]["settings"]["created_ms"] = 9 * 10**15
+    file = b"".join(json.dumps(one).encode() + b"\n" for one in lines)
+    assert (await imported(there, file, 422))["detail"].startswith("Line 2: ")
+    assert (await there.ok("GET", "/topics"))["items"] == []
+
+
+async def test_a_file_that_is_refused_leaves_the_background_as_it_is(here: Api, there: Api) -> None:
+    await lived(here)
+    await there.topic()
+    before = await there.decide(OIL)
+    await imported(there, await exported(here), 409)
+    await there.sluice.epochs.follow()
+    assert there.sluice.epochs.current.number == 0
+    assert await there.decide(OIL) == before
+
+
+async def test_the_same_file_again_mends_a_stream_that_belongs_to_another(here: Api, there: Api) -> None:
+    """As it does when the process died after the topic was replaced, before its stream was."""
+    await lived(here)
+    file = await exported(here)
+    await imported(there, file, 201)
+    with Redis.from_url(there.sluice.config.redis or "") as client:
+        client.set(outbox.owner("crude"), "another")
+        await imported(there, file, 200)
+        head = (await there.sluice.store.heads(["crude"]))[0]
+        assert head
+        assert client.get(outbox.owner("crude")) == head.born.encode()
 
 
 async def test_what_is_staged_and_never_taken_expires(here: Api, there: Api) -> None:

@@ -191,6 +191,8 @@ async def test_pages_go_through_the_stream_newest_first(api: Api) -> None:
         cursor = {"cursor": page["next"]}
     assert found == accepted[::-1]
     assert (await api.get("/topics/crude/accepted?cursor=x")).status_code == 422
+    for first in ("0", "0-0"):
+        assert await api.ok("GET", f"/topics/crude/accepted?cursor={first}") == {"items": [], "next": None}
     assert (await api.get("/topics/none/accepted")).status_code == 404
 
 

@@ -272,6 +272,7 @@ async def test_a_key_that_is_no_stream_is_an_error_of_the_route(api: Api, store:
         ({"to": "webhook", "url": "http://169.254.169.254/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://example.org", "secret": SECRET, "on": ["reject"]}, "/routes/0/on/0"),
         ({"to": "stream", "key": "sluice:in"}, "/routes/0/key"),
+        ({"to": "stream", "key": "streaq:{jobs}:queues:normal"}, "/routes/0/key"),
         ({"to": "mail"}, "/routes/0"),
     ],
 )

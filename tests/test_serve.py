@@ -1,6 +1,7 @@
 """`sluice serve` as its user meets it: it starts, says where, mends what dies, refuses what cannot work, and ends."""
 
 import os
+import select
 import signal
 import socket
 from collections import Counter
@@ -156,4 +157,30 @@ def test_a_process_that_died_keeps_nobody_waiting_while_another_serves(serve: Ca
     assert not answering & {victim, next_one}
     os.kill(next_one, signal.SIGCONT)
     assert eventually(lambda: sluice.api() == next_one)
+    assert sluice.end() == 0
+
+
+def test_a_process_that_dies_while_it_starts_leaves_a_socket_that_works(serve: Callable[..., Serve]) -> None:
+    sluice = serve("--workers", "2")
+    address = sluice.address
+
+    def replaced(victim: int) -> int:
+        before = children(sluice.process.pid)
+        os.kill(victim, signal.SIGKILL)
+        (next_one,) = eventually(lambda: children(sluice.process.pid).keys() - before.keys())
+        return int(next_one)
+
+    young = replaced(sluice.api())
+    os.kill(young, signal.SIGSTOP)  # before it can listen
+    replaced(young)
+
+    def answering() -> bool:
+        return len({httpx.get(f"{address}/pid", timeout=PATIENCE_S).text for _ in range(30)}) == 2
+
+    assert eventually(answering)
+    url = httpx.URL(address)
+    waiting = [socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) for _ in range(20)]
+    assert select.select(waiting, [], [], 0.5)[0] == []  # none is closed before it has asked for anything
+    for connection in waiting:
+        connection.close()
     assert sluice.end() == 0

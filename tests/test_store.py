@@ -7,12 +7,13 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from service import scripts
+from service import outbox, scripts
 from service.connection import GroupGone, Script, Step, problems
 from service.errors import NotFound, StoreUnavailable
 from service.journal import Event
 from service.memory import PARTITIONS, Remembering
-from service.store import Call, Change, Head, Saved, Store, counting
+from service.outbox import Entry, Outbox
+from service.store import PARTS, Call, Change, Head, Saved, Store, counting
 from tests.waiting import PATIENCE_S
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
@@ -92,6 +93,25 @@ async def test_a_deleted_topic_cannot_be_written_by_who_still_holds_it(store: St
         await store.save("t", Saved("one", 5, b"m"), "{}", 10)
     assert not await store.delete("t", "one")
     assert await store.models(["t"]) == [None]
+
+
+async def test_a_topic_is_deleted_at_the_version_that_was_read_or_not_at_all(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    await store.append("t", "one", [judged("a")])
+    assert not await store.delete("t", "one", 1)
+    assert (await store.log("t"))[0].seq == 2
+    assert await store.delete("t", "one", 2)
+
+
+async def test_a_deletion_that_was_cut_short_is_finished_by_the_next(store: Store) -> None:
+    await store.create("t", "one", FIRST)
+    await store.connection.run(outbox.append("t", "one", [Entry("0" * 32, "accept", 1.0, 1, "d", "", "secret")], 10))
+    await store.run([Call(scripts.DELETE, "t", PARTS, ["one", "nobody", "", ""])])  # and here the process died
+    assert await store.topics() == ["t"]
+    assert await store.clear("t")
+    assert await store.topics() == []
+    assert await Outbox(store.connection).newest("t", None, 1) == []
+    assert not await store.clear("t")
 
 
 async def test_an_amendment_loses_to_whoever_was_faster(store: Store) -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from service.client import AsyncClient, Client, Refused, Retries, Unreachable
+from service.client.errors import Strange
 from service.embedded import Embedded
 from tests.live import Live, live
 from tests.serving import QUERY
@@ -53,6 +54,32 @@ def test_whoever_is_cut_off_goes_on_where_it_was() -> None:
     with listening(answer) as client:
         assert [one.document for one in islice(client.tail("crude"), 4)] == ["d1", "d2", "d3", "d4"]
     assert asked == [None, "2-0", "3-0", "3-0"]
+
+
+def test_whoever_is_cut_off_before_anything_came_goes_on_where_it_began() -> None:
+    asked: list[str | None] = []
+    answers = [lambda: events(b"id: 7-0\n\n"), lambda: events(event(8))]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers.get("last-event-id"))
+        return answers[len(asked) - 1]()
+
+    with listening(answer) as client:
+        assert next(client.tail("crude")).document == "d8"
+    assert asked == [None, "7-0"]
+
+
+def test_lines_end_where_the_stream_says_not_where_a_text_does() -> None:
+    text = "one\u2028two\u2029three\u0085four"
+    said = PASSED | {"document": "d1", "at": "2026-11-16T15:00:00Z", "text": text}
+    raw = f"id: 1-0\ndata: {json.dumps(said, ensure_ascii=False)}\n\n".encode()
+    with listening(lambda _: events(raw)) as client:
+        assert next(client.tail("crude")).text == text
+
+
+def test_an_event_that_nobody_can_read_is_an_error_of_the_client() -> None:
+    with listening(lambda _: events(b"data: {}\n\n")) as client, pytest.raises(Strange):
+        next(client.tail("crude"))
 
 
 def test_a_topic_that_is_gone_is_not_waited_for() -> None:

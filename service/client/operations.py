@@ -7,7 +7,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 
 from service.client.calls import Call, nothing, reading
-from service.client.errors import Refused
+from service.client.errors import ClientError, Refused
 from service.client.events import Listener
 from service.client.lines import NDJSON, Lines, plain
 from service.client.methods import Heard, Operation, Pages, Streamed
@@ -137,7 +137,7 @@ class Operations:
             version = reading(Topic)(content).status.version
             return Withdrawn(topic=topic, document=document, version=version)
 
-        path = f"{_topic(topic)}/judgements/{quote(document, safe='')}"
+        path = f"{_topic(topic)}/judgements/{_part(document)}"
         return Call("DELETE", path, reading(Withdrawn), done_if=404, instead=Call("GET", _topic(topic), gone))
 
     # -- review, measures ----------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Operations:
 
     @Operation
     def delete_known(self, topic: str, document: str) -> Call[None]:
-        return Call("DELETE", f"{_topic(topic)}/known/{quote(document, safe='')}", nothing, done_if=404)
+        return Call("DELETE", f"{_topic(topic)}/known/{_part(document)}", nothing, done_if=404)
 
     @Operation
     def recall(self) -> Call[PooledRecall]:
@@ -204,12 +204,12 @@ class Operations:
     @Pages
     def dead(self, topic: str, route: str, limit: int = 100) -> Listed[DeadDelivery]:
         """Deliveries that were given up, newest first."""
-        return Listed(f"{_topic(topic)}/routes/{route}/dead", Page[DeadDelivery], limit)
+        return Listed(f"{_topic(topic)}/routes/{_part(route)}/dead", Page[DeadDelivery], limit)
 
     @Operation
     def replay(self, topic: str, route: str, after: str | None = None) -> Call[Replayed]:
         """Delivers again what was given up, or what came after an event. Sent once: each time delivers once more."""
-        path, what = f"{_topic(topic)}/routes/{route}/replay", {} if after is None else {"after": after}
+        path, what = f"{_topic(topic)}/routes/{_part(route)}/replay", {} if after is None else {"after": after}
         return Call("POST", path, reading(Replayed), repeatable=False, json=what)
 
     @Operation
@@ -272,7 +272,7 @@ class Operations:
 
     @Operation
     def job(self, job: str) -> Call["Job"]:
-        return Call("GET", f"/jobs/{quote(job, safe='')}", _job)
+        return Call("GET", f"/jobs/{_part(job)}", _job)
 
     @Pages
     def jobs(self, limit: int = 100) -> Listed["Job"]:
@@ -283,7 +283,7 @@ class Operations:
 
     @Operation
     def cancel(self, job: str) -> Call["Job"]:
-        return Call("DELETE", f"/jobs/{quote(job, safe='')}", _job)
+        return Call("DELETE", f"/jobs/{_part(job)}", _job)
 
     # -- health --------------------------------------------------------------------------------------------------------
 
@@ -300,7 +300,14 @@ def _job(content: bytes) -> "Job":
 
 
 def _topic(topic: str) -> str:
-    return f"/topics/{quote(topic, safe='')}"
+    return f"/topics/{_part(topic)}"
+
+
+def _part(id: str) -> str:
+    """An id as a part of a path. Dots alone would lead to another path: to the topic, from one of its documents."""
+    if any(segment in (".", "..") for segment in id.split("/")):
+        raise ClientError("No id has a path segment of dots.")
+    return quote(id, safe="")
 
 
 def _made_as(fields: Fields) -> Callable[[bytes], Topic]:

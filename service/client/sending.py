@@ -93,9 +93,8 @@ class Blocking:
                     if not answer.is_success:
                         answer.read()
                         raise Refused.of(answer)
-                    for line in answer.iter_lines():
-                        if (event := listener.take(line)) is not None:
-                            yield event
+                    for chunk in answer.iter_bytes():
+                        yield from listener.take(chunk)
                 finally:
                     answer.close()
             except (ClientError, httpx.TransportError) as error:
@@ -173,8 +172,8 @@ class Awaiting:
                     if not answer.is_success:
                         await answer.aread()
                         raise Refused.of(answer)
-                    async for line in answer.aiter_lines():
-                        if (event := listener.take(line)) is not None:
+                    async for chunk in answer.aiter_bytes():
+                        for event in listener.take(chunk):
                             yield event
                 finally:
                     await answer.aclose()
