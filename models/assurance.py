@@ -85,29 +85,49 @@ def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Repo
 
 def recall(evidence: Evidence, passed: Passed) -> Interval | None:
     """The share of the relevant documents that is not rejected; None while nothing relevant is known."""
-    rate = evidence.finds / evidence.audits if evidence.audits else 0.0
-    least, most = (bound(evidence.finds, evidence.audits, SURE) for bound in (intervals.low, intervals.high))
-    return _kept(evidence, passed, Interval(*(passed.rejected * share for share in (rate, least, most))))
+    missed = Interval(*(passed.rejected * share for share in _missed(evidence, SURE)))
+    # What was audited is known, and of the rest not more than all can have been missed.
+    most = evidence.finds + max(0, passed.rejected - evidence.audits)
+    return _kept(evidence, passed, missed._replace(high=min(missed.high, most)))
 
 
 def pooled(topics: Iterable[tuple[float, Evidence, Passed]]) -> Interval | None:
     """Recall over the pairs of a document and a topic, all topics together: certain long before that of any one.
 
     Topics come with the rate at which they audit. What one audit stands for is rejected / audits of the topics of its
-    rate; added up plainly, topics that audit more would speak for those that audit less.
+    rate; added up plainly, topics that audit more would speak for those that audit less. A topic whose rate was changed
+    speaks for itself.
     """
-    strata: dict[float, tuple[Evidence, Passed]] = {}
-    for rate, evidence, passed in topics:
-        others, before = strata.get(rate, (Evidence(), Passed()))
-        strata[rate] = others + evidence, before + passed
+    strata: dict[tuple[float, int], tuple[Evidence, Passed]] = {}
+    for n, (rate, evidence, passed) in enumerate(topics, 1):
+        if evidence.drawn:
+            strata[rate, n] = evidence, passed
+        else:
+            others, before = strata.get((rate, 0), (Evidence(), Passed()))
+            strata[rate, 0] = others + evidence, before + passed
     everything = sum((e for e, _ in strata.values()), Evidence()), sum((p for _, p in strata.values()), Passed())
     if len(strata) < 2:
-        return recall(*everything)
-    audited = [(e.finds, p.rejected / e.audits) for e, p in strata.values() if e.audits]
+        return recall(*next(iter(strata.values()), (Evidence(), Passed())))
+    audited = [(finds, p.rejected * share) for e, p in strata.values() if e.audits for finds, share in _weighed(e)]
     missed = intervals.total(audited, SURE) if audited else Interval(0.0, 0.0, 0.0)
     # Of what is rejected without an audit nothing is known: all of it may have been missed.
     most = missed.high + sum(p.rejected for e, p in strata.values() if not e.audits)
     return _kept(*everything, missed._replace(high=min(most, everything[1].rejected)))
+
+
+def _missed(evidence: Evidence, confidence: float) -> Interval:
+    """The share of the rejected documents that is relevant."""
+    if evidence.drawn:
+        return Interval(*(min(share, 1.0) for share in intervals.total(_weighed(evidence), confidence)))
+    found = intervals.interval(evidence.finds, evidence.audits, confidence)
+    return found or Interval(0.0, 0.0, 1.0)
+
+
+def _weighed(evidence: Evidence) -> list[tuple[int, float]]:
+    """Finds, and for how much of what was rejected each stands: 1/c of Σ 1/c over the audits (see samples.py)."""
+    drawn = evidence.drawn or ((1.0, evidence.audits, evidence.finds),)
+    whole = sum(audits / chance for chance, audits, _ in drawn)
+    return [(finds, 1 / chance / whole) for chance, _, finds in drawn]
 
 
 def _kept(evidence: Evidence, passed: Passed, missed: Interval) -> Interval | None:
@@ -138,6 +158,12 @@ def _precision(goal: float, evidence: Evidence, max_abstain: float | None) -> Pa
         said = (
             f"The topic has become worse, {evidence.worse_for} judgements ago. What was judged before is no evidence "
             "any more; a precision is promised again when enough of what is shown has been judged since."
+        )
+        return Part("at_risk", found, n, said, CONFIDENCE)
+    if n and intervals.high(evidence.right, evidence.delivered, SURE) < goal:
+        said = (
+            f"Of the last {evidence.delivered} accepted documents that were judged, {evidence.right} are relevant: "
+            f"a precision of {goal:g} was not kept."
         )
         return Part("at_risk", found, n, said, CONFIDENCE)
     if n and evidence.certified:
@@ -182,26 +208,28 @@ def _recall(goal: float, evidence: Evidence, passed: Passed) -> Part:
             "needs more abstention."
         )
         return Part("at_risk", found, n, said)
-    missing = _audits_missing(goal, evidence, passed)
-    needs = (
-        f"about {_round(missing)} more audits without a find would show it"
-        if missing is not None
-        else "more is known to be missed than the goal allows"
-    )
+    state: State = "learning"
+    spare = evidence.kept * (1 - goal) / goal if goal else math.inf  # of the relevant, so many may have been missed
+    if spare < evidence.lost + evidence.finds:
+        state, needs = "at_risk", "more is known to be missed than the goal allows"
+    elif missing := _audits_missing(spare, evidence, passed):
+        needs = f"about {_round(missing)} more audits without a find would show it"
+    else:
+        needs = "so few relevant documents are known that no number of audits would show it"
     said = f"A recall of {_percent(found.low)} is certain, {goal:g} is not: {needs}."
-    return Part("learning" if missing is not None else "at_risk", found, n, said)
+    return Part(state, found, n, said)
 
 
-def _audits_missing(goal: float, evidence: Evidence, passed: Passed) -> int | None:
-    """Audits, all without a find, after which recall would be certified; None if no number of them would do."""
-    spare = evidence.kept * (1 - goal) / goal if goal else math.inf
-    if spare < max(1, evidence.lost + evidence.finds) or not passed.rejected:
+def _audits_missing(spare: float, evidence: Evidence, passed: Passed) -> int | None:
+    """Audits, all without a find, after which not more than that can have been missed; None if there are not so many
+    documents to audit."""
+    if not passed.rejected:
         return None
     rate = spare / passed.rejected
     low, high = evidence.audits, max(1, evidence.audits)
     while intervals.high(evidence.finds, high, SURE) > rate:
         low, high = high, 2 * high
-        if high > MANY:
+        if high > min(MANY, passed.rejected):
             return None
     while high - low > 1:
         middle = (low + high) // 2
@@ -215,26 +243,25 @@ def _audits_missing(goal: float, evidence: Evidence, passed: Passed) -> int | No
 def _error(goal: float, evidence: Evidence, passed: Passed) -> Part:
     n = evidence.accepted + evidence.audits
     decided = passed.accepted + passed.rejected
-    if not decided or not evidence.audits:
+    if not decided:
+        return Part("learning", None, n, "Nothing has been decided yet under these settings.")
+    if not evidence.audits:
         said = (
             "Rejected documents must be judged, too, before anything is known of the error: see the audits in review."
         )
         return Part("learning", None, n, said)
     a, r = passed.accepted / decided, passed.rejected / decided
     wrong = evidence.accepted - evidence.hits
-    estimate = a * (wrong / evidence.accepted if evidence.accepted else 0.0) + r * evidence.finds / evidence.audits
     # Both bounds must hold at once.
     each = (1 + SURE) / 2
-    low = a * intervals.low(wrong, evidence.accepted, each) + r * intervals.low(evidence.finds, evidence.audits, each)
-    high = a * intervals.high(wrong, evidence.accepted, each) + r * intervals.high(
-        evidence.finds, evidence.audits, each
-    )
-    share = Interval(estimate, low, high)
+    accepted = intervals.interval(wrong, evidence.accepted, each) or Interval(0.0, 0.0, 1.0)
+    share = Interval(*(a * one + r * other for one, other in zip(accepted, _missed(evidence, each), strict=True)))
+    _, low, high = share
     if high <= goal:
         return Part("met", share, n, f"At most {_percent(high)} of what is decided is wrong.")
     if low > goal:
         said = f"At least {_percent(low)} of what is decided is wrong."
-        return Part("unreachable" if evidence.accepted > ENOUGH else "at_risk", share, n, said)
+        return Part("at_risk", share, n, said)
     said = f"An error of at most {_percent(high)} is certain, {goal:g} is not: judge more of what is shown and audited."
     return Part("learning", share, n, said)
 

@@ -137,8 +137,10 @@ class Judged:
     held_out: Reals
     relevant: Bools
     origin: NDArray[np.int8]  # an index of ORIGINS
-    first: Bools  # not near an earlier one, and not from before the filter became worse
+    alone: Bools  # not near an earlier one
+    first: Bools  # nor from before the filter became worse
     chance: Reals  # with which it was drawn, if it was
+    accepted: Bools  # before it was judged
 
     def came(self, origin: Origin) -> Bools:
         return np.equal(self.origin, ORIGINS.index(origin))
@@ -146,14 +148,17 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What judged documents say of the thresholds, and of the decisions that were made."""
+    """What judged documents say of the thresholds, and of the decisions that were made; near-duplicates once."""
 
-    accepted: int = 0  # shown, and above `accept_above` now, without their own influence; near-duplicates once
+    accepted: int = 0  # shown, and above `accept_above` now, without their own influence
     hits: int = 0  # relevant among these
+    delivered: int = 0  # accepted before they were judged, by model or rule: the newest EDGE
+    right: int = 0  # relevant among these
     shown: int = 0  # not rejected before they were judged
     kept: int = 0  # relevant among these
     audits: int = 0  # rejected, and drawn by chance
     finds: int = 0  # relevant among these
+    drawn: tuple[tuple[float, int, int], ...] = ()  # chance, audits and finds of each, where they had several chances
     lost: int = 0  # rejected and relevant, and somebody noticed
     certified: bool = False  # whether the precision that was asked for can be promised at `accept_above`
     reach: float = 1.0  # no cut can have a higher precision
@@ -216,7 +221,8 @@ def certified(scores: Reals, relevant: Bools, goal: float, shown: float = -math.
 
 
 def clear(judged: Judged, most: float, otherwise: float) -> float:
-    """The highest cut below which at most this share is relevant, as audits show; `otherwise` if they are too few.
+    """The highest cut below which at most this share is relevant, as audits show. If they are too few for that, it is
+    `otherwise`, or the highest cut below it of which they do not show the opposite.
 
     Below a cut lie documents that were shown, all of which are counted, and rejected ones, of which those drawn stand
     for the others.
@@ -229,28 +235,45 @@ def clear(judged: Judged, most: float, otherwise: float) -> float:
     n, hits, audits, finds = (
         np.cumsum(some[order]) for some in (shown, shown & judged.relevant, audit, audit & judged.relevant)
     )
-    rate = betaincinv(finds + 1, np.maximum(audits - finds, 0.5), SURE)
-    share = (hits + audits * each * rate) / np.maximum(n + audits * each, 1)
-    holds = np.flatnonzero((share <= most) & (audits > finds))
-    if not len(holds):
-        return otherwise
-    last = holds[-1]
-    return float(judged.held_out[order[last + 1]]) if last + 1 < len(order) else otherwise
+    rates = (
+        betaincinv(finds + 1, np.maximum(audits - finds, 0.5), SURE),
+        np.where(finds, betaincinv(np.maximum(finds, 0.5), audits - finds + 1, 1 - SURE), 0),
+    )
+    at_most, at_least = ((hits + audits * each * rate) / np.maximum(n + audits * each, 1) for rate in rates)
+    holds = np.flatnonzero((at_most <= most) & (audits > finds))
+    scores = judged.held_out[order]
+    if len(holds):
+        return float(scores[holds[-1] + 1]) if holds[-1] + 1 < len(order) else otherwise
+    broken = np.flatnonzero((at_least > most) & (scores < otherwise))
+    if not len(broken) or broken[-1] + 1 < np.searchsorted(scores, otherwise):
+        return otherwise  # as far as is known, it holds there
+    may = np.flatnonzero(at_least <= most)
+    may = may[may < broken[-1]]
+    return float(scores[may[-1] + 1 if len(may) else 0])
 
 
 def _allowance(left: Reals, most: int, accept: float) -> float:
-    """The cut above which so many documents lie of those that are not accepted."""
+    """The cut from which on so many documents lie of those that are not accepted, or fewer: where many have the same
+    score, as all that have no word of a query do, they lie below it."""
     wanted = min(len(left), most)
-    return float(np.sort(left)[-wanted]) if wanted else accept
+    if not wanted:
+        return accept
+    cut = np.sort(left)[-wanted]
+    above = left[left > cut]
+    return float(cut) if np.count_nonzero(left >= cut) <= wanted else float(above.min(initial=accept))
 
 
 def evidence(goal: Goal, judged: Judged, band: Band, worse_for: int = 0) -> Evidence:
-    shown, audit, found = judged.came("shown"), judged.came("audit"), judged.came("found")
+    shown, audit, found = (judged.came(origin) & judged.alone for origin in ("shown", "audit", "found"))
     relevant, counted = judged.relevant, shown & judged.first
     accepted = counted & (judged.held_out > band.accept_above)
+    delivered = np.flatnonzero(counted & judged.accepted)[-EDGE:]
     return Evidence(
         accepted=int(np.count_nonzero(accepted)),
         hits=int(np.count_nonzero(accepted & relevant)),
+        delivered=len(delivered),
+        right=int(np.count_nonzero(relevant[delivered])),
+        drawn=_drawn(judged.chance[audit], relevant[audit]),
         kept=int(np.count_nonzero(shown & relevant)),
         lost=int(np.count_nonzero(found & relevant)),
         audits=int(np.count_nonzero(audit)),
@@ -259,6 +282,15 @@ def evidence(goal: Goal, judged: Judged, band: Band, worse_for: int = 0) -> Evid
         worse_for=worse_for,
         **_prospect(goal.min_precision, judged.held_out[counted], relevant[counted], band),
     )
+
+
+def _drawn(chance: Reals, relevant: Bools) -> tuple[tuple[float, int, int], ...]:
+    """Audits and finds by their chance, where there is more than one."""
+    chances = np.unique(chance).tolist()
+    if len(chances) < 2:
+        return ()
+    each = [(c, chance == c) for c in chances]
+    return tuple((c, int(np.count_nonzero(of)), int(np.count_nonzero(of & relevant))) for c, of in each)
 
 
 def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) -> dict[str, Any]:

@@ -69,9 +69,17 @@ class Ledger:
 
     def newest(self, held_out: Reals, since: int = 0) -> Judged:
         """The newest judged documents with these scores; what came before `since` is no evidence of how it does now."""
-        first, n = self.size - len(held_out), self.size
-        counts = self.alone & self.came_since(since)
-        return Judged(held_out, self._relevant[first:n], self._origin[first:n], counts[first:], self._chance[first:n])
+        newest = slice(self.size - len(held_out), self.size)
+        alone = self.alone[newest]
+        return Judged(
+            held_out,
+            self._relevant[newest],
+            self._origin[newest],
+            alone,
+            alone & self.came_since(since)[newest],
+            self._chance[newest],
+            self._accepted[newest],
+        )
 
     @property
     def nbytes(self) -> int:

@@ -186,7 +186,7 @@ def to_bag(blob: bytes) -> Bag:
 
 def example(standing: Standing) -> Example:
     first = standing.first
-    how = standing.origin, first.chance, first.decision == "accept", first.came_ms
+    how = standing.origin, first.chance, standing.delivered == "accept", first.came_ms
     return Example(first.document, standing.relevant, to_bag(first.bag), *how)
 
 

@@ -48,6 +48,7 @@ class Event:
     title: str = ""
     by: str = ""
     decision: str = ""  # before the judgement
+    delivered: str = ""  # when the document had passed, where that was decided otherwise
     score: float = 0.0
     probability: float | None = None
     passed: bool = False  # the document had come with the stream, not with the judgement
@@ -83,6 +84,7 @@ class Event:
             title=text(b"title"),
             by=text(b"by"),
             decision=text(b"decision"),
+            delivered=text(b"delivered"),
             score=float(stored.get(b"score", 0)),
             probability=float(stored[b"probability"]) if b"probability" in stored else None,
             passed=b"passed" in stored,
@@ -111,11 +113,16 @@ class Standing:
         return self.latest.relevant
 
     @property
+    def delivered(self) -> str:
+        """What was decided when the document passed; if it did not, or nobody knows any more, before the judgement."""
+        return self.first.delivered or self.first.decision
+
+    @property
     def origin(self) -> Origin:
         """How the document came to be judged, which says what the judgement is evidence of (see models/goals.py)."""
         if not self.first.passed:
             return "given"
-        if self.first.decision != "reject":
+        if self.delivered != "reject":
             return "shown"
         return "audit" if self.first.chance else "found"
 

@@ -1,9 +1,10 @@
 """The journey of a judgement.
 
-    find the document  →  its features, what is decided now, how it came about  →  append, fold, publish (learning)
+    find the document  →  its features, what was decided, how it came about  →  append, fold, publish (learning)
 
 How it came about says what the judgement is evidence of: a document that had passed with the stream, or that its user
-brought along; and with what chance it was drawn, if it was.
+brought along; and with what chance it was drawn, if it was. What was decided is what was delivered when it passed, as
+long as the topic's stream tells (outbox.py), rules and all; else, and beside it, what the model decides now.
 
 A correction, or a withdrawal, of a judgement that a retrained model was fitted on counts at once as one more judgement,
 since nobody shall wait for a fit; and a retraining by the same method is submitted, which sees it in its place.
@@ -12,6 +13,7 @@ since nobody shall wait for a fit; and a retraining by the same method is submit
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +28,9 @@ from service.folding import to_bag
 from service.journal import Event
 from service.learning import Learning, now_ms
 from service.memory import Remembered, unpacked
+from service.outbox import Outbox
 from service.promises import Promises
-from service.schemas import Before, Document, Judgement, Learned
+from service.schemas import Before, Decision, Document, Judgement, Learned
 from service.served import DIGITS, Recipe, Served
 from service.serving import Serving, content_id
 from service.store import Store
@@ -45,11 +48,14 @@ class Source(NamedTuple):
 
     document: Document | Event
     passed: bool  # it came with the stream ...
-    came_ms: int = 0  # ... then
+    came_ms: int = 0  # ... then ...
+    everywhere: bool = False  # ... and was surely put to the topic
 
     @classmethod
     def of(cls, document: Document, known: Remembered | None, created_ms: int) -> "Source":
-        return cls(document, True, known.came_ms) if known and known.passed(created_ms) else cls(document, False)
+        if known and known.passed(created_ms):
+            return cls(document, True, known.came_ms, known.everywhere)
+        return cls(document, False)
 
 
 class Judging:
@@ -65,6 +71,7 @@ class Judging:
         refit: Callable[[str, Recipe], Awaitable[None]],
     ) -> None:
         self._store = store
+        self._outbox = Outbox(store.connection)
         self._refit = refit
         self._serving = serving
         self._learning = learning
@@ -80,6 +87,7 @@ class Judging:
     async def judge(self, judgements: Sequence[Judgement]) -> list[Learned | ServiceError]:
         """Each judgement durable and learned, or why not; one that fails leaves the others alone."""
         found = await self._sources(judgements)
+        delivered = await self._delivered(judgements, found)
         epoch = self._epochs.current
         loop = asyncio.get_running_loop()
         answers: dict[int, Learned | ServiceError] = {}
@@ -90,7 +98,8 @@ class Judging:
                 answers[i] = source
                 continue
             try:
-                event, before = await loop.run_in_executor(self._pool, self._event, judgement, source, epoch)
+                work = partial(self._event, judgement, source, epoch, delivered.get(i))
+                event, before = await loop.run_in_executor(self._pool, work)
             except NotFound as error:  # the topic was deleted meanwhile
                 answers[i] = error
                 continue
@@ -178,8 +187,24 @@ class Judging:
             raise NotFound(UNKNOWN)
         return standing.first
 
-    def _event(self, judgement: Judgement, source: Source, epoch: Epoch) -> tuple[Event, Before]:
-        """The judgement as it goes into the log, with what is decided at this moment."""
+    async def _delivered(
+        self, judgements: Sequence[Judgement], sources: Sequence[Source | ServiceError]
+    ) -> dict[int, Decision]:
+        """By place, what was decided of documents as they passed. Whoever judges late judges that: by now the topic may
+        have learned to accept what it had rejected, and nobody would ever have been shown."""
+        asked: dict[str, dict[str, int]] = {}
+        places: dict[int, tuple[str, str]] = {}
+        for i, (judgement, source) in enumerate(zip(judgements, sources, strict=True)):
+            if isinstance(source, Source) and source.everywhere:
+                topic, document = places[i] = judgement.topic, id_of(judgement.document)
+                asked.setdefault(topic, {})[document] = source.came_ms
+        found = {topic: await self._outbox.decisions(topic, documents) for topic, documents in asked.items()}
+        return {i: found[topic][document] for i, (topic, document) in places.items() if document in found[topic]}
+
+    def _event(
+        self, judgement: Judgement, source: Source, epoch: Epoch, delivered: Decision | None
+    ) -> tuple[Event, Before]:
+        """The judgement as it goes into the log, with what is decided at this moment, and what had been delivered."""
         about = source.document
         if isinstance(about, Event):
             document, title, blob = about.document, about.title, about.bag
@@ -200,6 +225,7 @@ class Judging:
             title=title[:TITLE_CHARS],
             by=judgement.by or "",
             decision=before.decision,
+            delivered="" if delivered in (None, before.decision) else delivered,
             score=score,
             probability=calibration.probability(score) if calibration else None,
             passed=source.passed,

@@ -49,7 +49,7 @@ def metrics(served: Served, judged: Sequence[Standing], tally: Tally) -> Metrics
 
 def _trial(standing: Standing) -> Trial:
     first = standing.first
-    return Trial(first.decision, first.score, standing.relevant, standing.origin, first.chance, first.probability)
+    return Trial(standing.delivered, first.score, standing.relevant, standing.origin, first.chance, first.probability)
 
 
 def _figure(found: Bounded | None) -> Figure | None:

@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Self
 
+from pydantic_core import from_json
+
 from service.connection import Connection, Script, problems
 from service.schemas import Decision
 
@@ -33,23 +35,28 @@ START = "0-0"  # before every entry
 # Appends what has not been appended yet. Arguments: born, most entries kept, the names of the entries in the sets, of
 # WIDTH bytes each, and the entries, each value after its length: one argument is sent and read in a fraction of the
 # time that thousands take.
-WIDTH = 17
+WIDTH, ACCEPTED, ABSTAINED = 17, b"+", b"?"
 APPEND = f"""
 local out, lately, before, seen, owner = unpack(KEYS)
 local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
 if not standing then redis.call('SET', owner, ARGV[1]) end
-local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', 8), 1
+local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', 11), 1
 for from = 1, #ARGV[3], {WIDTH} do names[#names + 1] = string.sub(ARGV[3], from, from + {WIDTH - 1}) end
 local known = redis.call('SMISMEMBER', lately, unpack(names))
 local older = redis.call('SMISMEMBER', before, unpack(names))
 for i, name in ipairs(names) do
-  local id, decision, score, version, document, title, text, first, rest = struct.unpack(form, ARGV[4], at)
+  local id, decision, score, version, document, title, text, first, source, published, metadata, rest =
+    struct.unpack(form, ARGV[4], at)
   at = rest
   if known[i] + older[i] == 0 and not here[name] then
     here[name], new[#new + 1] = true, name
+    local about = {{}}
+    if source ~= '' then about[1], about[2] = 'source', source end
+    if published ~= '' then about[#about + 1], about[#about + 2] = 'published', published end
+    if metadata ~= '' then about[#about + 1], about[#about + 2] = 'metadata', metadata end
     redis.call('XADD', out, '*', 'id', id, 'decision', decision, 'score', score, 'version', version,
-      'document', document, 'title', title, 'text', text, 'duplicate_of', first)
+      'document', document, 'title', title, 'text', text, 'duplicate_of', first, unpack(about))
   end
 end
 if #new > 0 then
@@ -61,6 +68,23 @@ if #new > 0 then
   end
 end
 return #new
+"""
+
+# Which of these names were appended; and since when that is known of whatever was not: 0 if always, −1 if not now,
+# when the sets, of which one has just been forgotten, may hold less than the stream does. Arguments: names.
+APPENDED = f"""
+local out, lately, before = KEYS[1], KEYS[2], KEYS[3]
+local names = {{}}
+for from = 1, #ARGV[1], {WIDTH} do names[#names + 1] = string.sub(ARGV[1], from, from + {WIDTH - 1}) end
+local known, older = redis.call('SMISMEMBER', lately, unpack(names)), redis.call('SMISMEMBER', before, unpack(names))
+for i = 1, #names do known[i] = known[i] + older[i] end
+local since, forgotten = 0, redis.call('SCARD', before)
+if forgotten > 0 then
+  local first = redis.call('XRANGE', out, '-', '+', 'COUNT', 1)[1]
+  local all = redis.call('XLEN', out) <= redis.call('SCARD', lately) + forgotten
+  since = all and first and tonumber(string.match(first[1], '%d+')) or -1
+end
+return {{since, known}}
 """
 
 # A new topic owns the stream from now on; what is left of another is gone. Arguments: born.
@@ -90,6 +114,9 @@ class Entry(NamedTuple):
     title: str
     text: str
     duplicate_of: str = ""  # the document that this one repeats, if it does (see repeats.py)
+    source: str = ""  # this and what follows is as it came with the document, if it did
+    published: str = ""
+    metadata: str = ""  # JSON
 
     @classmethod
     def read(cls, fields: Mapping[bytes, bytes]) -> Self:
@@ -99,7 +126,8 @@ class Entry(NamedTuple):
 
     def said(self) -> dict[str, Any]:
         """As it is shown."""
-        return self._asdict() | {"duplicate_of": self.duplicate_of or None}
+        about = {name: getattr(self, name) or None for name in ("duplicate_of", "source", "published")}
+        return self._asdict() | about | {"metadata": from_json(self.metadata) if self.metadata else None}
 
 
 class Placed(NamedTuple):
@@ -143,6 +171,22 @@ class Outbox:
         """The place of the newest entry."""
         found = await self.newest(topic, None, 1)
         return found[0].place if found else START
+
+    async def decisions(self, topic: str, documents: Mapping[str, int]) -> dict[str, Decision]:
+        """What was decided of documents when they came, in milliseconds, as far as that is still known."""
+        found: dict[str, Decision] = {}
+        every = list(documents)
+        for start in range(0, len(every), SOME // 2):
+            some = every[start : start + SOME // 2]
+            ids = [bytes.fromhex(entry_id(topic, document)) for document in some]
+            names = b"".join(id + mark for id in ids for mark in (ACCEPTED, ABSTAINED))
+            ((since, known),) = await self._connection.run([Script(APPENDED, _keys(topic), [names])])
+            for document, accepted, abstained in zip(some, known[::2], known[1::2], strict=True):
+                if accepted or abstained:
+                    found[document] = "accept" if accepted else "abstain"
+                elif 0 <= since <= documents[document]:
+                    found[document] = "reject"
+        return found
 
     async def wait(self, places: Mapping[str, str]) -> dict[str, list[Placed]]:
         """What comes after these places in streams of topics, when something does; nothing if that takes too long.
@@ -188,7 +232,7 @@ def key(topic: str) -> str:
 
 
 def _name(entry: Entry) -> bytes:
-    return bytes.fromhex(entry.id) + (b"+" if entry.decision == "accept" else b"?")
+    return bytes.fromhex(entry.id) + (ACCEPTED if entry.decision == "accept" else ABSTAINED)
 
 
 def _packed(entry: Entry) -> bytes:

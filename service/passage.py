@@ -16,6 +16,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from pydantic_core import to_json
+
 from models.near import Signatures, signatures
 from service import outbox
 from service.background import Epochs
@@ -108,7 +110,7 @@ class Passage:
         await way.in_thread(self._prepare)
 
     def _prepare(self) -> None:
-        self._blobs = packed(self._decided.ids, self._decided.documents, now_ms())
+        self._blobs = packed(self._decided.ids, self._decided.documents, now_ms(), self._options.topics is None)
         self._signed = signatures(self._decided.bags)
 
     async def remember(self) -> list[Step]:
@@ -166,4 +168,5 @@ class Passage:
         document, repeat = classified.ids[kept.place], classified.repeats.get(kept.place)
         how = kept.decision, kept.score, kept.version
         first = repeat.first if repeat else ""
-        return Entry(outbox.entry_id(topic, document), *how, document, whole.title, whole.text, first)
+        about = whole.source or "", whole.published or "", to_json(whole.metadata).decode() if whole.metadata else ""
+        return Entry(outbox.entry_id(topic, document), *how, document, whole.title, whole.text, first, *about)

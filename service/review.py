@@ -2,10 +2,10 @@
 
     likely      accepted; `uncertain`: abstained from. Queued as they pass (tallies.py), the newest of each kept
     audit       rejected and drawn by chance (models/draws.py). Nothing is queued: who is drawn can be computed, so the
-                newest documents in the memory are asked, and those taken that the topic rejects
+                newest documents in the memory are asked, and those taken that were rejected as they passed
 
-All are decided with the model as it is now, so a document may have become another kind since it passed, or none. What
-is offered depends on what a judgement is worth:
+Others are decided with the model as it is now, so one may have become another kind since it passed, or none. What is
+offered depends on what a judgement is worth:
 
 1. While fewer than LEAST relevant documents are known, likely ones by descending score, then uncertain ones likewise:
    nothing can be promised, nor much be learned, without relevant documents.
@@ -37,6 +37,7 @@ from service.errors import NotFound
 from service.folding import Fold
 from service.learning import Learning, now_ms
 from service.memory import unpacked
+from service.outbox import Outbox
 from service.schemas_review import Offer, Reason, ReviewPage
 from service.served import DIGITS, Served
 from service.serving import Serving, Verdict
@@ -47,7 +48,8 @@ CONSIDERED = 200  # of each queue, the newest
 REMINDED = 100  # skipped documents, the newest, whose near-duplicates are not offered either
 ASKED, ASKINGS = 10_000, 10  # documents of the memory that are asked at a time for audits, and how many times
 TRIED = 50  # drawn documents that are scored at a time
-ENOUGH = 30  # judgements in agreement after which more would hardly help
+ENOUGH = 30  # judgements in agreement after which more would hardly help ...
+SOME = 8  # ... if so many of them were of accepted documents: to reject rightly is easy where little is relevant
 SNIPPET = 300
 
 
@@ -57,6 +59,7 @@ class Candidate(NamedTuple):
     text: str
     features: Features
     verdict: Verdict
+    came_ms: int | None  # None if it was not put to all topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Past:
     documents: frozenset[str]
     relevant: int
     agreed: tuple[bool, ...]  # the newest judgements of decided documents: whether they agreed
+    accepted: int  # how many of these were of accepted ones
     signatures: NDArray[np.uint32]
 
 
@@ -75,6 +79,7 @@ class Review:
         self._serving = serving
         self._learning = learning
         self._epochs = epochs
+        self._outbox = Outbox(store.connection)
         self._skipped_kept = config.skipped_kept
 
     async def offers(self, served: Served, rate: float, report: Report | None, limit: int) -> ReviewPage:
@@ -115,11 +120,12 @@ class Review:
         blobs = [blob for blob in await self._store.documents.recall(documents) if blob] if documents else []
 
         def look() -> list[Candidate]:
-            known = [unpacked(blob) for blob in blobs]
-            whole = [one.document for one in known if one.passed(since_ms)]
-            bags, verdicts = self._serving.look(served.topic, whole, self._epochs.current)
-            pairs = zip(whole, verdicts, strict=True)
-            return [Candidate(d.id or "", d.title, d.text, bags[i][0], v) for i, (d, v) in enumerate(pairs)]
+            known = [one for one in map(unpacked, blobs) if one.passed(since_ms)]
+            bags, verdicts = self._serving.look(served.topic, [one.document for one in known], self._epochs.current)
+            return [
+                Candidate(d.id or "", d.title, d.text, bags[i][0], verdicts[i], came_ms if everywhere else None)
+                for i, (d, came_ms, everywhere) in enumerate(known)
+            ]
 
         return await asyncio.to_thread(look) if blobs else []
 
@@ -137,7 +143,13 @@ class Review:
             for first in range(0, len(picked), TRIED):
                 # What came before the topic was not rejected by it: it says nothing of what the topic misses.
                 seen = await self._look(served, picked[first : first + TRIED], served.settings.created_ms)
-                found += [one for one in seen if one.verdict.decision == "reject" and not one.verdict.rule]
+                came = {one.document: one.came_ms for one in seen if one.came_ms is not None}
+                passed = await self._outbox.decisions(served.topic, came)
+                found += [
+                    one
+                    for one in seen
+                    if passed.get(one.document, one.verdict.decision) == "reject" and not one.verdict.rule
+                ]
                 if len(found) >= 2 * wanted:  # near-duplicates will fall out
                     return found
         return found
@@ -147,8 +159,9 @@ def _past(fold: Fold) -> Past:
     judged = fold.lineage.judged
     newest = sorted(judged.values(), key=lambda standing: -standing.latest.seq)
     decided = [standing for standing in newest if standing.first.decision in ("accept", "reject")][:ENOUGH]
-    agreed = tuple(standing.relevant == (standing.first.decision == "accept") for standing in decided)
-    return Past(frozenset(judged), fold.lineage.counts()[0], agreed, fold.signatures)
+    accepted = [standing.first.decision == "accept" for standing in decided]
+    agreed = tuple(one.relevant == accept for one, accept in zip(decided, accepted, strict=True))
+    return Past(frozenset(judged), fold.lineage.counts()[0], agreed, sum(accepted), fold.signatures)
 
 
 def _drawn(topic: str, documents: Sequence[str], rate: float) -> list[str]:
@@ -195,6 +208,11 @@ def _worth(past: Past, report: Report | None, items: Sequence[Offer]) -> tuple[b
     n, wrong = len(past.agreed), past.agreed.count(False)
     if report and report.state != "met":
         return False, report.detail
+    if n == ENOUGH and not wrong and past.accepted < SOME:
+        said = (
+            f"The newest {n} judgements of decided documents all agree, but only {past.accepted} were of accepted ones"
+        )
+        return False, f"{said}: judge more of what is likely or uncertain."
     if n == ENOUGH and not wrong:
         met = " and the goal is met" if report else ""
         return True, f"The newest {n} judgements of decided documents all agree{met}: more would hardly help."

@@ -85,6 +85,7 @@ class EventLine(Request):
     title: Line = ""
     by: Line = ""
     decision: Decision | Literal[""] = ""
+    delivered: Decision | Literal[""] = ""
     score: Number = 0.0
     probability: Share | None = None
     passed: bool = False

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 
 from service.fields import Answer, Place, Request
 from service.schemas import STREAM, WEBHOOK, Decision
@@ -28,6 +28,9 @@ class Passed(Answer):
     duplicate_of: str | None = Field(
         default=None, description="The document that this one repeats, but for a few words."
     )
+    source: str | None = Field(default=None, description="This, `published` and `metadata`: as they came with it.")
+    published: str | None = None
+    metadata: dict[str, JsonValue] | None = None
     at: datetime
 
 

@@ -1,5 +1,7 @@
 """What is said of a goal is true, and a person can act on it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,7 +98,7 @@ def test_error_needs_judgements_of_what_is_rejected() -> None:
     assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=500)).state == "learning"
     half = Passed(1000, 480, 40)
     assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=497, audits=400), lately=half).state == "met"
-    assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=400, audits=400), lately=half).state == "unreachable"
+    assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=400, audits=400), lately=half).state == "at_risk"
 
 
 def test_the_worst_state_is_the_topics_and_its_sentences_are_shown() -> None:
@@ -151,6 +153,47 @@ def test_recall_intervals_cover_as_often_as_they_say_where_the_naive_estimate_is
         naive.append(evidence.kept / max(1, evidence.kept + evidence.finds))
     assert covered >= 0.9 * runs
     assert np.mean(naive) > 1 - missed + 0.04
+
+
+def test_audits_at_a_rate_that_was_changed_count_for_what_they_stand_for() -> None:
+    """Half of the stream is audited wholly and holds nothing; the other half, where all is missed, one in fifty."""
+    random = np.random.default_rng(9)
+    runs, n, kept, missed = 500, 700, 94, 106
+    truth, low, plain = kept / (kept + missed), 0, 0
+    for _ in range(runs):
+        finds = int(random.binomial(missed, 0.02))
+        audits = finds + int(random.binomial(n - missed, 0.02))
+        evidence = Evidence(shown=kept, kept=kept, audits=n + audits, finds=finds)
+        passed = Passed(2 * n + kept, kept, 0)
+        weighed = recall(replace(evidence, drawn=((0.02, audits, finds), (1.0, n, 0))), passed)
+        lumped = recall(evidence, passed)
+        assert weighed is not None
+        assert lumped is not None
+        low, plain = low + (weighed.low <= truth), plain + (lumped.low <= truth)
+    assert low >= 0.95 * runs
+    assert plain < 0.2 * runs
+
+
+def test_where_everything_rejected_was_audited_recall_is_known() -> None:
+    found = said(Goal(min_recall=0.9), Evidence(shown=10, kept=2, audits=90), Passed(100, 5, 5))
+    assert found.state == "met"
+    assert found.recall is not None
+    assert found.recall.share is not None
+    assert found.recall.share.low == 1.0
+
+
+def test_few_relevant_documents_are_no_misses() -> None:
+    found = said(Goal(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), Passed(1000, 5, 5))
+    assert found.state == "learning"
+    assert "so few relevant documents" in found.detail
+
+
+def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_say() -> None:
+    certified = Evidence(accepted=50, hits=50, certified=True, delivered=40, right=39)
+    assert said(Goal(min_precision=0.9), certified).state == "met"
+    broken = replace(certified, right=25)
+    assert said(Goal(min_precision=0.9), broken).state == "at_risk"
+    assert "25 are relevant" in said(Goal(min_precision=0.9), broken).detail
 
 
 def test_recall_of_all_topics_together_is_certain_before_that_of_each() -> None:

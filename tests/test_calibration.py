@@ -24,7 +24,8 @@ def arrays(some: list[tuple[float, bool, float]]) -> tuple[Reals, np.ndarray, Re
 
 def judged(f: Reals, relevant: np.ndarray, origin: Origin = "shown", first: np.ndarray | None = None) -> Judged:
     kinds = np.full(len(f), ORIGINS.index(origin), np.int8)
-    return Judged(f, relevant, kinds, np.ones(len(f), np.bool_) if first is None else first, np.zeros(len(f)))
+    alone = np.ones(len(f), np.bool_) if first is None else first
+    return Judged(f, relevant, kinds, alone, alone, np.zeros(len(f)), np.zeros(len(f), np.bool_))
 
 
 def test_two_scores_give_the_sigmoid_through_their_targets() -> None:

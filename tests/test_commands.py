@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from redis import Redis
+from rich.text import Text
 
 from service import cli
 from service.client import Client
+from service.commands.terminal import literal
 from service.embedded import Embedded
 from tests.live import Live, live
 from tests.serving import GRAIN, OIL, QUERY
@@ -293,3 +295,8 @@ def test_people_are_shown_text(sluice: Client, server: Live) -> None:
         terminal = Terminal([*SLUICE, *arguments], SLUICE_URL=server.address)
         assert terminal.end() == 0
         assert said in terminal.shown, arguments
+
+
+def test_a_text_cannot_steer_the_terminal() -> None:
+    said = literal("\x1b[31mred\x1b]52;c;ZXZpbA==\x07\x9b2J\n[bold]bold[/]")
+    assert Text.from_markup(said).plain == "�[31mred�]52;c;ZXZpbA==��2J\n[bold]bold[/]"

@@ -1,5 +1,7 @@
 """Thresholds for a goal: what each test of a cut is for, what counts as evidence, and that promises hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,7 +21,15 @@ NO_STREAM = np.empty(0)
 def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", first: Bools | None = None) -> Judged:
     n = len(scores)
     alone = np.ones(n, np.bool_) if first is None else first
-    return Judged(scores, relevant, np.full(n, ORIGINS.index(origin), np.int8), alone, np.full(n, 0.1))
+    return Judged(
+        scores,
+        relevant,
+        np.full(n, ORIGINS.index(origin), np.int8),
+        alone,
+        alone,
+        np.full(n, 0.1),
+        np.zeros(n, np.bool_),
+    )
 
 
 def ranking(relevant: list[bool]) -> tuple[Reals, Bools]:
@@ -152,9 +162,14 @@ def test_near_duplicates_are_counted_once() -> None:
 def test_evidence_counts_each_judgement_for_what_it_is() -> None:
     origin = np.array([ORIGINS.index(o) for o in ("given", "shown", "shown", "audit", "audit", "found")], np.int8)
     relevant = np.array([True, True, False, True, False, True])
-    sample = Judged(np.array([9.0, 8.0, 7.0, 0.1, 0.1, 0.1]), relevant, origin, np.ones(6, np.bool_), np.full(6, 0.5))
+    scores, every = np.array([9.0, 8.0, 7.0, 0.1, 0.1, 0.1]), np.ones(6, np.bool_)
+    sample = Judged(scores, relevant, origin, every, every, np.full(6, 0.5), np.arange(6) == 2)
     counted = evidence(Goal(), sample, Band(1.0, 7.5))
-    assert counted == Evidence(accepted=1, hits=1, shown=2, kept=1, audits=2, finds=1, lost=1)
+    assert counted == Evidence(accepted=1, hits=1, delivered=1, shown=2, kept=1, audits=2, finds=1, lost=1)
+    once = evidence(Goal(), replace(sample, alone=np.array([1, 1, 0, 1, 0, 0], np.bool_)), Band(1.0, 7.5))
+    assert (once.shown, once.kept, once.audits, once.finds, once.lost) == (1, 1, 1, 1, 0)
+    two = evidence(Goal(), replace(sample, chance=np.array([0, 0, 0, 0.5, 0.1, 0])), Band(1.0, 7.5))
+    assert two.drawn == ((0.1, 1, 0), (0.5, 1, 1))
 
 
 # -- abstention --------------------------------------------------------------------------------------------------------
@@ -195,28 +210,36 @@ def test_an_error_goal_rejects_no_further_than_audits_can_answer_for() -> None:
     """Relevant documents lie above .5; audits of everything below it find none, above it many."""
     random = np.random.default_rng(1)
     scores = random.random(2000)
-    sample = Judged(
-        scores,
-        scores > 0.5,
-        np.full(2000, ORIGINS.index("audit"), np.int8),
-        np.ones(2000, np.bool_),
-        np.full(2000, 0.5),
-    )
+    sample = replace(judged(scores, scores > 0.5, "audit"), chance=np.full(2000, 0.5))
     band = choose(Goal(max_error=0.05), sample, NO_STREAM, Band(0.9, 0.95))
     assert 0.45 < band.reject_below < 0.56
     nothing = judged(*ranking([]))
     assert choose(Goal(max_error=0.05), nothing, NO_STREAM, Band(0.9, 0.95)).reject_below == 0.9
 
 
+def test_a_cut_that_audits_show_to_be_too_high_is_not_kept_though_no_other_can_be_shown_to_hold() -> None:
+    """Of a common topic, a third is relevant wherever one looks; few audits show that of the usual cut only."""
+    scores = np.arange(30) / 30
+    usual = Band(0.9, 0.95)
+    common = choose(Goal(max_error=0.05), judged(scores, np.arange(30) % 3 == 0, "audit"), NO_STREAM, usual)
+    assert common.reject_below < 0.3
+    rare = choose(Goal(max_error=0.05), judged(scores, np.arange(30) == 29, "audit"), NO_STREAM, usual)
+    assert rare.reject_below == 0.9
+
+
+def test_documents_that_all_score_alike_are_not_all_abstained_from() -> None:
+    """As those do that have no word of a query: to show some of them is to show all."""
+    stream = np.concatenate((np.full(980, 0.014), 0.1 + np.arange(20) / 100))
+    goal = Goal(min_recall=0.9, max_abstain=0.15)
+    band = choose(goal, judged(*ranking([])), stream, Band(0.2, 0.3))
+    assert 0.014 < band.reject_below <= 0.1
+    alike = choose(goal, judged(*ranking([])), np.full(1000, 0.014), Band(0.2, 0.3))
+    assert alike.reject_below > 0.014
+
+
 def test_error_comes_before_abstention() -> None:
     scores = np.random.default_rng(1).random(2000)
-    sample = Judged(
-        scores,
-        scores > 0.5,
-        np.full(2000, ORIGINS.index("audit"), np.int8),
-        np.ones(2000, np.bool_),
-        np.full(2000, 0.5),
-    )
+    sample = replace(judged(scores, scores > 0.5, "audit"), chance=np.full(2000, 0.5))
     band = choose(Goal(max_error=0.05, max_abstain=0.01), sample, np.linspace(0, 1, 1000), Band(0.9, 0.95))
     assert band.reject_below < 0.56
 

@@ -11,13 +11,13 @@ from service.schemas import Document
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=50)
 
 
-@given(WORDS, WORDS, st.integers(0, 1 << 45))
-def test_it_comes_back_whole_with_the_time_when_it_came(title: str, text: str, now_ms: int) -> None:
+@given(WORDS, WORDS, st.integers(0, 1 << 45), st.booleans())
+def test_it_comes_back_whole_with_the_time_when_it_came(title: str, text: str, now_ms: int, everywhere: bool) -> None:
     short, long = Document(title=title, text=text), Document(title=title, text=text + "long " * LONG)
-    for one, blob in zip((short, long), packed(["a", "b"], [short, long], now_ms).values(), strict=True):
+    for one, blob in zip((short, long), packed(["a", "b"], [short, long], now_ms, everywhere).values(), strict=True):
         remembered = unpacked(blob)
         assert (remembered.document.title, remembered.document.text) == (one.title, one.text)
-        assert remembered.came_ms == now_ms
+        assert (remembered.came_ms, remembered.everywhere) == (now_ms, everywhere)
         assert len(blob) < 2 * LONG
 
 

@@ -85,6 +85,25 @@ async def test_what_is_not_rejected_is_in_the_stream_with_all_that_was_said_of_i
             }
 
 
+async def test_what_came_with_a_document_goes_on_with_it(api: Api, store: "Redis") -> None:
+    about = {
+        "source": "wire",
+        "published": "2026-11-18T02:00:00Z",
+        "metadata": {"url": "https://example.org/1", "n": [1]},
+    }
+    plain, whole = oil(2)
+    await passes(api, [plain, whole | about])
+    found = {entry["document"]: entry for entry in entries(store)}
+    assert not about.keys() & found[plain["id"]].keys()
+    assert {name: found[whole["id"]][name] for name in ("source", "published")} == {
+        name: about[name] for name in ("source", "published")
+    }
+    assert json.loads(found[whole["id"]]["metadata"]) == about["metadata"]
+    page = {one["document"]: one for one in (await api.ok("GET", "/topics/crude/accepted"))["items"]}
+    assert {name: page[whole["id"]][name] for name in about} == about
+    assert {page[plain["id"]][name] for name in about} == {None}
+
+
 async def test_nothing_is_in_the_stream_that_was_not_to_be_stored(api: Api, store: "Redis") -> None:
     await passes(api, oil(5), store=False)
     assert entries(store) == []

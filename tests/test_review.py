@@ -94,6 +94,34 @@ async def test_near_duplicates_are_offered_once(api: Api) -> None:
     assert not [name for name in await offered(api) if name.startswith("copy")]
 
 
+async def test_that_nothing_is_wrongly_rejected_is_not_enough(api: Api) -> None:
+    await passes(api, grain(60))
+    for i in range(40):
+        await api.judge(f"g{i}", False)
+    page = await review(api)
+    assert not page["enough"]
+    assert "only 0 were of accepted" in page["detail"]
+
+
+async def test_what_is_judged_late_was_decided_when_it_passed(api: Api) -> None:
+    """By then the topic has learned to accept it; but nobody was ever shown it, and recall must know."""
+    await api.topic("late", query="crude oil", audit=1.0)
+    await passes(api, grain(40))
+    await api.ok("POST", "/classify", {"documents": [grain(41)[40] | {"id": "named"}], "topics": ["late"]})
+    for i in range(12):
+        before = await api.judge(f"g{i}", True, topic="late")
+    assert before["before"]["decision"] == "accept"
+    await api.judge("named", True, topic="late")
+    judged = await api.sluice.learning.read("late", lambda fold: dict(fold.lineage.judged))
+    assert [(one.delivered, one.origin) for name, one in judged.items() if name != "named"] == [
+        ("reject", "audit")
+    ] * 12
+    assert judged["named"].first.decision == "accept"
+    assert judged["named"].delivered == "accept"  # what was put to it by name may not have been put to others
+    waiting = [item for item in (await review(api, "late", limit=100))["items"] if item["reason"] == "audit"]
+    assert {item["decision"] for item in waiting} == {"accept"}  # drawn and rejected then, whatever it would be now
+
+
 async def test_near_duplicates_of_what_was_judged_are_not_offered_after_a_model_came_from_elsewhere_either(
     api: Api,
 ) -> None:

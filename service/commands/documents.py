@@ -6,7 +6,19 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.commands.terminal import HERE, STDIN, AsJson, Failed, Output, Source, Url, connected, counting, opened
+from service.commands.terminal import (
+    HERE,
+    STDIN,
+    AsJson,
+    Failed,
+    Output,
+    Source,
+    Url,
+    connected,
+    counting,
+    literal,
+    opened,
+)
 
 if TYPE_CHECKING:
     from service.schemas import Learned, Problem, Result
@@ -85,29 +97,25 @@ def _report(refused: int, lines: int, what: str) -> None:
 
 
 def _decided(result: "Result | Problem") -> str:
-    from rich.markup import escape
-
     from service.schemas import Problem
 
     if isinstance(result, Problem):
-        return f"[red]{result.title}: {escape(result.detail)}[/]"
-    again = f"  [dim]again, as {escape(result.duplicate_of)}[/]" if result.duplicate_of else ""
-    said = [f"[bold]{escape(result.document)}[/]{again}"]
+        return f"[red]{result.title}: {literal(result.detail)}[/]"
+    again = f"  [dim]again, as {literal(result.duplicate_of)}[/]" if result.duplicate_of else ""
+    said = [f"[bold]{literal(result.document)}[/]{again}"]
     colours = {"accept": "green", "abstain": "yellow", "reject": "dim"}
     for one in result.decisions:
-        why = escape(", ".join(part.term for part in (one.explanation or ())[:5]))
-        flip = escape(f"; not without {', '.join(one.flip.without)}" if one.flip and one.flip.without else "")
+        why = literal(", ".join(part.term for part in (one.explanation or ())[:5]))
+        flip = literal(f"; not without {', '.join(one.flip.without)}" if one.flip and one.flip.without else "")
         decision = f"[{colours[one.decision]}]{one.decision}[/]"
         said.append(f"  {decision}  {one.topic}  {one.score:.3f}{'  ' + why if why else ''}{flip}")
     return "\n".join(said if result.decisions else [f"{said[0]}  [dim]rejected by all[/]"])
 
 
 def _learned(result: "Learned | Problem") -> str:
-    from rich.markup import escape
-
     from service.schemas import Problem
 
     if isinstance(result, Problem):
-        return f"[red]{result.title}: {escape(result.detail)}[/]"
+        return f"[red]{result.title}: {literal(result.detail)}[/]"
     before = f"{result.before.decision} {result.before.score:.3f} before"
-    return f"{result.status}  {result.topic}  {escape(result.document)}  version {result.version}  ({before})"
+    return f"{result.status}  {result.topic}  {literal(result.document)}  version {result.version}  ({before})"

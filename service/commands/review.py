@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.commands.terminal import HERE, AsJson, Failed, Output, Url, connected
+from service.commands.terminal import HERE, AsJson, Failed, Output, Url, connected, literal
 
 if TYPE_CHECKING:
     from service.client import Client
@@ -91,7 +91,5 @@ def _keys() -> Iterator[Callable[[], str]]:
 
 
 def _shown(offer: "Offer") -> str:
-    from rich.markup import escape
-
-    head = f"\n[bold]{escape(offer.title or offer.document)}[/]  [dim]{offer.score:.3f}, {WHY[offer.reason]}[/]"
-    return f"{head}\n{escape(offer.snippet)}\n{KEYS}"
+    head = f"\n[bold]{literal(offer.title or offer.document)}[/]  [dim]{offer.score:.3f}, {WHY[offer.reason]}[/]"
+    return f"{head}\n{literal(offer.snippet)}\n{KEYS}"

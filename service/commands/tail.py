@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.commands.terminal import HERE, AsJson, Output, Url, connected
+from service.commands.terminal import HERE, AsJson, Output, Url, connected, literal
 
 if TYPE_CHECKING:
     from service.schemas_flow import Passed
@@ -27,9 +27,7 @@ def tail(
 
 
 def _shown(passed: "Passed") -> str:
-    from rich.markup import escape
-
     colour = {"accept": "green", "abstain": "yellow"}[passed.decision]
-    said = escape(passed.title or passed.text[:80].replace("\n", " "))
-    again = f"  [dim]again, as {escape(passed.duplicate_of)}[/]" if passed.duplicate_of else ""
+    said = literal(passed.title or passed.text[:80].replace("\n", " "))
+    again = f"  [dim]again, as {literal(passed.duplicate_of)}[/]" if passed.duplicate_of else ""
     return f"[dim]{passed.at:%H:%M:%S}[/] [{colour}]{passed.decision:7}[/] {passed.score:6.3f}  {said}{again}"

@@ -30,6 +30,7 @@ Url = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="JSON, an object a line, though it is a terminal.")]
 Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for what is piped in.")]
 HERE = "http://127.0.0.1:8000"
+CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 class Failed(Exception):
@@ -122,9 +123,15 @@ def say(sentence: str) -> None:
     print(f"sluice: {sentence}", file=sys.stderr)
 
 
+def literal(text: object) -> str:
+    """A text of somebody's, for `rich`: neither its markup nor the terminal's own controls have any effect."""
+    from rich.markup import escape
+
+    return escape(str(text).translate(CONTROLS))
+
+
 def table(*columns: str, rows: Iterable[Sequence[object]] = ()) -> "Table":
     """A plain table; numbers, which columns in brackets hold, stand to the right."""
-    from rich.markup import escape
     from rich.table import Table
 
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_header=any(columns))
@@ -133,5 +140,5 @@ def table(*columns: str, rows: Iterable[Sequence[object]] = ()) -> "Table":
         # What comes first is to be typed again, so it stands in one line.
         made.add_column(column.strip("[]"), justify=justify, overflow="fold", no_wrap=not n and any(columns))
     for row in rows:
-        made.add_row(*(escape(str(cell)) for cell in row))
+        made.add_row(*map(literal, row))
     return made
