@@ -2,6 +2,7 @@
 
 * ServiceError
   x BadRequest          400   not JSON, not UTF-8, nested too deeply
+  x Forbidden           403   a web page of another origin would change something
   x NotFound            404   no such topic, version or judgement; a document that is not remembered (send its text)
   x Conflict            409   the id is taken; the version can no longer be reached
   x PreconditionFailed  412   If-Match names another version
@@ -46,6 +47,11 @@ class ServiceError(Exception):
 class BadRequest(ServiceError):
     status = 400
     title = "Bad request"
+
+
+class Forbidden(ServiceError):
+    status = 403
+    title = "Forbidden"
 
 
 class NotFound(ServiceError):

@@ -78,7 +78,10 @@ class Fold:
 
     def record(self, served: Served, digest: str) -> str:
         """What the list of versions says of this one."""
-        return record(self.events[-1], served.settings.learner.kind, asdict(served.model.figures), digest)
+        newest = self.events[-1]
+        recipe = Base.from_bytes(newest.model).recipe if newest.kind == "published" else None
+        learner = recipe.method if recipe else served.settings.learner.kind
+        return record(newest, learner, asdict(served.model.figures), digest)
 
     @property
     def settings(self) -> Settings:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.routing import APIRoute
@@ -12,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from service import schemas, topics
 from service.bodies import JSON, body, media_type, parse
-from service.errors import BadInput, FieldError, StoreUnavailable, TooLarge
+from service.errors import BadInput, FieldError, Forbidden, StoreUnavailable, TooLarge
 from service.fields import TopicId
 from service.problems import SHOWN
 from service.served import Served
@@ -54,7 +55,7 @@ NumberCursor = Annotated[
 
 def new_router() -> APIRouter:
     return APIRouter(
-        dependencies=[Depends(_known_parameters)],
+        dependencies=[Depends(_own_page), Depends(_known_parameters)],
         route_class=_Route,
         generate_unique_id_function=lambda route: route.name,  # what a generated client calls the operation
     )
@@ -92,6 +93,17 @@ async def topic_answer(
     except StoreUnavailable:
         tally = None  # what is known of the topic without the store is still worth an answer
     return reply(topics.topic(served, tally, app.config), status, {"ETag": topics.etag(served)} | (headers or {}))
+
+
+async def _own_page(request: Request) -> None:
+    """A web page may change something only if it is ours: browsers let any page send requests without a body, or with a
+    plain one, to whatever they can reach, and say whose page it is. Others say nothing of that, and may."""
+    if request.method in ("GET", "HEAD"):
+        return
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    same = urlsplit(origin).netloc == request.headers.get("host") if origin else True
+    if not (same if site is None else site in ("same-origin", "none")):
+        raise Forbidden("A page of another origin may change nothing here.")
 
 
 async def _known_parameters(request: Request) -> None:

@@ -2,7 +2,8 @@
 
 The log is a Redis stream of events; an event's number (`seq`) is also the version of the model that has folded it.
 
-    created    the topic's settings for the first time; `edited` later; `refreshed` under a newer background
+    created    the topic's settings for the first time; `edited` later; `refreshed` under a newer background. Another
+               query or learner has all judgements folded from the beginning: a base that was made before is let go of
     judged     a document is relevant or not: its features, and what had been decided before
     withdrawn  a judgement is taken back
     restored   the topic is again what it was at an earlier version
@@ -23,6 +24,7 @@ To forget is an event too, so that every version before it stays what it was; wh
 log when no version that can still be restored needs it.
 """
 
+import json
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -152,8 +154,14 @@ class Lineage:
         elif event.kind == "published":
             self.base = event
         elif event.kind in ("created", "edited", "refreshed"):
-            self.settings = event
+            self.set(event)
         return False
+
+    def set(self, event: Event) -> None:
+        """Other settings."""
+        if self.base and _beginning(event) != _beginning(self.settings):
+            self.base = None
+        self.settings = event
 
     def follow(self, events: Sequence[Event], after: int, upto: int) -> None:
         """Follows those of the events that lie between these versions; none of them is `restored`."""
@@ -218,3 +226,9 @@ def without(events: Iterable[Event], gone: Iterable[int]) -> list[Event]:
 
 def _seq(event: Event) -> int:
     return event.seq
+
+
+def _beginning(event: Event) -> tuple[object, object]:
+    """What a fold begins with."""
+    settings = json.loads(event.settings)
+    return settings["query"], settings["learner"]

@@ -38,7 +38,7 @@ from service.store import Store
 LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
 MENDED = ("corrected", "known")
-UNKNOWN = "This document is not known (any more); send it with its text in place of its id."
+UNKNOWN = "This document is not remembered (any more); send it with its text in place of its id."
 
 log = structlog.get_logger()
 

@@ -110,7 +110,9 @@ class Learning:
         def amended(fold: Fold) -> Amendment:
             oldest = max(fold.head.floor, 1)
             if not oldest <= version <= fold.lineage.version:
-                raise NotFound(f"Version {version} cannot be restored; those from {oldest} on can.")
+                raise NotFound(
+                    f"Version {version} cannot be restored; those from {oldest} to {fold.lineage.version} can."
+                )
             then = resolve(fold.events, version)
             # Under the background of then, so that it decides as it did; under the present one if that is forgotten.
             epoch = then.epoch if then.epoch in (0, *epochs) else self._epochs.current.number

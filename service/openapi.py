@@ -23,7 +23,7 @@ _MODE: Literal["validation"] = "validation"
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model=Problem.__name__)}}}
 _REASONS = {
     400: "Not JSON in UTF-8.",
-    404: "No such topic, version or judgement; or the document is not known (any more): send its text.",
+    404: "No such topic, version or judgement; or the document is not remembered (any more): send its text.",
     409: "The id is taken, or the topic kept changing.",
     412: "The topic is not the one that If-Match names.",
     413: "More bytes, lines, values or documents than is allowed.",

@@ -112,7 +112,9 @@ class Previews:
     ) -> tuple[Served, dict[str, float]]:
         """The topic as it would be, and the scores that it would give the judged documents, held out."""
         edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query)
-        trainer = trained(replace(lineage, settings=edited), self._weights)
+        changed = replace(lineage)
+        changed.set(edited)
+        trainer = trained(changed, self._weights)
         model = trainer.model(epoch.background)
         return replace(served, epoch=epoch.number, settings=settings, model=model), trainer.held_out()
 

@@ -48,7 +48,7 @@ def from_validation(error: ValidationError) -> ServiceError:
     """What pydantic found, in our words: broken JSON is the client's syntax, the rest is its content."""
     found = error.errors(include_url=False, include_input=False)
     if found[0]["type"] == "json_invalid":
-        return BadRequest(f"The body is not valid JSON: {found[0]['msg'].removeprefix('Invalid JSON: ')}.")
+        return BadRequest(f"This is not valid JSON: {found[0]['msg'].removeprefix('Invalid JSON: ')}.")
     return BadInput("Some fields are not as they should be.", _field_errors(found))
 
 

@@ -21,8 +21,11 @@ class Version(Answer):
     version: int
     created: datetime
     cause: str
-    learner: str
-    metrics: Mapping[str, int | float | None] | None = Field(description="null where they were lost with the list.")
+    learner: str = Field(description="What made this version: the topic's learner, or the method of a retraining.")
+    metrics: Mapping[str, int | float | None] | None = Field(
+        description="Of the judged documents, all of which it has learned from: `GET …/metrics` has how it does on new "
+        "ones. null where they were lost with the list."
+    )
     digest: str | None = Field(description="Of everything that was served, with the number of the version.")
 
 

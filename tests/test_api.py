@@ -337,6 +337,27 @@ async def test_a_document_that_came_with_a_judgement_is_known_to_those_after_it(
     assert [one["status"] for one in results] == ["learned", "corrected", 404]
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://sluice"}, 200),
+        ({"Origin": "https://elsewhere", "Sec-Fetch-Site": "same-origin"}, 200),  # a proxy calls us by another name
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://sluice", "Sec-Fetch-Site": "cross-site"}, 403),
+    ],
+)
+async def test_a_page_of_another_origin_changes_nothing(api: Api, headers: dict[str, str], status: int) -> None:
+    await api.topic()
+    await api.judge(OIL, True)
+    headers = {"Host": "sluice", "Content-Type": "text/plain"} | headers
+    assert (await api.request("POST", "/topics/crude/versions/1/restore", headers=headers)).status_code == status
+    assert (await api.ok("GET", "/topics/crude"))["status"]["version"] == (3 if status == 200 else 2)
+    assert (await api.request("GET", "/topics/crude", headers=headers)).status_code == 200
+
+
 async def test_judgements_that_arrive_together_are_all_learned(api: Api) -> None:
     await api.topic()
     await asyncio.gather(*(api.judge(OIL | {"id": f"d{i}"}, i % 3 > 0) for i in range(60)))

@@ -1,5 +1,6 @@
 """The client: the same methods, blocking or awaiting, for all the API can do; no call sent twice that must not be."""
 
+import inspect
 import json
 import random
 import re
@@ -273,6 +274,13 @@ def test_blank_lines_are_left_out_and_answers_stay_with_what_was_asked() -> None
     one = httpx.Response(200, text='{"document":"a","decisions":[]}\n')
     with answering(lambda _: one) as client, pytest.raises(Strange):
         list(client.classify_all([b'{"id":"a"}', b'{"id":"b"}']))
+
+
+def test_what_a_method_takes_can_be_looked_up() -> None:
+    with answering(lambda _: httpx.Response(204)) as client:
+        assert list(inspect.signature(client.change).parameters) == ["topic", "change", "if_match"]
+    assert Client.change.__doc__ == client.change.__doc__
+    assert dict(inspect.getmembers(Client))["classify_all"] is Client.classify_all
 
 
 def test_a_refusal_is_not_asked_for_again() -> None:

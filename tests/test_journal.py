@@ -1,5 +1,6 @@
 """A log read in any way says the same thing."""
 
+import json
 from dataclasses import replace
 
 from hypothesis import given
@@ -10,10 +11,14 @@ from service.journal import Event, Lineage, obsolete, resolve, without
 DOCUMENTS = st.sampled_from(["a", "b", "c", "d"])
 
 
+def settings(seq: int, query: str = "a") -> str:
+    return json.dumps({"n": seq, "query": query, "learner": {"kind": "wh"}})
+
+
 @st.composite
 def logs(draw: st.DrawFn) -> list[Event]:
     """A log as the service could have written it: a topic, then anything."""
-    events = [Event("created", 1, 0, 1, settings="s1", bag=b"q1")]
+    events = [Event("created", 1, 0, 1, settings=settings(1), bag=b"q1")]
     for seq in range(2, draw(st.integers(2, 25))):
         kind = draw(st.sampled_from(["judged"] * 6 + ["withdrawn", "edited", "restored", "published", "compacted"]))
         if kind == "judged":
@@ -23,11 +28,13 @@ def logs(draw: st.DrawFn) -> list[Event]:
         elif kind == "withdrawn":
             event = Event("withdrawn", seq, seq // 5, seq, draw(DOCUMENTS))
         elif kind == "edited":
-            event = Event("edited", seq, seq // 5, seq, settings=f"s{seq}", bag=b"q%d" % seq)
+            other = settings(seq, draw(st.sampled_from("ab")))
+            event = Event("edited", seq, seq // 5, seq, settings=other, bag=b"q%d" % seq)
         elif kind == "restored":
             then = resolve(events, draw(st.integers(1, seq - 1)))
             restored = then.version
-            event = Event("restored", seq, then.epoch, seq, version=restored, settings=f"s{seq}", bag=b"q%d" % seq)
+            query = json.loads(then.settings.settings)["query"]
+            event = Event("restored", seq, then.epoch, seq, version=restored, settings=settings(seq, query), bag=b"q")
         elif kind == "published":
             event = Event("published", seq, seq // 5, seq, model=b"m%d" % seq, cause="import")
         else:

@@ -6,7 +6,9 @@ answers; type checkers know which.
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from functools import wraps
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from service.client.calls import Call
 from service.client.events import Listener
@@ -27,49 +29,57 @@ class _Method(Generic[P, B]):
         self.__doc__ = build.__doc__
 
     def _of(self, client: Either, do: Callable[[B], Any]) -> Callable[P, Any]:
-        def called(*args: P.args, **kwargs: P.kwargs) -> Any:
+        @wraps(self._build)  # so that help() and editors show what it takes
+        def called(client: Either, *args: P.args, **kwargs: P.kwargs) -> Any:
             return do(self._build(client, *args, **kwargs))
 
-        called.__doc__ = self.__doc__
-        return called
+        return MethodType(called, client)
 
 
 class Operation(_Method[P, Call[T]], Generic[P, T]):
     """One call and its answer."""
 
     @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
     def __get__(self, client: Blocking, owner: type) -> Callable[P, T]: ...
     @overload
     def __get__(self, client: Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
-        return self._of(client, client.send)
+    def __get__(self, client: Either | None, owner: type) -> Self | Callable[P, Any]:
+        return self if client is None else self._of(client, client.send)
 
 
 class Pages(_Method[P, Listed[T]], Generic[P, T]):
     """All items of a list, asked for page by page as they are needed."""
 
     @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
     def __get__(self, client: Blocking, owner: type) -> Callable[P, Iterator[T]]: ...
     @overload
     def __get__(self, client: Awaiting, owner: type) -> Callable[P, AsyncIterator[T]]: ...
-    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
-        return self._of(client, client.pages)
+    def __get__(self, client: Either | None, owner: type) -> Self | Callable[P, Any]:
+        return self if client is None else self._of(client, client.pages)
 
 
 class Heard(_Method[P, Listener[T]], Generic[P, T]):
     """Events as they happen, for ever."""
 
     @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
     def __get__(self, client: Blocking, owner: type) -> Callable[P, Iterator[T]]: ...
     @overload
     def __get__(self, client: Awaiting, owner: type) -> Callable[P, AsyncIterator[T]]: ...
-    def __get__(self, client: Either, owner: type) -> Callable[P, Any]:
-        return self._of(client, client.listen)
+    def __get__(self, client: Either | None, owner: type) -> Self | Callable[P, Any]:
+        return self if client is None else self._of(client, client.listen)
 
 
 class Streamed(_Method[P, Lines[T]], Generic[P, T]):
     """An answer, or the problem, for each line, in order. The lines are the first argument."""
 
+    @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
     @overload
     def __get__(
         self, client: Blocking, owner: type
@@ -78,7 +88,10 @@ class Streamed(_Method[P, Lines[T]], Generic[P, T]):
     def __get__(
         self, client: Awaiting, owner: type
     ) -> Callable[Concatenate[Iterable[Item] | AsyncIterable[Item], P], AsyncIterator[T | Problem]]: ...
-    def __get__(self, client: Either, owner: type) -> Callable[Concatenate[Any, P], Any]:
+    def __get__(self, client: Either | None, owner: type) -> Self | Callable[Concatenate[Any, P], Any]:
+        if client is None:
+            return self
+
         def called(items: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
             return client.stream(items, self._build(client, *args, **kwargs))
 
