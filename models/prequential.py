@@ -62,7 +62,7 @@ def quality(trials: Sequence[Trial], passed: Passed | None = None) -> Quality:
 
 
 def errors(trials: Sequence[Trial]) -> tuple[list[int], Bools]:
-    """Whether each decision of which a judgement is evidence was wrong, and which trials these are."""
+    """Which trials are evidence of a decision, and whether each of these was wrong."""
     decided = [
         i
         for i, t in enumerate(trials)

@@ -16,6 +16,7 @@ import structlog
 import uvloop
 
 from service import logs
+from service.clock import now_ms
 from service.config import Settings
 from service.connection import Connection, end
 from service.courier import Courier
@@ -35,7 +36,7 @@ async def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     connection = Connection(config.redis or "", config.store_timeout_s)
-    inbox, started_ms = Inbox(connection), time.time_ns() // 1_000_000
+    inbox, started_ms = Inbox(connection), now_ms()
     delivering = asyncio.create_task(Courier(connection, config, inbox.name).run())
     delivering.add_done_callback(lambda task: _ended(task, stopping))
     await idle(inbox, Figures(started_ms), stopping)

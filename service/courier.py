@@ -23,11 +23,11 @@ import ssl
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import structlog
 from pydantic_core import to_json
 
+from service.clock import now_ms, time_of
 from service.config import Settings
 from service.connection import Connection, GroupGone, end
 from service.destinations import Destination, Destinations
@@ -177,13 +177,9 @@ class Courier:
 
 def message(topic: str, place: str, entry: Entry) -> bytes:
     """The body of a webhook, in the form that Standard Webhooks advises."""
-    at = datetime.fromtimestamp(order(place)[0] / 1000, UTC)
+    at = time_of(order(place)[0])
     data = Passed(topic=topic, at=at, **entry.said())
     return to_json({"type": TYPE, "timestamp": at, "data": data})
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def _either(woken: asyncio.Event, timeout_s: float) -> None:

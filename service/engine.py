@@ -31,11 +31,11 @@ from streaq import StreaqRetry, Worker
 
 from service import logs
 from service.bench import LOST
+from service.clock import now_ms
 from service.config import PREFIX, Settings
 from service.connection import end
 from service.errors import StoreUnavailable
 from service.jobstore import JobStore
-from service.learning import now_ms
 from service.store import Store
 from service.tether import tethered
 

@@ -3,13 +3,12 @@
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 from service import changes
+from service.clock import now_ms, time_of
 from service.config import Settings as Config
 from service.errors import BadInput, Conflict, FieldError, NotFound
 from service.jobstore import JobStore, Record, State
-from service.learning import now_ms
 from service.schemas_jobs import Compare, Job, NewJob, Retrain
 
 OPEN = 1000  # jobs that wait or run
@@ -104,7 +103,7 @@ def job(record: Record) -> Job:
             "message": record.message,
             "request": json.loads(record.request),
             "result": None if record.result is None else json.loads(record.result),
-            **{name: None if ms is None else datetime.fromtimestamp(ms / 1000, UTC) for name, ms in times.items()},
+            **{name: None if ms is None else time_of(ms) for name, ms in times.items()},
         }
     )
 

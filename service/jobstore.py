@@ -141,8 +141,6 @@ class Record:
     started_ms: int | None = None
     finished_ms: int | None = None
     result: str | None = None  # JSON
-    tries: int = 0
-    cancel: bool = False
     checkpoint: str | None = None  # from where a job that can goes on, JSON
 
     @classmethod
@@ -159,8 +157,6 @@ class Record:
             started_ms=_number(text.get("started_ms")),
             finished_ms=_number(text.get("finished_ms")),
             result=text.get("result"),
-            tries=int(text.get("tries", 0)),
-            cancel="cancel" in text,
             checkpoint=text.get("checkpoint"),
         )
 

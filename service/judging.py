@@ -22,11 +22,12 @@ import structlog
 from models.text import bags, terms
 from service import codec
 from service.background import Epoch, Epochs
+from service.clock import now_ms
 from service.config import Settings as Config
 from service.errors import NotFound, ServiceError, TooLarge
 from service.folding import to_bag
 from service.journal import Event
-from service.learning import Learning, now_ms
+from service.learning import Learning
 from service.memory import Remembered, unpacked
 from service.outbox import Outbox
 from service.promises import Promises

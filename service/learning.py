@@ -13,7 +13,6 @@ Inside a process a topic is folded by one task at a time; between processes ther
 import asyncio
 import json
 import secrets
-import time
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
@@ -25,6 +24,7 @@ import structlog
 
 from service import codec
 from service.background import Epochs
+from service.clock import now_ms
 from service.config import Settings as Config
 from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
 from service.folding import Fold
@@ -373,7 +373,3 @@ class Learning:
     def _release(self, topic: str) -> None:
         self._folds.pop(topic, None)
         self._held_bytes -= self._sizes.pop(topic, 0)
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -12,10 +12,10 @@ once, by its place.
 import asyncio
 from collections.abc import AsyncIterator, Container, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 
 import structlog
 
+from service.clock import time_of
 from service.errors import Busy, NotFound, StoreUnavailable
 from service.outbox import Outbox, Placed, order
 from service.schemas_flow import Passed
@@ -132,5 +132,5 @@ def event(topic: str, placed: Placed) -> bytes:
 
 
 def passed(topic: str, placed: Placed) -> Passed:
-    at = datetime.fromtimestamp(placed.at_ms / 1000, UTC)
+    at = time_of(placed.at_ms)
     return Passed(topic=topic, at=at, **placed.entry.said())

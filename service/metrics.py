@@ -15,12 +15,12 @@ from models.assurance import Passed
 from models.measures import Contingency, t11su
 from models.prequential import Quality
 from models.samples import Bounded, Trial
+from service.clock import time_of
 from service.folding import Fold
 from service.journal import Standing
 from service.schemas_measures import Drift, Figure, Flow, Metrics, Point, Reliability, ReliabilityBin
 from service.served import DIGITS, Served
 from service.tallies import Tally
-from service.topics import time_of
 
 NOTHING = t11su(Contingency(0, 0, 1))
 

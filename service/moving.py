@@ -40,7 +40,7 @@ from service.schemas_archive import (
     Words,
 )
 from service.served import Served
-from service.store import PARTS, Call, Head, Store
+from service.store import PARTS, Call, Head, Store, flat
 from service.tallies import Tallies, Tally, stored
 
 STAGED = ("log", "judged", "versions", "known", "skipped")
@@ -146,7 +146,7 @@ class Moving:
         past = [(version, record) for version, record in archive.versions.items() if version < archive.header.seq]
         known = {document: Found(title, bag).to_bytes() for document, (title, bag) in archive.known.items()}
         entries: dict[str, tuple[str, Iterable[list[Arg]]]] = {
-            "log": ("XADD", ([f"{event.seq}-0", *_flat(event)] for event in archive.events)),
+            "log": ("XADD", ([f"{event.seq}-0", *flat(event)] for event in archive.events)),
             "judged": ("HSET", ([document, int(label)] for document, label in judged.items())),
             "versions": ("XADD", ([f"{version}-0", "record", record] for version, record in past)),
             "known": ("HSET", ([document, blob] for document, blob in known.items())),
@@ -182,10 +182,6 @@ def _written(writer: Writer, events: Sequence[Event]) -> bytes:
 def _passed(tally: Tally) -> PassedLine:
     ever, lately = ([one.documents, one.accepted, one.abstained] for one in (tally.ever, tally.lately))
     return PassedLine(ever=ever, lately=lately)
-
-
-def _flat(event: Event) -> list[Arg]:
-    return [part for pair in event.to_fields().items() for part in pair]
 
 
 def _chunks(rows: Iterable[T]) -> Iterator[Sequence[T]]:

@@ -16,11 +16,11 @@ from typing import Any
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from service.clock import now_ms
 from service.destinations import Overall
 from service.errors import StoreUnavailable
 from service.inbox import Look
 from service.jobstore import STATES
-from service.learning import now_ms
 from service.promises import report
 from service.served import Served
 from service.sluice import Sluice

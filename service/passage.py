@@ -21,9 +21,9 @@ from pydantic_core import to_json
 from models.near import Signatures, signatures
 from service import outbox
 from service.background import Epochs
+from service.clock import now_ms
 from service.config import Settings as Config
 from service.connection import Step, heard
-from service.learning import now_ms
 from service.memory import Remembering, packed
 from service.outbox import Entry
 from service.repeats import Repeats

@@ -9,10 +9,10 @@ two has the topic wait for its next reason.
 asked. The number of judgements that stand would not do, since it stops growing when old ones are forgotten.
 """
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from models import refit
+from service.clock import time_of
 from service.config import Settings as Config
 from service.schemas import Policy
 from service.served import Served
@@ -79,6 +79,6 @@ def standing(policy: Policy, served: Served, last: Last | None, now_ms: int, new
 
 
 def _last_night_ms(now_ms: int) -> int:
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    now = time_of(now_ms)
     tonight = now.replace(hour=NIGHT, minute=0, second=0, microsecond=0)
     return int(tonight.timestamp() * 1000) - (86_400_000 if tonight > now else 0)

@@ -32,10 +32,11 @@ from models.near import Told
 from models.vectors import Features
 from service import scripts
 from service.background import Epochs
+from service.clock import now_ms
 from service.config import Settings as Config
 from service.errors import NotFound
 from service.folding import Fold
-from service.learning import Learning, now_ms
+from service.learning import Learning
 from service.memory import unpacked
 from service.outbox import Outbox
 from service.schemas_review import Offer, Reason, ReviewPage

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from service import ndjson, schemas, topics
 from service.bodies import JSON, NDJSON, media_type, parse
+from service.clock import time_of
 from service.errors import PreconditionFailed, ServiceError, StoreUnavailable
 from service.fields import TopicId
 from service.folding import Fold
@@ -200,7 +201,7 @@ async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor
             relevant=one.relevant,
             title=one.first.title,
             by=one.latest.by or None,
-            at=topics.time_of(one.latest.at_ms),
+            at=time_of(one.latest.at_ms),
             version=one.latest.seq,
             before=schemas.Before.model_validate({"decision": one.first.decision, "score": one.first.score}),
         )
@@ -224,7 +225,7 @@ async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: 
     """Published models, newest first."""
     await app.find(topic)
     records = await app.learning.versions(topic, int(cursor or 0), limit + 1)
-    items = [Version(created=topics.time_of(record.pop("created_ms")), **record) for record in records[:limit]]
+    items = [Version(created=time_of(record.pop("created_ms")), **record) for record in records[:limit]]
     return paged(items, str(items[-1].version) if records[limit:] else None)
 
 

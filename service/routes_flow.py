@@ -7,13 +7,13 @@ from fastapi import Header, Path, Query, Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
+from service.clock import now_ms, time_of
 from service.destinations import Destination, Standing
 from service.errors import NotFound
 from service.events import Events
 from service.fields import Place
 from service.handling import App, Limit, TopicPath, new_router, paged, read, reply
 from service.inbox import Holder
-from service.learning import now_ms
 from service.listening import passed
 from service.openapi import answers, takes
 from service.outbox import order
@@ -33,7 +33,6 @@ from service.schemas_flow import (
     ToWebhook,
 )
 from service.sluice import Sluice
-from service.topics import time_of
 
 PlaceCursor = Annotated[Place | None, Query(description="`next` of the answer before.")]
 LastEventId = Annotated[Place | None, Header(description="The last event that was received; 0: from the beginning.")]

@@ -1,11 +1,12 @@
 """Everything that two processes may do at once, as Lua: each script runs alone inside Redis, on one topic's slot.
 
-KEYS are those of one topic (see `store.py`); every script first compares `born`, the token of this incarnation of the
-topic, so that a process which still holds a deleted topic cannot write into its successor. `seq` counts the topic's
-events and is the version of the model that has folded them all.
+KEYS are those of one topic, or of the background (see `store.py`). What writes to a topic first compares `born`, the
+token of this incarnation of it, so that a process which still holds a deleted topic cannot write into its successor.
+`seq` counts the topic's events and is the version of the model that has folded them all.
 
 A write whose answer got lost may have been applied. Each script is therefore harmless when run again: a judgement
-that stands already is `known`, a save of an old version is ignored, and the rest compare `seq` first.
+that stands already is `known`, a save of an old version is ignored, and the rest compare `seq`, or a number like it,
+first. (TALLY alone counts twice then, some documents of a stream of thousands.)
 """
 
 # Judgements and withdrawals, any number in one go (one fsync). A judgement that says what stands already changes

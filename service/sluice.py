@@ -24,6 +24,7 @@ from models.text import bags
 from service import changes
 from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled
+from service.clock import now_ms
 from service.config import Settings as Config
 from service.connection import end
 from service.destinations import Destination, Destinations
@@ -36,7 +37,7 @@ from service.jobstore import JobStore
 from service.journal import Event
 from service.judging import Judging
 from service.known import Known
-from service.learning import Learning, now_ms
+from service.learning import Learning
 from service.listening import Listening
 from service.moving import Moving, Outcome
 from service.outbox import Outbox

@@ -1,4 +1,4 @@
-"""Everything Redis remembers, and the only module that knows it is Redis.
+"""Everything Redis remembers of topics. (What else it remembers is told by memory, outbox, inbox, jobstore, tallies …)
 
     sluice:topics                  zset     ids of all topics, in order of name; rebuilt from the logs when lost
     sluice:{ID}:topic              hash     born, seq, floor: the head of the log; origin: the file it came from, if any
@@ -133,7 +133,7 @@ class Store:
         # once more, for somebody may just be deleting a topic of this name, whose last step is to strike it off.
         await self.enlist(topic)
         since = await self.passed()
-        made = await self._eval(scripts.CREATE, topic, ("topic", "log", "tally"), born, since, *_flat(first))
+        made = await self._eval(scripts.CREATE, topic, ("topic", "log", "tally"), born, since, *flat(first))
         if made:
             await self.begin_stream(topic, born)
         await self.enlist(topic)
@@ -210,7 +210,7 @@ class Store:
         """Judgements and withdrawals, all or none; for each what it came to and the version that holds it."""
         args: list[Arg] = [born, len(events)]
         for event in events:
-            fields = _flat(event)
+            fields = flat(event)
             op = "judge" if event.kind == "judged" else "withdraw"
             args += [op, event.document, int(event.relevant), len(fields), *fields]
         answers = await self._eval(scripts.APPEND, topic, ("topic", "log", "judged"), *args)
@@ -231,7 +231,7 @@ class Store:
         """One event that changes more than a judgement, if the log still ends at `head`; None if it has moved on."""
         labels = [part for document, label in (judged or {}).items() for part in (document, int(label))]
         args: list[Arg] = [head.born, head.seq, head.floor if floor is None else floor, int(judged is not None)]
-        for counted in (_flat(event), labels, [f"{seq}-0" for seq in obsolete]):
+        for counted in (flat(event), labels, [f"{seq}-0" for seq in obsolete]):
             args += [len(counted), *counted]
         seq = await self._eval(scripts.AMEND, topic, ("topic", "log", "judged", "versions"), *args)
         if seq is None:
@@ -442,7 +442,7 @@ def _keyed(call: Call) -> Script:
     return Script(call.script, [key(call.topic, part) for part in call.parts], call.args)
 
 
-def _flat(event: Event) -> list[Arg]:
+def flat(event: Event) -> list[Arg]:
     return [part for pair in event.to_fields().items() for part in pair]
 
 

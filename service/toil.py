@@ -19,12 +19,13 @@ from service import logs
 from service.backfill import backfill
 from service.background import Epochs
 from service.bench import LOST, Bench
+from service.clock import now_ms
 from service.comparing import compare
 from service.config import Settings
 from service.errors import ServiceError, StoreUnavailable
 from service.fields import Answer
 from service.jobstore import JobStore
-from service.learning import Learning, now_ms
+from service.learning import Learning
 from service.retraining import retrain
 from service.schemas_jobs import Compare, NewJob, Retrain
 from service.store import Store

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from models.fold import Model
 from models.text import features_of
 from models.vectors import Linear, View
 from service import promises, schemas
+from service.clock import now_ms, time_of
 from service.config import Settings as Config
 from service.errors import BadInput, FieldError
-from service.learning import now_ms
 from service.policy import policy_of, standing
 from service.schemas_models import CommitteeInfo, Form, LossAndError, ModelFile, ModelInfo, Term, Terms, Voters
 from service.served import Served
@@ -78,10 +77,6 @@ def _counts(counted: Passed) -> dict[str, int]:
 
 def etag(served: Served) -> str:
     return f'"{served.born}-{served.version}"'
-
-
-def time_of(at_ms: int) -> datetime:
-    return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
 def model_info(served: Served, words: dict[int, str]) -> ModelInfo:

@@ -25,11 +25,11 @@ import structlog
 from models.assurance import WORST
 from service import logs, scripts
 from service.background import KEPT, SOON, STALE, numbered, place_of
+from service.clock import now_ms
 from service.config import Settings
 from service.errors import Conflict, NotFound, StoreUnavailable
 from service.folding import Fold
 from service.jobs import new_id
-from service.learning import now_ms
 from service.policy import Last, policy_of, standing
 from service.promises import report
 from service.schemas import Goal

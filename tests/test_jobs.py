@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 from redis import Redis
 
+from service.clock import now_ms
 from service.embedded import Embedded
 from service.jobstore import JobStore
-from service.learning import now_ms
 from service.replay import replay
 from tests.judging import BOTH, GRAIN, OIL
 from tests.serving import Api, serving

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from service import codec
+from service.clock import now_ms
 from service.journal import Event
-from service.learning import now_ms
 from service.replay import replay
 from tests.serving import Api, serving
 
