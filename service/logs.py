@@ -1,9 +1,15 @@
-"""Log lines: readable on a terminal, JSON elsewhere; uvicorn's go the same way."""
+"""Log lines: readable on a terminal, JSON elsewhere; uvicorn's go the same way.
+
+What is tried again many times a second, while the store is gone, says so once in AGAIN_S.
+"""
 
 import logging
 import sys
+import time
 
 import structlog
+
+AGAIN_S = 30.0
 
 
 def configure(level: str) -> None:
@@ -16,7 +22,7 @@ def configure(level: str) -> None:
         structlog.processors.TimeStamper("%H:%M:%S" if terminal else "iso", utc=not terminal),
     ]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[_Once(), *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
@@ -43,3 +49,19 @@ def configure(level: str) -> None:
         logging.getLogger(library).setLevel("WARNING")
     if level == "info":
         logging.getLogger("uvicorn.error").setLevel("WARNING")  # which process began what: the supervisor says enough
+
+
+class _Once:
+    """Leaves out a warning that was given word for word a moment ago."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, float] = {}
+
+    def __call__(self, logger: object, level: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        if level == "warning":
+            now, said = time.monotonic(), repr(sorted(event.items()))
+            self._given = {one: at for one, at in self._given.items() if now - at < AGAIN_S}
+            if said in self._given:
+                raise structlog.DropEvent
+            self._given[said] = now
+        return event

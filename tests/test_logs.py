@@ -30,3 +30,23 @@ def test_a_failure_is_logged_with_its_traceback_but_without_what_was_sent() -> N
     assert (failure["exc_type"], failure["exc_value"]) == ("ArithmeticError", "no such number")
     assert [frame["name"] for frame in failure["frames"]] == ["<module>", "failing"]
     assert "somebody" not in line
+
+
+REPEATS = """
+import structlog
+from service import logs
+
+logs.configure("info")
+for detail in ("silent", "silent", "full", "silent"):
+    structlog.get_logger().warning("lost the store", detail=detail)
+    structlog.get_logger().error("a failure", detail=detail)
+"""
+
+
+def test_the_same_warning_again_is_not_written_and_every_error_is() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", REPEATS], capture_output=True, check=True, text=True, timeout=PATIENCE_S
+    )
+    lines = [json.loads(line) for line in ran.stderr.splitlines()]
+    assert [line["detail"] for line in lines if line["level"] == "warning"] == ["silent", "full"]
+    assert sum(line["level"] == "error" for line in lines) == 4
