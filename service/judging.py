@@ -193,14 +193,13 @@ class Judging:
     ) -> dict[int, Decision]:
         """By place, what was decided of documents as they passed. Whoever judges late judges that: by now the topic may
         have learned to accept what it had rejected, and nobody would ever have been shown."""
-        asked: dict[str, dict[str, int]] = {}
-        places: dict[int, tuple[str, str]] = {}
-        for i, (judgement, source) in enumerate(zip(judgements, sources, strict=True)):
+        came: dict[str, dict[str, int]] = {}
+        for judgement, source in zip(judgements, sources, strict=True):
             if isinstance(source, Source) and source.everywhere:
-                topic, document = places[i] = judgement.topic, id_of(judgement.document)
-                asked.setdefault(topic, {})[document] = source.came_ms
-        found = {topic: await self._outbox.decisions(topic, documents) for topic, documents in asked.items()}
-        return {i: found[topic][document] for i, (topic, document) in places.items() if document in found[topic]}
+                came.setdefault(judgement.topic, {})[id_of(judgement.document)] = source.came_ms
+        found = await self._outbox.decisions(came)
+        places = {i: (judgement.topic, id_of(judgement.document)) for i, judgement in enumerate(judgements)}
+        return {i: found[place] for i, place in places.items() if place in found}
 
     def _event(
         self, judgement: Judgement, source: Source, epoch: Epoch, delivered: Decision | None

@@ -172,20 +172,22 @@ class Outbox:
         found = await self.newest(topic, None, 1)
         return found[0].place if found else START
 
-    async def decisions(self, topic: str, documents: Mapping[str, int]) -> dict[str, Decision]:
-        """What was decided of documents when they came, in milliseconds, as far as that is still known."""
-        found: dict[str, Decision] = {}
-        every = list(documents)
-        for start in range(0, len(every), SOME // 2):
-            some = every[start : start + SOME // 2]
-            ids = [bytes.fromhex(entry_id(topic, document)) for document in some]
-            names = b"".join(id + mark for id in ids for mark in (ACCEPTED, ABSTAINED))
-            ((since, known),) = await self._connection.run([Script(APPENDED, _keys(topic), [names])])
-            for document, accepted, abstained in zip(some, known[::2], known[1::2], strict=True):
+    async def decisions(self, came: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], Decision]:
+        """By topic and document, what was decided of documents when they came, in milliseconds, as far as that is still
+        known."""
+        parts = [
+            (topic, list(documents)[start : start + SOME // 2])
+            for topic, documents in came.items()
+            for start in range(0, len(documents), SOME // 2)
+        ]
+        found: dict[tuple[str, str], Decision] = {}
+        answers = await self._connection.run([_appended(*part) for part in parts])
+        for (topic, documents), (since, known) in zip(parts, answers, strict=True):
+            for document, accepted, abstained in zip(documents, known[::2], known[1::2], strict=True):
                 if accepted or abstained:
-                    found[document] = "accept" if accepted else "abstain"
-                elif 0 <= since <= documents[document]:
-                    found[document] = "reject"
+                    found[topic, document] = "accept" if accepted else "abstain"
+                elif 0 <= since <= came[topic][document]:
+                    found[topic, document] = "reject"
         return found
 
     async def wait(self, places: Mapping[str, str]) -> dict[str, list[Placed]]:
@@ -207,6 +209,11 @@ def append(topic: str, born: str, entries: Sequence[Entry], kept: int) -> list[S
     packed = [b"".join(map(_packed, part)) for part in parts]
     keys = _keys(topic)
     return [Script(APPEND, keys, [born, kept, *args]) for args in zip(names, packed, strict=True)]
+
+
+def _appended(topic: str, documents: Sequence[str]) -> Script:
+    ids = [bytes.fromhex(entry_id(topic, document)) for document in documents]
+    return Script(APPENDED, _keys(topic), [b"".join(id + mark for id in ids for mark in (ACCEPTED, ABSTAINED))])
 
 
 def begin(topic: str, born: str) -> Script:

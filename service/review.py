@@ -145,11 +145,12 @@ class Review:
                 # What came before the topic was not rejected by it: it says nothing of what the topic misses.
                 seen = await self._look(served, picked[first : first + TRIED], served.settings.created_ms)
                 came = {one.document: one.came_ms for one in seen if one.came_ms is not None}
-                passed = await self._outbox.decisions(served.topic, came)
+                passed = await self._outbox.decisions({served.topic: came})
                 found += [
                     one
                     for one in seen
-                    if passed.get(one.document, one.verdict.decision) == "reject" and not one.verdict.rule
+                    if passed.get((served.topic, one.document), one.verdict.decision) == "reject"
+                    and not one.verdict.rule
                 ]
                 if len(found) >= 2 * wanted:  # near-duplicates will fall out
                     return found
