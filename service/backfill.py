@@ -27,7 +27,6 @@ from typing import BinaryIO, NamedTuple, cast
 from pydantic import TypeAdapter
 
 from service import scripts
-from service.bench import Bench
 from service.bodies import parse
 from service.errors import NotFound, ServiceError
 from service.memory import unpacked
@@ -37,6 +36,7 @@ from service.served import Served
 from service.serving import Serving, analysis_of
 from service.store import Call
 from service.tallies import PARTS
+from service.workbench import Workbench
 
 BATCH = 500
 NOTE_S = 2.0  # between two checkpoints
@@ -71,7 +71,7 @@ class Counts:
             heapq.heappushpop(self.best, one)
 
 
-async def backfill(bench: Bench, asked: Backfill) -> BackfillResult:
+async def backfill(bench: Workbench, asked: Backfill) -> BackfillResult:
     bench.message = "Loads the topics."
     serving = await _serving(bench, asked)
     if asked.archive is None:
@@ -79,7 +79,7 @@ async def backfill(bench: Bench, asked: Backfill) -> BackfillResult:
     return await _archive(bench, asked.archive, serving)
 
 
-async def _serving(bench: Bench, asked: Backfill) -> Serving:
+async def _serving(bench: Workbench, asked: Backfill) -> Serving:
     serving = Serving(analysis_of(bench.config))
     topics = asked.topics if asked.topics is not None else await bench.store.topics()
     saved = await bench.store.models(topics)
@@ -90,7 +90,7 @@ async def _serving(bench: Bench, asked: Backfill) -> Serving:
     return serving
 
 
-async def _remembered(bench: Bench, asked: Backfill, serving: Serving) -> BackfillResult:
+async def _remembered(bench: Workbench, asked: Backfill, serving: Serving) -> BackfillResult:
     ids = await bench.store.documents.newest(0, bench.config.documents_kept)
     counts: dict[str, Counts] = {}
     seen = 0
@@ -106,7 +106,7 @@ async def _remembered(bench: Bench, asked: Backfill, serving: Serving) -> Backfi
     return _result(seen, 0, counts, None)
 
 
-async def _archive(bench: Bench, name: str, serving: Serving) -> BackfillResult:
+async def _archive(bench: Workbench, name: str, serving: Serving) -> BackfillResult:
     directory = bench.config.archives
     if directory is None:
         raise NotFound("This Sluice reads no archives any more: SLUICE_ARCHIVES names no directory.")
@@ -141,7 +141,7 @@ async def _archive(bench: Bench, name: str, serving: Serving) -> BackfillResult:
     return _result(done.documents, done.refused, counts, decisions.name)
 
 
-def decide(serving: Serving, documents: Sequence[Document], bench: Bench) -> list[dict[str, object]]:
+def decide(serving: Serving, documents: Sequence[Document], bench: Workbench) -> list[dict[str, object]]:
     """What is not rejected, document by document."""
     classified = serving.classify(documents, ClassifyOptions(store=False), bench.epochs.current)
     rows: list[dict[str, object]] = [json.loads(result) for result in classified.results]
@@ -150,7 +150,7 @@ def decide(serving: Serving, documents: Sequence[Document], bench: Bench) -> lis
     return rows
 
 
-async def _offer(bench: Bench, serving: Serving, rows: Iterable[Mapping[str, object]]) -> None:
+async def _offer(bench: Workbench, serving: Serving, rows: Iterable[Mapping[str, object]]) -> None:
     """Queues for review what is not rejected, without counting it."""
     likely: dict[str, list[str]] = {}
     uncertain: dict[str, list[str]] = {}
@@ -176,7 +176,7 @@ async def _offer(bench: Bench, serving: Serving, rows: Iterable[Mapping[str, obj
     await bench.store.run(calls)
 
 
-def _documents(lines: Sequence[bytes], bench: Bench) -> tuple[list[Document], int]:
+def _documents(lines: Sequence[bytes], bench: Workbench) -> tuple[list[Document], int]:
     """The documents of these lines, and how many lines are none."""
     documents: list[Document] = []
     refused = 0

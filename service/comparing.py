@@ -6,15 +6,15 @@ What is served is in the table too, and every gain is over it. Nothing is publis
 import time
 
 from models import contest, methods, refit
-from service.bench import Bench
 from service.errors import BadInput
 from service.retraining import Material, gain, material, score, served_scores
 from service.schemas_jobs import Compare, Compared, CompareResult, Contender
+from service.workbench import Workbench
 
 SERVED = "served"
 
 
-async def compare(bench: Bench, asked: Compare) -> CompareResult:
+async def compare(bench: Workbench, asked: Compare) -> CompareResult:
     bench.message = f"Reads the judgements of {asked.topic}."
     of, _ = await material(bench, asked.topic)
     if of.too_little:

@@ -30,7 +30,6 @@ from coredis.exceptions import RedisError
 from streaq import StreaqRetry, Worker
 
 from service import logs
-from service.bench import LOST
 from service.clock import now_ms
 from service.config import PREFIX, Settings
 from service.connection import end
@@ -38,6 +37,7 @@ from service.errors import StoreUnavailable
 from service.jobstore import JobStore
 from service.store import Store
 from service.tether import tethered
+from service.workbench import LOST
 
 TASK = "do"
 QUEUE = "{jobs}"  # a hash tag: all keys of the queue in one slot of a cluster

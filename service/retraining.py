@@ -28,13 +28,13 @@ from models.refit import Dataset, Refit
 from models.text import terms
 from models.vectors import Bag, Linear, Reals
 from service.background import Epoch
-from service.bench import Bench
 from service.errors import NotFound
 from service.folding import Fold, example, spec_of
 from service.memory import unpacked
 from service.schemas_jobs import Gain, Retrain, Retrained, RetrainResult, Score
 from service.served import Base, Recipe
 from service.serving import analysis_of
+from service.workbench import Workbench
 
 WAIT_S = 0.5
 SHOWN = 1000  # topics in a result
@@ -69,7 +69,7 @@ class Material:
         return ""
 
 
-async def retrain(bench: Bench, asked: Retrain) -> RetrainResult:
+async def retrain(bench: Workbench, asked: Retrain) -> RetrainResult:
     topics = asked.topics if asked.topics is not None else await bench.store.topics()
     done: list[Retrained] = []
     published = 0
@@ -89,7 +89,7 @@ async def retrain(bench: Bench, asked: Retrain) -> RetrainResult:
     return RetrainResult(method=asked.method, published=published, topics=done, total=len(topics))
 
 
-async def material(bench: Bench, topic: str) -> tuple[Material, int]:
+async def material(bench: Workbench, topic: str) -> tuple[Material, int]:
     """What a topic can be fitted to; and the version with which this job has published already, 0 if it has not."""
     epoch = bench.epochs.current
 
@@ -132,14 +132,14 @@ def gain(difference: Difference) -> Gain:
     return Gain(estimate=estimate, low=low, high=high, confidence=contest.CONFIDENCE)
 
 
-async def _taken(bench: Bench, topic: str) -> None:
+async def _taken(bench: Workbench, topic: str) -> None:
     while (holder := await bench.jobs.take(topic, bench.job)) != bench.job:
         bench.message = f"Waits for job {holder}, which retrains {topic}."
         await asyncio.sleep(WAIT_S)
     bench.message = f"Retrains {topic}."
 
 
-async def _retrained(bench: Bench, topic: str, asked: Retrain) -> Retrained:
+async def _retrained(bench: Workbench, topic: str, asked: Retrain) -> Retrained:
     of, version = await material(bench, topic)
     told = Retrained(
         topic=topic,
@@ -182,7 +182,7 @@ def _base(made: Refit, of: Material, recipe: Recipe) -> Base:
     return Base(Model(made.linear, cut, cut), fitted, recipe)
 
 
-async def _words(bench: Bench, topic: str, linear: Linear) -> list[str]:
+async def _words(bench: Workbench, topic: str, linear: Linear) -> list[str]:
     """The words of the strongest terms. Those that no judgement has brought are in documents of the background, which
     are asked as long as they are remembered."""
     known = await bench.learning.read(topic, Fold.terms)

@@ -18,7 +18,6 @@ from pydantic import TypeAdapter
 from service import logs
 from service.backfill import backfill
 from service.background import Epochs
-from service.bench import LOST, Bench
 from service.clock import now_ms
 from service.comparing import compare
 from service.config import Settings
@@ -29,6 +28,7 @@ from service.learning import Learning
 from service.retraining import retrain
 from service.schemas_jobs import Compare, NewJob, Retrain
 from service.store import Store
+from service.workbench import LOST, Workbench
 
 NEW_JOB: TypeAdapter[NewJob] = TypeAdapter(NewJob)
 NICE = 10  # those who wait for an answer come first
@@ -42,7 +42,7 @@ async def main(id: str, config: Settings) -> int:
     jobs, epochs = JobStore(store.connection), Epochs(store)
     with ThreadPoolExecutor(2, "toil") as pool:
         learning = Learning(store, epochs, config, pool, serve=lambda served: None)
-        bench = Bench(id, config, store, jobs, epochs, learning)
+        bench = Workbench(id, config, store, jobs, epochs, learning)
         telling = asyncio.create_task(_telling(bench))
         try:
             result = await _done(bench)
@@ -58,7 +58,7 @@ async def main(id: str, config: Settings) -> int:
     return 0
 
 
-async def _done(bench: Bench) -> Answer:
+async def _done(bench: Workbench) -> Answer:
     (record,) = await bench.jobs.read([bench.job])
     if record is None:
         raise StoreUnavailable("The job's record is gone.")
@@ -70,7 +70,7 @@ async def _done(bench: Bench) -> Answer:
     return await compare(bench, asked) if isinstance(asked, Compare) else await backfill(bench, asked)
 
 
-async def _telling(bench: Bench) -> None:
+async def _telling(bench: Workbench) -> None:
     told = (-1.0, "")
     while True:
         await asyncio.sleep(TELL_S)

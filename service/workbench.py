@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 @dataclass(slots=True)
-class Bench:
+class Workbench:
     job: str
     config: Settings
     store: Store
