@@ -212,17 +212,17 @@ def _recall(goal: float, evidence: Evidence, passed: Passed) -> Part:
     spare = evidence.kept * (1 - goal) / goal if goal else math.inf  # of the relevant, so many may have been missed
     if spare < evidence.lost + evidence.finds:
         state, needs = "at_risk", "more is known to be missed than the goal allows"
-    elif missing := _audits_missing(spare, evidence, passed):
-        needs = f"about {_round(missing)} more audits without a find would show it"
+    elif (missing := _audits_missing(spare, evidence, passed)) is not None:
+        needs = f"about {_round(max(1, missing))} more audits without a find would show it"
     else:
-        needs = "so few relevant documents are known that no number of audits would show it"
+        needs = "so few relevant documents are known that almost all that is rejected would have to be audited"
     said = f"A recall of {_percent(found.low)} is certain, {goal:g} is not: {needs}."
     return Part(state, found, n, said)
 
 
 def _audits_missing(spare: float, evidence: Evidence, passed: Passed) -> int | None:
-    """Audits, all without a find, after which not more than that can have been missed; None if there are not so many
-    documents to audit."""
+    """Audits, all without a find, after which not more than that can have been missed, as a sample shows; None if it
+    would take more than there are documents."""
     if not passed.rejected:
         return None
     rate = spare / passed.rejected
