@@ -105,6 +105,36 @@ def test_a_line_that_is_refused_says_so_on_its_line_and_in_the_exit_code(sluice:
     assert ["document" in one for one in ran.lines] == [True, False, False]
 
 
+def test_judgements_are_listed_and_taken_back(sluice: Client, run: Runner) -> None:
+    run("classify", given=oil(2))
+    run("feedback", "crude", "o0", "yes", "--by", "ann")
+    run("feedback", "crude", "o1", "no")
+    listed = run("topics", "judgements", "crude").lines
+    assert [(one["document"], one["relevant"], one["by"]) for one in listed] == [
+        ("o1", False, None),
+        ("o0", True, "ann"),
+    ]
+    (done,) = run("topics", "withdraw", "crude", "o1").lines
+    assert (done["status"], done["version"]) == ("withdrawn", 4)
+    assert run("topics", "withdraw", "crude", "o1").err == (
+        "sluice: This document has no judgement that stands in this topic.\n"
+    )
+    assert [one["document"] for one in run("topics", "judgements", "crude").lines] == ["o0"]
+
+
+def test_a_change_is_previewed_and_parameters_are_given(sluice: Client, run: Runner) -> None:
+    run("classify", given=oil(3, "tried"))
+    (shown,) = run("topics", "change", "crude", "--reject-if", "report", "--name", "later", "--preview").lines
+    assert shown["unjudged"]["after"]["accepted"] < shown["unjudged"]["before"]["accepted"]
+    assert sluice.topic("crude").rules.reject_if is None
+    ran = run("topics", "change", "crude", "--learner", "winnow", "--param", "variant=positive", "--param", "alpha=1.5")
+    assert ran.code == 0
+    assert sluice.topic("crude").learner.params == {"variant": "positive", "alpha": 1.5}
+    for wrong in (["--param", "alpha=2"], ["--learner", "eg", "--param", "eta"]):
+        assert run("topics", "change", "crude", *wrong).code == 2
+    assert "eta must be" in run("topics", "change", "crude", "--learner", "eg", "--param", "eta=NaN").err
+
+
 def test_plain_text_is_classified_and_explained_and_not_remembered(sluice: Client, run: Runner, tmp_path: Path) -> None:
     file = tmp_path / "texts"
     file.write_text("OPEC cuts crude output\nRain in Kansas\n")

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.commands.terminal import HERE, AsJson, Failed, Output, Url, connected, own_options, table
+from service.commands.terminal import (
+    HERE,
+    AsJson,
+    Failed,
+    Output,
+    Params,
+    Url,
+    connected,
+    own_options,
+    params_of,
+    table,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -56,12 +67,14 @@ def retrain(
     method: Annotated[str, typer.Argument(help="Such as svm, boosting or rocchio.")],
     topic: Topics = None,
     publish: Annotated[str, typer.Option(help="if_better, always or never.")] = "if_better",
+    param: Params = None,
     wait: Wait = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Fit topics anew to all their judgements, and serve the result if it is better."""
-    _submit({"kind": "retrain", "method": method, "topics": topic or None, "publish": publish}, wait, url, as_json)
+    asked = {"kind": "retrain", "method": method, "params": params_of(param), "topics": topic or None}
+    _submit(asked | {"publish": publish}, wait, url, as_json)
 
 
 @app.command()

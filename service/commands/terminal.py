@@ -5,12 +5,13 @@ is not the answer, such as progress and mishaps, goes to stderr; progress only w
 goes to a file: what is piped on may come back to the same terminal.
 """
 
+import json
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -28,6 +29,9 @@ Url = Annotated[
     str, typer.Option("--url", envvar="SLUICE_URL", metavar="URL", help="Where the service is.", show_envvar=True)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON, an object a line, though it is a terminal.")]
+Params = Annotated[
+    list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A parameter of it, such as C=2; any number.")
+]
 Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for what is piped in.")]
 HERE = "http://127.0.0.1:8000"
 CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
@@ -35,6 +39,20 @@ CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(12
 
 class Failed(Exception):
     """A command could not do what it was asked; the message is a sentence for the person at the terminal."""
+
+
+def params_of(given: Sequence[str] | None) -> dict[str, Any]:
+    """Parameters as they are typed: a value is JSON if it can be, else a text."""
+    found: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise typer.BadParameter(f"{text!r} is not like C=2")
+        try:
+            found[name] = json.loads(value, parse_constant=lambda constant: constant)
+        except ValueError:
+            found[name] = value
+    return found
 
 
 def own_options(context: typer.Context) -> bool:

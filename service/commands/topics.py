@@ -1,20 +1,34 @@
-"""`sluice topics`: standing queries, made, listed, read, changed, deleted; their versions and figures."""
+"""`sluice topics`: standing queries, made, listed, read, changed, deleted; their judgements, versions and figures."""
 
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.commands.terminal import HERE, AsJson, Output, Url, connected, own_options, table
+from service.commands.terminal import (
+    HERE,
+    AsJson,
+    Output,
+    Params,
+    Url,
+    connected,
+    literal,
+    own_options,
+    params_of,
+    table,
+)
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
-    from service.schemas import Topic
-    from service.schemas_measures import Metrics
+    from service.schemas import PastJudgement, Status, Topic
+    from service.schemas_measures import Metrics, Preview
     from service.schemas_models import Version
 
-app = typer.Typer(help="Standing queries: list, show, create, change, delete, versions, restore, metrics.")
+app = typer.Typer(
+    help="Standing queries: list, show, create, change, delete, judgements, withdraw, versions, restore, metrics."
+)
 
 Id = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's id.")]
 Query = Annotated[str | None, typer.Option(help="What it is about, in a few words.")]
@@ -56,6 +70,7 @@ def create(
     query: Query = None,
     name: Name = None,
     learner: Learner = None,
+    param: Params = None,
     goal: Goal = None,
     accept_if: AcceptIf = None,
     reject_if: RejectIf = None,
@@ -66,7 +81,8 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a topic. A query is enough: it works at once."""
-    fields = _fields(query, name, learner, goal, audit) | _rules(accept_if, reject_if) | _terms(pin, ban)
+    fields = _fields(query, name, _learner(learner, param), goal, audit)
+    fields |= _rules(accept_if, reject_if) | _terms(pin, ban)
     with connected(url) as sluice:
         _put(sluice.create({"id": topic} | fields), as_json)
 
@@ -77,18 +93,20 @@ def change(
     query: Query = None,
     name: Name = None,
     learner: Learner = None,
+    param: Params = None,
     goal: Goal = None,
     accept_if: AcceptIf = None,
     reject_if: RejectIf = None,
     pin: Pin = None,
     ban: Ban = None,
     audit: Audit = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Change nothing; show what would change.")] = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Change some of a topic's settings. Of goals, of pins, and of bans, all that shall be are named; '' takes them
     back."""
-    fields = _fields(query, name, learner, goal, audit)
+    fields = _fields(query, name, _learner(learner, param), goal, audit)
     with connected(url) as sluice:
         rules = _rules(accept_if, reject_if)
         if rules:  # those that are not named stay
@@ -98,7 +116,11 @@ def change(
             terms = {"terms": sluice.topic(topic).terms.model_dump() | terms["terms"]}
         if not fields and not rules and not terms:
             raise typer.BadParameter("name what shall be changed")
-        _put(sluice.change(topic, fields | rules | terms), as_json)
+        if preview:
+            asked = {field: value for field, value in (fields | rules | terms).items() if field != "name"}
+            Output(as_json).put(sluice.preview(topic, asked), _previewed)
+        else:
+            _put(sluice.change(topic, fields | rules | terms), as_json)
 
 
 @app.command()
@@ -106,6 +128,34 @@ def delete(topic: Id, url: Url = HERE) -> None:
     """Delete a topic and everything about it."""
     with connected(url) as sluice:
         sluice.delete(topic)
+
+
+@app.command()
+def judgements(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
+    """The judgements that stand, newest first."""
+
+    def row(one: "PastJudgement") -> tuple[object, ...]:
+        relevant = "yes" if one.relevant else "no"
+        return one.document, relevant, one.by or "", f"{one.at:%Y-%m-%d %H:%M:%S}", one.before.decision, one.title
+
+    with connected(url) as sluice:
+        columns = ("document", "relevant", "by", "at", "decided before", "title")
+        Output(as_json).put_all(sluice.judgements(topic), columns, row)
+
+
+@app.command()
+def withdraw(
+    topic: Id,
+    document: Annotated[str, typer.Argument(help="The document's id.")],
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Take a judgement back: the model becomes what it would have been without it."""
+    with connected(url) as sluice:
+        done = sluice.withdraw(topic, document)
+        Output(as_json).put(
+            done, lambda said: f"withdrawn  {said.topic}  {literal(said.document)}  version {said.version}"
+        )
 
 
 @app.command()
@@ -136,13 +186,18 @@ def metrics(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
         Output(as_json).put(sluice.metrics(topic), _figures)
 
 
+def _learner(kind: str | None, params: list[str] | None) -> dict[str, Any] | None:
+    if params and not kind:
+        raise typer.BadParameter("--param goes with --learner")
+    return {"kind": kind, "params": params_of(params)} if kind else None
+
+
 def _fields(
-    query: str | None, name: str | None, learner: str | None, goal: list[str] | None, audit: float | None
+    query: str | None, name: str | None, learner: dict[str, Any] | None, goal: list[str] | None, audit: float | None
 ) -> dict[str, Any]:
     if audit is not None and not math.isfinite(audit):
         raise typer.BadParameter("--audit takes a share, such as .01")
-    given: dict[str, Any] = {"query": query, "name": name, "audit": audit}
-    given["learner"] = {"kind": learner} if learner else None
+    given: dict[str, Any] = {"query": query, "name": name, "learner": learner, "audit": audit}
     given["goal"] = dict(map(_part_of_goal, filter(None, goal))) if goal else None
     return {field: value for field, value in given.items() if value is not None}
 
@@ -197,6 +252,24 @@ def _shown(topic: "Topic") -> "Table":
             if estimate := getattr(status.goal, part):
                 rows.append((f"  {part}", f"{estimate.state}: {_interval(estimate)}"))
     return table("", "", rows=rows)
+
+
+def _previewed(found: "Preview") -> "Group":
+    from rich.console import Group
+
+    columns = ("", "[documents]", "[accepted]", "[abstained]", "[rejected]", "[precision]", "[recall]", "[error]")
+    rows: list[tuple[object, ...]] = []
+    for name, compared in (("judged", found.judged), ("unjudged", found.unjudged)):
+        for when, one in (("now", compared.before), ("then", compared.after)):
+            shares = ("" if share is None else f"{share:.2f}" for share in (one.precision, one.recall, one.error))
+            rows.append((f"{name}, {when}", compared.documents, one.accepted, one.abstained, one.rejected, *shares))
+    moved = [(f"{one.before} → {one.after}", one.document, one.title) for one in found.examples]
+    goals = [(when, f"{one.goal.state}. {one.goal.detail}") for when, one in _both(found) if one.goal]
+    return Group(table(*columns, rows=rows), table("", "", rows=goals), table("", "", "", rows=moved))
+
+
+def _both(found: "Preview") -> "list[tuple[str, Status]]":
+    return [("goal, now", found.before), ("goal, then", found.after)]
 
 
 def _figures(found: "Metrics") -> "Table":
