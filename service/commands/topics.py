@@ -139,7 +139,7 @@ def judgements(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
         return one.document, relevant, one.by or "", f"{one.at:%Y-%m-%d %H:%M:%S}", one.before.decision, one.title
 
     with connected(url) as sluice:
-        columns = ("document", "relevant", "by", "at", "decided before", "title")
+        columns = ("document", "relevant", "by", "at", "was", "title")
         Output(as_json).put_all(sluice.judgements(topic), columns, row)
 
 
@@ -257,7 +257,7 @@ def _shown(topic: "Topic") -> "Table":
 def _previewed(found: "Preview") -> "Group":
     from rich.console import Group
 
-    columns = ("", "[documents]", "[accepted]", "[abstained]", "[rejected]", "[precision]", "[recall]", "[error]")
+    columns = ("", "[of]", "[accept]", "[abstain]", "[reject]", "[precision]", "[recall]", "[error]")
     rows: list[tuple[object, ...]] = []
     for name, compared in (("judged", found.judged), ("unjudged", found.unjudged)):
         for when, one in (("now", compared.before), ("then", compared.after)):
