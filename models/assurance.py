@@ -16,7 +16,7 @@ thousand would be needed. So the state stays `learning`, with the bound that doe
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from models import intervals
@@ -27,7 +27,8 @@ from models.thresholds import ENOUGH
 State = Literal["learning", "met", "at_risk", "unreachable"]
 WORST: tuple[State, ...] = ("unreachable", "at_risk", "learning", "met")
 SHOWS = 1 / (1000 * SPARE)  # abstention that shows one of the thousand documents from which a band is chosen
-MANY = 1_000_000  # judgements beyond which a number is no help
+FEW = 3  # audits: −ln(1 − SURE)
+ALARM = 0.995  # with which what was delivered must contradict a promise: it is looked at after every judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Report:
 
 def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Report | None:
     """How a goal stands; None without one. `ever`: since the topic was made; `lately`: while it decided much as now."""
-    precision = None if goal.min_precision is None else _precision(goal.min_precision, evidence, goal.max_abstain)
+    precision = None if goal.min_precision is None else _precision(goal, goal.min_precision, evidence, lately)
     recall_ = None if goal.min_recall is None else _recall(goal.min_recall, evidence, ever)
     error = None if goal.max_error is None else _error(goal.max_error, evidence, lately)
     abstain = None if goal.max_abstain is None else _abstain(goal.max_abstain, lately)
@@ -91,27 +92,21 @@ def recall(evidence: Evidence, passed: Passed) -> Interval | None:
     return _kept(evidence, passed, missed._replace(high=min(missed.high, most)))
 
 
-def pooled(topics: Iterable[tuple[float, Evidence, Passed]]) -> Interval | None:
+def pooled(topics: Iterable[tuple[Evidence, Passed]]) -> Interval | None:
     """Recall over the pairs of a document and a topic, all topics together: certain long before that of any one.
 
-    Topics come with the rate at which they audit. What one audit stands for is rejected / audits of the topics of its
-    rate; added up plainly, topics that audit more would speak for those that audit less. A topic whose rate was changed
-    speaks for itself.
+    Every topic speaks for what it rejected itself, by the audits of it that were judged: added up plainly, those of
+    which more are judged would speak for the others.
     """
-    strata: dict[tuple[float, int], tuple[Evidence, Passed]] = {}
-    for n, (rate, evidence, passed) in enumerate(topics, 1):
-        if evidence.drawn:
-            strata[rate, n] = evidence, passed
-        else:
-            others, before = strata.get((rate, 0), (Evidence(), Passed()))
-            strata[rate, 0] = others + evidence, before + passed
-    everything = sum((e for e, _ in strata.values()), Evidence()), sum((p for _, p in strata.values()), Passed())
-    if len(strata) < 2:
-        return recall(*next(iter(strata.values()), (Evidence(), Passed())))
-    audited = [(finds, p.rejected * share) for e, p in strata.values() if e.audits for finds, share in _weighed(e)]
+    every = list(topics)
+    if len(every) == 1:
+        return recall(*every[0])
+    everything = sum((e for e, _ in every), Evidence()), sum((p for _, p in every), Passed())
+    # Fewer audits than FEW, without a find, would say less than that all of it may have been missed.
+    audited = [(finds, p.rejected * share) for e, p in every if e.audits >= FEW for finds, share in _weighed(e)]
     missed = intervals.total(audited, SURE) if audited else Interval(0.0, 0.0, 0.0)
     # Of what is rejected without an audit nothing is known: all of it may have been missed.
-    most = missed.high + sum(p.rejected for e, p in strata.values() if not e.audits)
+    most = missed.high + sum(p.rejected for e, p in every if e.audits < FEW)
     return _kept(*everything, missed._replace(high=min(most, everything[1].rejected)))
 
 
@@ -151,8 +146,8 @@ def _share(part: float, other: float) -> float:
     return part / (part + other) if part + other else 1.0
 
 
-def _precision(goal: float, evidence: Evidence, max_abstain: float | None) -> Part:
-    n, k = evidence.accepted, evidence.hits
+def _precision(all_of_it: Goal, goal: float, evidence: Evidence, passed: Passed) -> Part:
+    n, k, max_abstain = evidence.accepted, evidence.hits, all_of_it.max_abstain
     found = intervals.interval(k, n, CONFIDENCE)
     if evidence.worse_for:
         said = (
@@ -160,9 +155,11 @@ def _precision(goal: float, evidence: Evidence, max_abstain: float | None) -> Pa
             "any more; a precision is promised again when enough of what is shown has been judged since."
         )
         return Part("at_risk", found, n, said, CONFIDENCE)
-    if n and intervals.high(evidence.right, evidence.delivered, SURE) < goal:
+    # Not what was accepted before the settings were changed.
+    delivered = evidence.delivered if passed.accepted >= evidence.delivered else 0
+    if intervals.high(evidence.right, delivered, ALARM) < goal:
         said = (
-            f"Of the last {evidence.delivered} accepted documents that were judged, {evidence.right} are relevant: "
+            f"Of the last {delivered} accepted documents that were judged, {evidence.right} are relevant: "
             f"a precision of {goal:g} was not kept."
         )
         return Part("at_risk", found, n, said, CONFIDENCE)
@@ -212,32 +209,33 @@ def _recall(goal: float, evidence: Evidence, passed: Passed) -> Part:
     spare = evidence.kept * (1 - goal) / goal if goal else math.inf  # of the relevant, so many may have been missed
     if spare < evidence.lost + evidence.finds:
         state, needs = "at_risk", "more is known to be missed than the goal allows"
-    elif (missing := _audits_missing(spare, evidence, passed)) is not None:
-        needs = f"about {_round(max(1, missing))} more audits without a find would show it"
     else:
-        needs = "so few relevant documents are known that almost all that is rejected would have to be audited"
+        needs = f"about {_round(_audits_missing(goal, evidence, passed))} more audits without a find would show it"
     said = f"A recall of {_percent(found.low)} is certain, {goal:g} is not: {needs}."
     return Part(state, found, n, said)
 
 
-def _audits_missing(spare: float, evidence: Evidence, passed: Passed) -> int | None:
-    """Audits, all without a find, after which not more than that can have been missed, as a sample shows; None if it
-    would take more than there are documents."""
-    if not passed.rejected:
-        return None
-    rate = spare / passed.rejected
-    low, high = evidence.audits, max(1, evidence.audits)
-    while intervals.high(evidence.finds, high, SURE) > rate:
-        low, high = high, 2 * high
-        if high > min(MANY, passed.rejected):
-            return None
+def _audits_missing(goal: float, evidence: Evidence, passed: Passed) -> int:
+    """Audits, all without a find, after which the recall is certain; at most all that there is left to audit."""
+    low, high = 0, 1
+    most = max(1, passed.rejected - evidence.audits)
+
+    def certain(audits: int) -> bool:
+        found = recall(_more(evidence, audits), passed)
+        return found is not None and found.low >= goal
+
+    while high < most and not certain(high):
+        low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        if intervals.high(evidence.finds, middle, SURE) > rate:
-            low = middle
-        else:
-            high = middle
-    return high - evidence.audits
+        low, high = (low, middle) if certain(middle) else (middle, high)
+    return high
+
+
+def _more(evidence: Evidence, audits: int) -> Evidence:
+    """The same with so many more audits, all without a find, at the chance at which least was drawn."""
+    drawn = tuple((c, n + audits * (not i), finds) for i, (c, n, finds) in enumerate(evidence.drawn))
+    return replace(evidence, audits=evidence.audits + audits, drawn=drawn)
 
 
 def _error(goal: float, evidence: Evidence, passed: Passed) -> Part:
@@ -251,10 +249,18 @@ def _error(goal: float, evidence: Evidence, passed: Passed) -> Part:
         )
         return Part("learning", None, n, said)
     a, r = passed.accepted / decided, passed.rejected / decided
-    wrong = evidence.accepted - evidence.hits
+    # What the model would accept now, judged without its own influence; where that is nothing, what was delivered.
+    n_accepted, right = (
+        (evidence.accepted, evidence.hits) if evidence.accepted else (evidence.delivered, evidence.right)
+    )
     # Both bounds must hold at once.
     each = (1 + SURE) / 2
-    accepted = intervals.interval(wrong, evidence.accepted, each) or Interval(0.0, 0.0, 1.0)
+    accepted = intervals.interval(n_accepted - right, n_accepted, each)
+    if accepted is None and passed.accepted:
+        return Part(
+            "learning", None, n, "Nothing that was accepted has been judged yet, so nothing is known of the error."
+        )
+    accepted = accepted or Interval(0.0, 0.0, 0.0)
     share = Interval(*(a * one + r * other for one, other in zip(accepted, _missed(evidence, each), strict=True)))
     _, low, high = share
     if high <= goal:

@@ -14,9 +14,13 @@ Where this differs from the paper:
   function of the series alone, the same wherever it is asked; and once the filter has learned what changed, the signal
   goes out by itself.
 * The change is taken to be at the cut that stands out most, where the paper drops the oldest until no cut passes.
+* Accepted documents that are irrelevant are one series, audited ones that are relevant another, each tested at δ/2: how
+  many there are of either is up to readers and to the rate of audits, and a change of that is no change of the filter.
 * Errors stand in the order in which their documents came, not in that of the judgements, and what came together is
   never cut: whoever judges all relevant documents of a day first, and then the others, has not changed their mind.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +32,24 @@ NEWEST = 1000
 DELTA = 0.05
 
 Times = NDArray[np.int64]
+
+
+class Change(NamedTuple):
+    """A filter has become worse."""
+
+    place: int  # of the first document of the new regime, among all
+    before: Bools  # errors of the same kind
+    after: Bools
+
+
+def change(errors: Bools, accepted: Bools, came: Times) -> Change | None:
+    """The latest change of either kind, of documents that were accepted or drawn for audit, by when they came."""
+    found: list[Change] = []
+    for kind in (accepted, ~accepted):
+        places = np.flatnonzero(kind)
+        if start := since(errors[places], came[places], DELTA / 2):
+            found.append(Change(int(places[start]), errors[places[:start]], errors[places[start:]]))
+    return max(found, key=lambda one: one.place, default=None)
 
 
 def since(errors: Bools, came: Times | None = None, delta: float = DELTA) -> int:

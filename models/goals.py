@@ -141,7 +141,10 @@ def choose(
         return Band(low, accept, usual.f1)
     edge = _allowance(unseen[background <= accept], allowed, accept)
     if goal.max_error is None:
-        low = edge if goal.min_recall is not None else max(edge, low)
+        if goal.min_recall is not None:
+            low = edge if goal.max_abstain is not None else min(edge, low)
+        else:
+            low = max(edge, low)
     elif goal.min_recall is not None:
         low = min(edge, low)
     return Band(min(low, accept), accept, usual.f1)
@@ -172,22 +175,25 @@ def clear(judged: Judged, most: float, otherwise: float) -> float:
     """The highest cut below which at most this share is relevant, as audits show. If they are too few for that, it is
     `otherwise`, or the highest cut below it of which they do not show the opposite.
 
-    Below a cut lie documents that were shown, all of which are counted, and rejected ones, of which those drawn stand
-    for the others.
+    Below a cut lie documents that were shown, all of which are counted, and rejected ones, of which those drawn, with
+    chance c, stand for 1/c each.
     """
     shown, audit = judged.came("shown") & judged.first, judged.came("audit")
     if not audit.any():
         return otherwise
-    each = 1 / float(judged.chance[audit].mean())
     order = np.argsort(judged.held_out)
     n, hits, audits, finds = (
         np.cumsum(some[order]) for some in (shown, shown & judged.relevant, audit, audit & judged.relevant)
     )
-    rates = (
-        betaincinv(finds + 1, np.maximum(audits - finds, 0.5), SURE),
-        np.where(finds, betaincinv(np.maximum(finds, 0.5), audits - finds + 1, 1 - SURE), 0),
-    )
-    at_most, at_least = ((hits + audits * each * rate) / np.maximum(n + audits * each, 1) for rate in rates)
+    weight = np.where(audit, 1 / np.where(audit, judged.chance, 1.0), 0.0)[order]
+    all_of_them = np.cumsum(weight)
+    if np.ptp(judged.chance[audit]) == 0:
+        high = betaincinv(finds + 1, np.maximum(audits - finds, 0.5), SURE) * all_of_them
+        low = np.where(finds, betaincinv(np.maximum(finds, 0.5), audits - finds + 1, 1 - SURE), 0) * all_of_them
+    else:
+        found = np.where((audit & judged.relevant)[order], weight, 0.0)
+        low, high = intervals.totals(np.cumsum(found), np.cumsum(found**2), np.maximum.accumulate(weight), SURE)
+    at_least, at_most = ((hits + missed) / np.maximum(n + all_of_them, 1) for missed in (low, high))
     holds = np.flatnonzero((at_most <= most) & (audits > finds))
     scores = judged.held_out[order]
     if len(holds):
@@ -207,8 +213,7 @@ def _allowance(left: Reals, most: int, accept: float) -> float:
     if not wanted:
         return accept
     cut = np.sort(left)[-wanted]
-    above = left[left > cut]
-    return float(cut) if np.count_nonzero(left >= cut) <= wanted else float(above.min(initial=accept))
+    return float(cut if np.count_nonzero(left >= cut) <= wanted else np.nextafter(cut, np.inf))
 
 
 def evidence(goal: Goal, judged: Judged, band: Band, worse_for: int = 0) -> Evidence:

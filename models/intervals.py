@@ -28,6 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrik, betaincinv, gammaincinv
 
+from models.vectors import Reals
+
 Counts = NDArray[np.int64]
 
 
@@ -55,10 +57,17 @@ def interval(k: float, n: float, confidence: float) -> Interval | None:
 def total(counts: Sequence[tuple[int, float]], confidence: float) -> Interval:
     """Of counts x and their weights w, of which there is at least one."""
     y, v = (sum(x * w**power for x, w in counts) for power in (1, 2))
-    most = max(w for _, w in counts)
-    y1, v1 = y + most, v + most**2
-    least = float(v / y * gammaincinv(y**2 / v, 1 - confidence)) if y else 0.0
-    return Interval(y, least, float(v1 / y1 * gammaincinv(y1**2 / v1, confidence)))
+    least, most = totals(np.array([y]), np.array([v]), np.array([max(w for _, w in counts)]), confidence)
+    return Interval(y, float(least[0]), float(most[0]))
+
+
+def totals(y: Reals, v: Reals, largest: Reals, confidence: float) -> tuple[Reals, Reals]:
+    """The bounds of many such sums, from y, v and w."""
+    y1, v1 = y + largest, v + largest**2
+    with np.errstate(divide="ignore", invalid="ignore"):  # where there is no event, or not even a weight
+        low = np.where(y > 0, v / y * gammaincinv(y**2 / v, 1 - confidence), 0.0)
+        high = np.where(y1 > 0, v1 / y1 * gammaincinv(y1**2 / v1, confidence), np.inf)
+    return low, high
 
 
 @lru_cache(maxsize=256)

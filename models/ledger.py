@@ -60,8 +60,8 @@ class Ledger:
         decided = np.flatnonzero(self.alone & (accepted | (self._origin[: self.size] == ORIGINS.index("audit"))))
         decided = decided[np.argsort(self._came[decided], kind="stable")]
         came = self._came[decided]
-        since = drift.since(self._relevant[decided] != accepted[decided], came)
-        return int(came[since]) if since else 0
+        worse = drift.change(self._relevant[decided] != accepted[decided], accepted[decided], came)
+        return int(came[worse.place]) if worse else 0
 
     def came_since(self, when: int) -> Bools:
         """Which documents came then or later."""

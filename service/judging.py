@@ -39,6 +39,7 @@ from service.store import Store
 LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
 MENDED = ("corrected", "known")
+NEVER_MS = -1
 UNKNOWN = "This document is not remembered (any more); send it with its text in place of its id."
 
 log = structlog.get_logger()
@@ -195,8 +196,10 @@ class Judging:
         have learned to accept what it had rejected, and nobody would ever have been shown."""
         came: dict[str, dict[str, int]] = {}
         for judgement, source in zip(judgements, sources, strict=True):
-            if isinstance(source, Source) and source.everywhere:
-                came.setdefault(judgement.topic, {})[id_of(judgement.document)] = source.came_ms
+            if isinstance(source, Source) and source.passed:
+                # What was not let through was rejected, if it was surely put to the topic.
+                came_ms = source.came_ms if source.everywhere else NEVER_MS
+                came.setdefault(judgement.topic, {})[id_of(judgement.document)] = came_ms
         found = await self._outbox.decisions(came)
         places = {i: (judgement.topic, id_of(judgement.document)) for i, judgement in enumerate(judgements)}
         return {i: found[place] for i, place in places.items() if place in found}
@@ -215,6 +218,9 @@ class Judging:
         calibration = served.model.calibration
         decision, score = served.judge(to_bag(blob))
         before = Before(decision=decision, score=round(score, DIGITS))
+        if delivered is None and source.passed and isinstance(about, Document):
+            rule = self._serving.rule(judgement.topic, about)
+            delivered = None if rule is None else "accept" if rule == "accept_if" else "reject"
         event = Event(
             "judged",
             now_ms(),

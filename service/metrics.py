@@ -75,17 +75,17 @@ def _drift(judged: Sequence[Standing], trials: Sequence[Trial]) -> Drift:
     places, errors = prequential.errors(trials)
     came = np.array([judged[i].first.came_ms or i + 1 for i in places], np.int64)
     order = np.argsort(came, kind="stable")
-    errors = errors[order]
-    since = drift.since(errors, came[order])
-    if not since:
+    accepted = np.array([trials[i].decision == "accept" for i in places], np.bool_)
+    worse = drift.change(errors[order], accepted[order], came[order])
+    if worse is None:
         said = f"No more errors lately than before, in {len(places)} decisions that were tested."
         said = said if len(places) else "No decision has been tested yet."
         return Drift(drifting=False, since=None, version=None, detail=said)
-    first = judged[places[order[since]]].first
-    before, after = errors[:since], errors[since:]
+    first = judged[places[order[worse.place]]].first
+    what = "accepted documents" if accepted[order[worse.place]] else "audits"
     said = (
-        f"Of the last {len(after)} decisions that were tested {int(after.sum())} were wrong, of {len(before)} before "
-        f"them {int(before.sum())}: what is looked for, or what comes, has changed."
+        f"Of the last {len(worse.after)} {what} that were judged {int(worse.after.sum())} were decided wrongly, of "
+        f"{len(worse.before)} before them {int(worse.before.sum())}: what is looked for, or what comes, has changed."
     )
     return Drift(drifting=True, since=time_of(first.at_ms), version=first.seq, detail=said)
 

@@ -18,7 +18,7 @@ When `lately` has `kept` members it becomes `before`, so nothing has to be kept 
 entries in JSON, took the store half as long again.)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Self
 
@@ -35,7 +35,9 @@ START = "0-0"  # before every entry
 # Appends what has not been appended yet. Arguments: born, most entries kept, the names of the entries in the sets, of
 # WIDTH bytes each, and the entries, each value after its length: one argument is sent and read in a fraction of the
 # time that thousands take.
-WIDTH, ACCEPTED, ABSTAINED = 17, b"+", b"?"
+WIDTH = 17
+# How a name ends: as the document was decided when it first came, or when it came again, which says nothing of that.
+ACCEPTED, ABSTAINED = (b"+", b"*"), (b"?", b"!")
 APPEND = f"""
 local out, lately, before, seen, owner = unpack(KEYS)
 local standing = redis.call('GET', owner)
@@ -45,6 +47,16 @@ local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', 11), 1
 for from = 1, #ARGV[3], {WIDTH} do names[#names + 1] = string.sub(ARGV[3], from, from + {WIDTH - 1}) end
 local known = redis.call('SMISMEMBER', lately, unpack(names))
 local older = redis.call('SMISMEMBER', before, unpack(names))
+local again, places = {{}}, {{}}
+for i, name in ipairs(names) do
+  local first = ({{['*'] = '+', ['!'] = '?'}})[string.sub(name, -1)]
+  if first then again[#again + 1], places[#places + 1] = string.sub(name, 1, -2) .. first, i end
+end
+for _, set in ipairs(#again > 0 and {{lately, before}} or {{}}) do
+  for n, found in ipairs(redis.call('SMISMEMBER', set, unpack(again))) do
+    known[places[n]] = known[places[n]] + found
+  end
+end
 for i, name in ipairs(names) do
   local id, decision, score, version, document, title, text, first, source, published, metadata, rest =
     struct.unpack(form, ARGV[4], at)
@@ -202,10 +214,13 @@ class Outbox:
         return {topics[name]: [Placed.read(row) for row in found] for name, found in rows or ()}
 
 
-def append(topic: str, born: str, entries: Sequence[Entry], kept: int) -> list[Script]:
-    """What appends them, SOME at a time: a script can unpack so many."""
+def append(
+    topic: str, born: str, entries: Sequence[Entry], kept: int, again: Collection[str] = frozenset()
+) -> list[Script]:
+    """What appends them, SOME at a time: a script can unpack so many. Some documents have come before, and come
+    `again`."""
     parts = [entries[start : start + SOME] for start in range(0, len(entries), SOME)]
-    names = [b"".join(map(_name, part)) for part in parts]
+    names = [b"".join(_name(entry, entry.document in again) for entry in part) for part in parts]
     packed = [b"".join(map(_packed, part)) for part in parts]
     keys = _keys(topic)
     return [Script(APPEND, keys, [born, kept, *args]) for args in zip(names, packed, strict=True)]
@@ -213,7 +228,7 @@ def append(topic: str, born: str, entries: Sequence[Entry], kept: int) -> list[S
 
 def _appended(topic: str, documents: Sequence[str]) -> Script:
     ids = [bytes.fromhex(entry_id(topic, document)) for document in documents]
-    return Script(APPENDED, _keys(topic), [b"".join(id + mark for id in ids for mark in (ACCEPTED, ABSTAINED))])
+    return Script(APPENDED, _keys(topic), [b"".join(id + mark[0] for id in ids for mark in (ACCEPTED, ABSTAINED))])
 
 
 def begin(topic: str, born: str) -> Script:
@@ -238,8 +253,8 @@ def key(topic: str) -> str:
     return f"sluice:out:{topic}"
 
 
-def _name(entry: Entry) -> bytes:
-    return bytes.fromhex(entry.id) + (ACCEPTED if entry.decision == "accept" else ABSTAINED)
+def _name(entry: Entry, again: bool) -> bytes:
+    return bytes.fromhex(entry.id) + (ACCEPTED if entry.decision == "accept" else ABSTAINED)[again]
 
 
 def _packed(entry: Entry) -> bytes:

@@ -92,6 +92,7 @@ class Passage:
     _blobs: dict[str, bytes]
     _signed: Signatures
     _remembering: Remembering
+    _again: set[str]  # documents that had come before
     _classified: Classified
     _counts: list[Step]
     _counting: "asyncio.Task[None]"
@@ -123,6 +124,7 @@ class Passage:
         way, decided = self._way, self._decided
         noted, *remembered = answers
         new, known = self._remembering.heard(remembered)
+        self._again = set(decided.ids) - new
         firsts = await self._firsts(await way.repeats.hear(decided.ids, noted), known)
         async with self._turn:
             found = await way.in_thread(way.serving.answer, decided, self._options, self._epoch, firsts)
@@ -160,7 +162,7 @@ class Passage:
         for topic, kept in self._classified.kept.items():
             if served := self._way.serving.topics.get(topic):
                 entries = [self._entry(topic, one) for one in kept]
-                steps += outbox.append(topic, served.born, entries, self._way.config.out_kept)
+                steps += outbox.append(topic, served.born, entries, self._way.config.out_kept, self._again)
         return steps
 
     def _entry(self, topic: str, kept: Kept) -> Entry:

@@ -41,9 +41,9 @@ class Promises:
         """Recall over all topics that audit."""
         auditing = [served for served in list(self._serving.topics.values()) if self.rate(served)]
         tallies = await self._tallies.read([served.topic for served in auditing])
-        every = [(self.rate(one), one.model.evidence, tally.ever) for one, tally in zip(auditing, tallies, strict=True)]
+        every = [(one.model.evidence, tally.ever) for one, tally in zip(auditing, tallies, strict=True)]
         share = assurance.pooled(every)
-        audits = sum(evidence.audits for _, evidence, _ in every)
+        audits = sum(evidence.audits for evidence, _ in every)
         return PooledRecall(
             topics=len(auditing),
             estimate=share.estimate if share else None,

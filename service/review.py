@@ -13,7 +13,7 @@ offered depends on what a judgement is worth:
 3. Where the topic audits, every AUDITED-th is an audit. They seldom teach, but only they say what is missed.
 
 Never offered: what was judged or skipped, what resembles a document that was judged, skipped lately or is already on
-the list, what a rule decides, and what is forgotten.
+the list, what a rule decides (but for audits: what a rule rejects may be relevant, too), and what is forgotten.
 """
 
 import asyncio
@@ -147,10 +147,7 @@ class Review:
                 came = {one.document: one.came_ms for one in seen if one.came_ms is not None}
                 passed = await self._outbox.decisions({served.topic: came})
                 found += [
-                    one
-                    for one in seen
-                    if passed.get((served.topic, one.document), one.verdict.decision) == "reject"
-                    and not one.verdict.rule
+                    one for one in seen if passed.get((served.topic, one.document), one.verdict.decision) == "reject"
                 ]
                 if len(found) >= 2 * wanted:  # near-duplicates will fall out
                     return found

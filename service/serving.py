@@ -280,12 +280,16 @@ class Serving:
         served = ((topic, self.topics.get(topic)) for topic in list(some))
         return frozenset(topic for topic, one in served if one and one.settings.created_ms > than_ms)
 
+    def rule(self, topic: str, document: Document) -> RuleName | None:
+        """The topic's rule that decides about the document, if one does."""
+        return self._overlay.decides(document, [topic]).get(topic)
+
     def look(self, topic: str, documents: Sequence[Document], epoch: Epoch) -> tuple[Bags, list[Verdict]]:
         """What a topic makes of these documents now."""
         counted = bags([(document.title, document.text) for document in documents], self.analysis)
         idf = epoch.frequencies.idf(counted.features)
         rows = _scored(self._bank.snapshot(), counted, idf, [topic], len(documents))
-        ruled = (self._overlay.decides(document, [topic]).get(topic) for document in documents)
+        ruled = (self.rule(topic, document) for document in documents)
         return counted, [verdict._replace(rule=rule) for (verdict,), rule in zip(rows, ruled, strict=True)]
 
     def _explain(self, decisions: Sequence[dict[str, Any]], document: Document, seen: Bag, epoch: Epoch) -> None:

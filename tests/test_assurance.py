@@ -183,22 +183,41 @@ def test_where_everything_rejected_was_audited_recall_is_known() -> None:
 
 
 def test_few_relevant_documents_are_no_misses() -> None:
+    """To be certain, next to all that is rejected must be audited; but nothing is known to be missed."""
     found = said(Goal(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), Passed(1000, 5, 5))
     assert found.state == "learning"
-    assert "so few relevant documents" in found.detail
+    assert "about 970 more audits" in found.detail
 
 
 def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_say() -> None:
-    certified = Evidence(accepted=50, hits=50, certified=True, delivered=40, right=39)
-    assert said(Goal(min_precision=0.9), certified).state == "met"
+    goal, lately = Goal(min_precision=0.9), Passed(1000, 60, 100)
+    certified = Evidence(accepted=50, hits=50, certified=True, delivered=40, right=33)
+    assert (
+        said(goal, certified, lately=lately).state == "met"
+    )  # one in two hundred such looks, if the goal is just kept
     broken = replace(certified, right=25)
-    assert said(Goal(min_precision=0.9), broken).state == "at_risk"
-    assert "25 are relevant" in said(Goal(min_precision=0.9), broken).detail
+    assert said(goal, broken, lately=lately).state == "at_risk"
+    assert "25 are relevant" in said(goal, broken, lately=lately).detail
+    assert (
+        said(goal, replace(broken, accepted=0, hits=0, certified=False), lately=lately).state == "at_risk"
+    )  # by a rule
+    assert said(goal, broken, lately=Passed(1000, 20, 100)).state == "met"  # most were accepted under other settings
+
+
+def test_error_of_what_a_rule_accepts_is_not_nothing() -> None:
+    evidence = Evidence(delivered=40, right=8, audits=100)
+    found = said(Goal(max_error=0.1), evidence, lately=Passed(1000, 900, 0))
+    assert found.state == "at_risk"
+    assert found.error is not None
+    assert found.error.share is not None
+    assert found.error.share.estimate == pytest.approx(0.72)
+    unknown = said(Goal(max_error=0.1), Evidence(audits=100), lately=Passed(1000, 900, 0))
+    assert (unknown.state, unknown.error.share if unknown.error else 0) == ("learning", None)
 
 
 def test_recall_of_all_topics_together_is_certain_before_that_of_each() -> None:
     one = (Evidence(shown=60, kept=50, audits=90), Passed(9000, 30, 30))
-    alone, together = recall(*one), pooled([(0.01, *one)] * 30)
+    alone, together = recall(*one), pooled([one] * 30)
     assert alone is not None
     assert together is not None
     assert alone.low < 0.2
@@ -220,8 +239,9 @@ def test_topics_that_audit_seldom_are_not_spoken_for_by_those_that_audit_often(o
             finds = int(random.binomial(many, rate))
             audits = finds + int(random.binomial(n - many, rate))
             evidence = Evidence(shown=kept // 2, kept=kept // 2, audits=audits, finds=finds)
-            topics.append((rate, evidence, Passed(n + kept // 2, kept // 2, 0)))
-        found, lumped = pooled(topics), pooled([(0.1, evidence, passed) for _, evidence, passed in topics])
+            topics.append((evidence, Passed(n + kept // 2, kept // 2, 0)))
+        (one, other), (its, others) = zip(*topics, strict=True)
+        found, lumped = pooled(topics), recall(one + other, its + others)
         assert found is not None
         assert lumped is not None
         low, high = low + (found.low <= truth), high + (found.high >= truth)
@@ -231,8 +251,8 @@ def test_topics_that_audit_seldom_are_not_spoken_for_by_those_that_audit_often(o
 
 
 def test_what_nobody_audits_may_all_have_been_missed() -> None:
-    audited = (0.01, Evidence(shown=60, kept=50, audits=90), Passed(9000, 30, 30))
-    silent = (0.02, Evidence(shown=60, kept=50), Passed(1060, 30, 30))
+    audited = (Evidence(shown=60, kept=50, audits=90), Passed(9000, 30, 30))
+    silent = (Evidence(shown=60, kept=50), Passed(1060, 30, 30))
     alone, together = pooled([audited]), pooled([audited, silent])
     assert alone is not None
     assert together is not None

@@ -81,3 +81,32 @@ def test_nothing_and_little_are_no_change() -> None:
     assert drift.since(np.zeros(0, np.bool_)) == 0
     assert drift.since(np.ones(1, np.bool_)) == 0
     assert drift.since(np.array([False, True, True])) == 0
+
+
+def test_a_change_in_how_much_is_audited_is_no_change_of_the_filter() -> None:
+    """Of what is accepted four tenths are wrong all the time, of the audits next to nothing, and these become rare."""
+    rng = np.random.default_rng(12)
+    told = mixed = 0
+    for _ in range(STREAMS):
+        accepted = np.concatenate((rng.random(800) < 0.1, rng.random(160) < 0.9))
+        wrong = rng.random(960) < np.where(accepted, 0.4, 0.01)
+        came = np.arange(1, 961)
+        told += drift.change(wrong, accepted, came) is not None
+        mixed += drift.since(wrong, came) > 0
+    assert told <= drift.DELTA * STREAMS
+    assert mixed > 0.9 * STREAMS
+
+
+def test_a_change_of_either_kind_is_found_and_the_latest_is_told() -> None:
+    rng = np.random.default_rng(13)
+    accepted = rng.random(600) < 0.5
+    came = np.arange(1, 601)
+    worse = rng.random(600) < np.where(came > 400, 0.7, 0.1)
+    for kind in (accepted, ~accepted):
+        found = drift.change(worse & kind, accepted, came)
+        assert found is not None
+        assert 380 <= found.place <= 420
+        assert found.before.mean() < 0.2 < 0.5 < found.after.mean()
+    both = drift.change(np.where(accepted, rng.random(600) < np.where(came > 500, 0.8, 0.05), worse), accepted, came)
+    assert both is not None
+    assert 480 <= both.place <= 520

@@ -112,14 +112,32 @@ async def test_what_is_judged_late_was_decided_when_it_passed(api: Api) -> None:
         before = await api.judge(f"g{i}", True, topic="late")
     assert before["before"]["decision"] == "accept"
     await api.judge("named", True, topic="late")
+    await passes(api, [grain(40)[30]])  # once more, and now it is let through
+    await api.judge("g30", True, topic="late")
     judged = await api.sluice.learning.read("late", lambda fold: dict(fold.lineage.judged))
     assert [(one.delivered, one.origin) for name, one in judged.items() if name != "named"] == [
         ("reject", "audit")
-    ] * 12
+    ] * 13
     assert judged["named"].first.decision == "accept"
     assert judged["named"].delivered == "accept"  # what was put to it by name may not have been put to others
     waiting = [item for item in (await review(api, "late", limit=100))["items"] if item["reason"] == "audit"]
     assert {item["decision"] for item in waiting} == {"accept"}  # drawn and rejected then, whatever it would be now
+
+
+async def test_what_a_rule_decided_is_what_was_delivered_also_of_documents_put_to_topics_by_name(api: Api) -> None:
+    await api.topic("ruled", query="crude oil", rules={"accept_if": "report", "reject_if": "refinery"}, audit=1.0)
+    documents = [*grain(5), *oil(5)]
+    for some, named in ((documents[::2], {}), (documents[1::2], {"topics": ["ruled"]})):
+        await api.ok("POST", "/classify", {"documents": some} | named)
+    decisions = {one["id"]: "reject" if "refinery" in one["text"] else "accept" for one in documents}
+    assert set(decisions.values()) == {"accept", "reject"}
+    for name in decisions:
+        await api.judge(name, False, topic="ruled")
+    judged = await api.sluice.learning.read("ruled", lambda fold: dict(fold.lineage.judged))
+    assert {name: one.delivered for name, one in judged.items()} == decisions
+    await passes(api, [{"id": "unjudged", "text": "refinery strike in rotterdam"}])
+    offers = (await review(api, "ruled", limit=100))["items"]
+    assert ("unjudged", "audit") in [(item["document"], item["reason"]) for item in offers]
 
 
 async def test_near_duplicates_of_what_was_judged_are_not_offered_after_a_model_came_from_elsewhere_either(

@@ -82,7 +82,7 @@ def simulate(
             course, whole = run(passing, wanted[name], wish, plans[name], corpus.train)
             results.append(outcome(passing, wanted[name], wish, course, whole, counted))
             promised.append((course, wanted[name][corpus.train - len(course.decisions) : corpus.train]))
-        together = pooled((audit, course.model.evidence, passed(course.decisions)) for course, _ in promised)
+        together = pooled((course.model.evidence, passed(course.decisions)) for course, _ in promised)
         covers = pooled_covers(together, [(course.decisions, relevant) for course, relevant in promised])
         report.summary(title, goal, results, together, covers)
     if each:
