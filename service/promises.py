@@ -65,5 +65,7 @@ def _said(topics: int, audits: int, low: float | None) -> str:
         return "No topic audits: give some a goal with `min_recall` or `max_error`, or a share to `audit`."
     if low is None:
         return "No relevant document is known yet, so nothing is known of recall."
-    where = f"{audits:,} audits in {topics:,} topic{'s' * (topics > 1)}"
+    if not audits:
+        return "No audit has been judged yet: all that is rejected may have been missed."
+    where = f"{audits:,} audit{'s' * (audits > 1)} in {topics:,} topic{'s' * (topics > 1)}"
     return f"At least {100 * low:.3g} % of what is relevant is not rejected, by {where}."

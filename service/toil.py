@@ -26,7 +26,7 @@ from service.fields import Answer
 from service.jobstore import JobStore
 from service.learning import Learning
 from service.retraining import retrain
-from service.schemas_jobs import Compare, NewJob, Retrain
+from service.schemas_jobs import Compare, NewJob, Retrain, RetrainResult
 from service.store import Store
 from service.workbench import LOST, Workbench
 
@@ -46,7 +46,8 @@ async def main(id: str, config: Settings) -> int:
         telling = asyncio.create_task(_telling(bench))
         try:
             result = await _done(bench)
-            await jobs.end(id, "succeeded", now_ms(), progress=1.0, message="Done.", result=result.model_dump_json())
+            said = {"message": _said(result), "result": result.model_dump_json()}
+            await jobs.end(id, "succeeded", now_ms(), progress=1.0, **said)
         except StoreUnavailable as error:
             log.warning("lost the store", job=id, detail=error.detail)
             return LOST
@@ -68,6 +69,13 @@ async def _done(bench: Workbench) -> Answer:
     if isinstance(asked, Retrain):
         return await retrain(bench, asked)
     return await compare(bench, asked) if isinstance(asked, Compare) else await backfill(bench, asked)
+
+
+def _said(result: Answer) -> str:
+    if not isinstance(result, RetrainResult):
+        return "Done."
+    why = f" {result.topics[0].detail}" if result.total == 1 else ""
+    return f"Done: {result.published:,} of {result.total:,} topic{'s' * (result.total != 1)} published.{why}"
 
 
 async def _telling(bench: Workbench) -> None:

@@ -96,11 +96,17 @@ def _report(refused: int, lines: int, what: str) -> None:
         raise Failed(f"{refused:,} of {lines:,} {what} were refused; their lines say why.")
 
 
+def _refused(problem: "Problem") -> str:
+    from service.errors import in_a_line
+
+    return f"[red]{problem.title}: {literal(in_a_line(problem.detail, problem.errors or ()))}[/]"
+
+
 def _decided(result: "Result | Problem") -> str:
     from service.schemas import Problem
 
     if isinstance(result, Problem):
-        return f"[red]{result.title}: {literal(result.detail)}[/]"
+        return _refused(result)
     again = f"  [dim]again, as {literal(result.duplicate_of)}[/]" if result.duplicate_of else ""
     said = [f"[bold]{literal(result.document)}[/]{again}"]
     colours = {"accept": "green", "abstain": "yellow", "reject": "dim"}
@@ -116,6 +122,6 @@ def _learned(result: "Learned | Problem") -> str:
     from service.schemas import Problem
 
     if isinstance(result, Problem):
-        return f"[red]{result.title}: {literal(result.detail)}[/]"
+        return _refused(result)
     before = f"{result.before.decision} {result.before.score:.3f} before"
     return f"{result.status}  {result.topic}  {literal(result.document)}  version {result.version}  ({before})"

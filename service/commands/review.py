@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from service.schemas_review import Offer
 
 KEYS = "[bold]y[/] relevant  [bold]n[/] not  [bold]s[/] skip  [bold]q[/] quit"
+END_OF_INPUT = "\x04"  # Ctrl-D
 WHY = {"uncertain": "it is not sure", "likely": "it would accept this", "audit": "drawn from what it rejects"}
 
 
@@ -46,7 +47,8 @@ def _loop(sluice: "Client", topic: str, by: str, output: Output, key: Callable[[
         if page.detail:
             console.print(f"[dim]{page.detail}[/]")
         if not page.items:
-            console.print("Nothing waits for a judgement.")
+            if "Nothing waits" not in page.detail:
+                console.print("Nothing waits for a judgement now: judge on when more documents have passed.")
             break
         for offer in page.items:
             console.print(_shown(offer))
@@ -81,6 +83,8 @@ def _keys() -> Iterator[Callable[[], str]]:
                 return "q"
             if key in ("y", "n", "s", "q"):
                 return key
+            if key == END_OF_INPUT:
+                return "q"
 
     before = termios.tcgetattr(terminal)
     try:
