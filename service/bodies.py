@@ -84,7 +84,7 @@ async def lines(request: Request, limit: int, line_limit: int) -> AsyncIterator[
 
 def parse(adapter: TypeAdapter[T], raw: bytes, limits: Settings) -> T:
     """The value that these bytes, a body or a line of one, say; or the error that says why they do not."""
-    if not raw.strip():
+    if not raw or raw.isspace():
         raise BadRequest("The body is empty; send JSON, {} at least.")
     if len(raw) > limits.max_body_bytes:
         raise TooLarge(f"This line is longer than {limits.max_body_bytes:,} bytes.")

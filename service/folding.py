@@ -46,12 +46,14 @@ class Fold:
         self.compact_from = 0  # so long a log is worth another look
         self._weights = weights
         self._bytes = sum(map(_size, self.events))
+        self._grouped: Groups | None = None
         self._trainer = self._start()
 
     def follow(self, head: Head, tail: Sequence[Event], gone: Sequence[int] = ()) -> None:
         """Takes events that come directly after those it has, and lets go of those that have left the log."""
         again = False
         self.head = head
+        self._grouped = None
         if gone:
             self.events = without(self.events, gone)
             self._bytes = sum(map(_size, self.events))
@@ -109,16 +111,17 @@ class Fold:
         return max(published, default=0)
 
     def judged_since(self, version: int) -> int:
-        """How many judgements and withdrawals came after that version."""
+        """How many judgements and withdrawals came after that version; how many events, if some have been forgotten."""
+        if version < self.head.floor:
+            return self.lineage.version - version
         return sum(event.kind in ("judged", "withdrawn") for event in self.events if event.seq > version)
 
     def recipe_of(self, documents: Collection[str]) -> Recipe | None:
         """How the base was fitted, if one of these documents had a part in it with another label than stands now."""
         if self.lineage.base is None:
             return None
-        base, judged = Base.from_bytes(self.lineage.base.model), self.lineage.judged
-        changed = (one for one in documents if one not in judged or not self.lineage.rests_on(judged[one]))
-        return base.recipe if any(document in base.fitted for document in changed) else None
+        base, lineage = Base.from_bytes(self.lineage.base.model), self.lineage
+        return base.recipe if any(one in base.fitted and lineage.outdates(one) for one in documents) else None
 
     def aside(self) -> tuple[Lineage, dict[str, float]]:
         """A copy of what stands, to be folded otherwise; and the scores of judged documents, held out."""
@@ -131,10 +134,11 @@ class Fold:
 
     def _groups(self) -> Groups:
         """Of all judged documents; over a base, the trainer has only those that it has learned since or recalled."""
-        groups = Groups()
-        for standing in self.lineage.judged.values():
-            groups.add(to_bag(standing.first.bag).features)
-        return groups
+        if self._grouped is None:
+            self._grouped = Groups()
+            for standing in self.lineage.judged.values():
+                self._grouped.add(to_bag(standing.first.bag).features)
+        return self._grouped
 
     @property
     def nbytes(self) -> int:

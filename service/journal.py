@@ -24,7 +24,6 @@ To forget is an event too, so that every version before it stays what it was; wh
 log when no version that can still be restored needs it.
 """
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -57,6 +56,7 @@ class Event:
     came_ms: int = 0  # when it had; 0 if it had not
     chance: float = 0.0  # with which a rejected document was drawn for audit, if this one was
     settings: str = ""  # the topic as its user wants it, JSON
+    anew: bool = False  # they have all judgements folded from the beginning, whatever base there was
     model: bytes = b""
     cause: str = ""
     version: int = 0  # which one is restored; that a base was made from; the oldest that can be, after a compaction
@@ -93,6 +93,7 @@ class Event:
             came_ms=int(stored.get(b"came_ms", 0)),
             chance=float(stored.get(b"chance", 0)),
             settings=text(b"settings"),
+            anew=b"anew" in stored,
             model=stored.get(b"model", b""),
             cause=text(b"cause"),
             version=int(stored.get(b"version", 0)),
@@ -159,7 +160,7 @@ class Lineage:
 
     def set(self, event: Event) -> None:
         """Other settings."""
-        if self.base and _beginning(event) != _beginning(self.settings):
+        if event.anew:
             self.base = None
         self.settings = event
 
@@ -171,6 +172,13 @@ class Lineage:
     def rests_on(self, standing: Standing) -> bool:
         """Whether the base was made from this judgement, so that the fold does not learn it again."""
         return self.base is not None and standing.latest.seq <= (self.base.version or self.base.seq)
+
+    def outdates(self, document: str) -> bool:
+        """Whether the base was made from another judgement of the document than the one that stands."""
+        standing = self.judged.get(document)
+        if self.base is None or standing is None:
+            return self.base is not None  # withdrawn
+        return standing.first.seq <= (self.base.version or self.base.seq) < standing.latest.seq
 
     def to_fold(self) -> list[Standing]:
         return [standing for standing in self.judged.values() if not self.rests_on(standing)]
@@ -226,9 +234,3 @@ def without(events: Iterable[Event], gone: Iterable[int]) -> list[Event]:
 
 def _seq(event: Event) -> int:
     return event.seq
-
-
-def _beginning(event: Event) -> tuple[object, object]:
-    """What a fold begins with."""
-    settings = json.loads(event.settings)
-    return settings["query"], settings["learner"]

@@ -50,6 +50,11 @@ class _Waiting:
     done: asyncio.Future[tuple[str, int]]
 
 
+def begins_otherwise(settings: Settings, before: Settings) -> bool:
+    """Whether a fold begins with another query or learner."""
+    return (settings.query, settings.learner) != (before.query, before.learner)
+
+
 class Learning:
     def __init__(
         self, store: Store, epochs: Epochs, config: Config, pool: Executor, serve: Callable[[Served], None]
@@ -98,7 +103,8 @@ class Learning:
             if changed is None:
                 return None
             settings, query = changed
-            return self._event("edited", settings=settings.model_dump_json(), bag=query), None
+            event = self._event("edited", settings=settings.model_dump_json(), bag=query)
+            return replace(event, anew=begins_otherwise(settings, fold.settings)), None
 
         await self._amend(topic, amended)
 
@@ -139,14 +145,18 @@ class Learning:
         self, topic: str, born: str, base: Base, words: Sequence[str], made_from: int, job: str
     ) -> int:
         """The same for a model that a job has fitted to the judgements as they stood at version `made_from` of this
-        incarnation of the topic. However often it is tried, it is done once; the version that has it."""
+        incarnation of the topic. However often it is tried, it is done once; the version that has it. 0 if somebody
+        wanted another query or learner meanwhile, which is to begin anew."""
         event = self._event("published", model=base.to_bytes(), bag=codec.pack_words(words), cause="retrain")
         event = replace(event, by=job, version=made_from)
 
         def amended(fold: Fold) -> Amendment | None:
             if fold.head.born != born:
                 raise NotFound(f"There is another topic {topic!r} now.")
-            return None if fold.published_by(job) else (event, None)
+            since = (one for one in fold.events if one.seq > made_from)
+            if fold.published_by(job) or any(one.anew for one in since):
+                return None
+            return event, None
 
         await self._amend(topic, amended)
         return await self.read(topic, lambda fold: fold.published_by(job))

@@ -10,6 +10,7 @@ import time
 import structlog
 
 AGAIN_S = 30.0
+MANY = 1000  # warnings that are remembered
 
 
 def configure(level: str) -> None:
@@ -60,8 +61,9 @@ class _Once:
     def __call__(self, logger: object, level: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
         if level == "warning":
             now, said = time.monotonic(), repr(sorted(event.items()))
-            self._given = {one: at for one, at in self._given.items() if now - at < AGAIN_S}
-            if said in self._given:
+            if now - self._given.get(said, -AGAIN_S) < AGAIN_S:
                 raise structlog.DropEvent
+            if len(self._given) >= MANY:
+                self._given.clear()
             self._given[said] = now
         return event

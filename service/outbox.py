@@ -5,6 +5,7 @@
     {sluice:out:ID}:before    set      the same of what came before that
     {sluice:out:ID}:seen      zset     what earlier versions had in the place of the two sets; forgotten with the first
     {sluice:out:ID}:owner     string   `born` of the topic whose stream it is
+    {sluice:out:ID}:began     string   since when, in milliseconds; absent where an earlier version began it
 
 The stream's name is for people to type, so it has no hash tag; a name that has all of it for its tag lies in the same
 slot of a Redis Cluster. That is not the slot of the topic's other keys, so the topic and its stream never change in one
@@ -82,28 +83,29 @@ end
 return #new
 """
 
-# Which of these names were appended; and since when that is known of whatever was not: 0 if always, −1 if not now,
-# when the sets, of which one has just been forgotten, may hold less than the stream does. Arguments: names.
+# Which of these names were appended; and since when that is known of whatever was not: −1 if not now, when the sets, of
+# which one has just been forgotten, may hold less than the stream does. Arguments: names.
 APPENDED = f"""
-local out, lately, before = KEYS[1], KEYS[2], KEYS[3]
+local out, lately, before, began = KEYS[1], KEYS[2], KEYS[3], redis.call('GET', KEYS[6])
 local names = {{}}
 for from = 1, #ARGV[1], {WIDTH} do names[#names + 1] = string.sub(ARGV[1], from, from + {WIDTH - 1}) end
 local known, older = redis.call('SMISMEMBER', lately, unpack(names)), redis.call('SMISMEMBER', before, unpack(names))
 for i = 1, #names do known[i] = known[i] + older[i] end
-local since, forgotten = 0, redis.call('SCARD', before)
+local since, forgotten = tonumber(began or -1), redis.call('SCARD', before)
 if forgotten > 0 then
   local first = redis.call('XRANGE', out, '-', '+', 'COUNT', 1)[1]
   local all = redis.call('XLEN', out) <= redis.call('SCARD', lately) + forgotten
-  since = all and first and tonumber(string.match(first[1], '%d+')) or -1
+  since = all and first and began and math.max(since, tonumber(string.match(first[1], '%d+'))) or -1
 end
 return {{since, known}}
 """
 
-# A new topic owns the stream from now on; what is left of another is gone. Arguments: born.
+# A new topic owns the stream from now on; what is left of another is gone. Arguments: born, milliseconds.
 BEGIN = """
 if redis.call('GET', KEYS[5]) == ARGV[1] then return 0 end
 redis.call('DEL', unpack(KEYS, 1, 4))
 redis.call('SET', KEYS[5], ARGV[1])
+redis.call('SET', KEYS[6], ARGV[2])
 return 1
 """
 
@@ -112,6 +114,7 @@ END = """
 local standing = redis.call('GET', KEYS[5])
 if standing and standing ~= ARGV[1] then return 0 end
 redis.call('DEL', unpack(KEYS, 1, 4))
+redis.call('DEL', KEYS[6])
 redis.call('SET', KEYS[5], '', 'EX', ARGV[2])
 return 1
 """
@@ -231,8 +234,8 @@ def _appended(topic: str, documents: Sequence[str]) -> Script:
     return Script(APPENDED, _keys(topic), [b"".join(id + mark[0] for id in ids for mark in (ACCEPTED, ABSTAINED))])
 
 
-def begin(topic: str, born: str) -> Script:
-    return Script(BEGIN, _keys(topic), [born])
+def begin(topic: str, born: str, now_ms: int) -> Script:
+    return Script(BEGIN, _keys(topic), [born, now_ms])
 
 
 def end(topic: str, born: str) -> Script:
@@ -267,4 +270,5 @@ def owner(topic: str) -> str:
 
 
 def _keys(topic: str) -> list[str]:
-    return [key(topic), *(f"{{{key(topic)}}}:{part}" for part in ("lately", "before", "seen")), owner(topic)]
+    sets = (f"{{{key(topic)}}}:{part}" for part in ("lately", "before", "seen"))
+    return [key(topic), *sets, owner(topic), f"{{{key(topic)}}}:began"]

@@ -23,7 +23,7 @@ from service.background import Epoch, Epochs
 from service.folding import Fold, trained
 from service.journal import Event, Lineage
 from service.judging import Judging
-from service.learning import Learning
+from service.learning import Learning, begins_otherwise
 from service.memory import unpacked
 from service.overlay import Compiled
 from service.schemas import Decision, Document
@@ -111,7 +111,8 @@ class Previews:
         self, served: Served, lineage: Lineage, settings: Settings, query: bytes, epoch: Epoch
     ) -> tuple[Served, dict[str, float]]:
         """The topic as it would be, and the scores that it would give the judged documents, held out."""
-        edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query)
+        anew = begins_otherwise(settings, served.settings)
+        edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query, anew=anew)
         changed = replace(lineage)
         changed.set(edited)
         trainer = trained(changed, self._weights)

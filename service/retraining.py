@@ -162,6 +162,9 @@ async def _retrained(bench: Workbench, topic: str, asked: Retrain) -> Retrained:
         base = _base(made, of, Recipe(asked.method, asked.params))
         words = await _words(bench, topic, made.linear)
         version = await bench.learning.publish_once(topic, of.born, base, words, of.version, bench.job)
+        if not version:
+            detail = "Not published: the topic was given another query or learner meanwhile."
+            return told.model_copy(update={"detail": detail})
     figures = {
         "served": score(served, of.data),
         "candidate": score(made.pinned, of.data),

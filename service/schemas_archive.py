@@ -92,6 +92,7 @@ class EventLine(Request):
     came_ms: Millis = 0
     chance: Share = 0.0
     settings: Settings | None = None
+    anew: bool = False
     model: Base64 = ""
     cause: Line = ""
     version: Count = 0

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 from service.fields import Answer, Place, Request
 from service.schemas import STREAM, WEBHOOK, Decision
 
+LONGEST_LABEL = 63  # of a name on the internet
 SECRET_BYTES = (24, 64)  # as Standard Webhooks has it
 
 
@@ -63,9 +64,11 @@ def _receiver(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError("must be an address that begins with https:// or http://")
     try:
-        httpx.URL(url).host.encode("idna")  # whose labels have a length
-    except (httpx.InvalidURL, UnicodeError):
-        raise ValueError("names no host that can be") from None
+        host = httpx.URL(url).raw_host.decode()  # as it is resolved
+    except httpx.InvalidURL:
+        host = ""
+    if not host or max(map(len, host.split("."))) > LONGEST_LABEL:
+        raise ValueError("names no host that can be")
     if parts.username is not None or parts.password is not None or parts.fragment or not url.isprintable():
         raise ValueError("may hold neither a user nor a fragment nor control characters")
     return url

@@ -220,9 +220,11 @@ class Sluice:
         return put
 
     async def delete(self, topic: str, if_match: int | None = None) -> None:
-        await self.destinations.forget(topic)  # first: if the store fails between the two, a second try does the rest
+        if if_match is None:
+            await self.destinations.forget(topic)  # first: if the store then fails, a second try does the rest
         await self.learning.delete(topic, if_match)
-        await self.destinations.forget(topic)  # somebody may have put some meanwhile
+        if not (await self.store.heads([topic]))[0]:
+            await self.destinations.forget(topic)  # all, or those that somebody has put meanwhile
         self.serving.remove(topic)
 
     # -- how -----------------------------------------------------------------------------------------------------------

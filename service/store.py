@@ -38,6 +38,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
 from service import outbox, scripts
+from service.clock import now_ms
 from service.connection import Arg, Connection, Script, Step, problems
 from service.errors import NotFound
 from service.journal import Event
@@ -141,7 +142,7 @@ class Store:
 
     async def begin_stream(self, topic: str, born: str) -> None:
         """What this topic lets through goes to a stream with nothing of another topic in it."""
-        await self.connection.run([outbox.begin(topic, born)])
+        await self.connection.run([outbox.begin(topic, born, now_ms())])
 
     async def delete(self, topic: str, born: str, version: int | None = None) -> bool:
         """Deletes this topic, if it is there, and at that version where one is given."""
@@ -157,7 +158,8 @@ class Store:
         async with self._asking():
             listed = await self._redis.zscore(TOPICS, topic)
             owner = await self._redis.get(outbox.owner(topic))
-        if listed is None:
+        # In this order: if another topic has been made meanwhile, the stream is its own, or has the owner it had.
+        if listed is None or (await self.heads([topic]))[0]:
             return False
         if owner:
             await self.connection.run([outbox.end(topic, owner.decode())])

@@ -87,7 +87,7 @@ class Webhooks:
         """The address to connect to; every one that the name has must be allowed."""
         try:
             found = await asyncio.get_running_loop().getaddrinfo(
-                url.host, url.port or PORTS[url.scheme], type=socket.SOCK_STREAM
+                url.raw_host.decode(), url.port or PORTS[url.scheme], type=socket.SOCK_STREAM
             )
         except (OSError, UnicodeError):  # the latter for a name that no resolver takes
             raise Undelivered("Its name cannot be resolved.") from None

@@ -115,6 +115,9 @@ async def _retrain(sluice: Sluice) -> None:
             new = await sluice.learning.read(served.topic, partial(Fold.judged_since, version=since))
         except NotFound:
             continue  # deleted meanwhile
+        except (ArithmeticError, ValueError, LookupError) as error:
+            log.error("topic cannot be folded", topic=served.topic, exc_info=error)
+            continue
         if not new:  # the events since then were not judgements: its own publication, a refreshed background
             await _mark(sluice, served, last, Last(served.version, now_ms(), last.job if last else ""))
             continue

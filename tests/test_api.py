@@ -346,6 +346,7 @@ async def test_a_document_that_came_with_a_judgement_is_known_to_those_after_it(
         ({"Sec-Fetch-Site": "none"}, 200),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://["}, 403),
         ({"Origin": "http://sluice", "Sec-Fetch-Site": "cross-site"}, 403),
     ],
 )

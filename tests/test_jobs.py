@@ -15,6 +15,7 @@ from service.clock import now_ms
 from service.embedded import Embedded
 from service.jobstore import JobStore
 from service.replay import replay
+from service.served import Base
 from tests.judging import BOTH, GRAIN, OIL
 from tests.serving import Api, serving
 from tests.waiting import soon
@@ -260,6 +261,35 @@ async def test_another_query_or_learner_begins_anew_also_over_a_retrained_model(
     assert (await api.decide(oil, "anew"))["score"] == (await api.decide(oil, "never"))["score"]
     assert await served() == "wh"
     assert (await replay(api.sluice.store, "anew", api.sluice.config, verify=True)).outcome == "equal"
+
+
+@MODULE
+async def test_a_retraining_does_not_undo_a_query_that_came_meanwhile(api: Api) -> None:
+    await api.topic("meanwhile")
+    await teach(api, "meanwhile")
+    learning = api.sluice.learning
+    born, version = await learning.read("meanwhile", lambda fold: (fold.head.born, fold.lineage.version))
+    base = Base((await api.sluice.find("meanwhile")).model)
+    await api.ok("PATCH", "/topics/meanwhile", {"query": "zebra"})
+    assert await learning.publish_once("meanwhile", born, base, [], version, "late") == 0
+    newest = (await api.ok("GET", "/topics/meanwhile/versions?limit=1"))["items"][0]
+    assert (newest["version"], newest["cause"]) == (version + 1, "edit")
+    assert await learning.publish_once("meanwhile", born, base, [], version + 1, "next") == version + 2
+
+
+@MODULE
+async def test_a_judgement_given_again_fits_nothing_anew(api: Api) -> None:
+    """Also of a document that had a part in the fit as one that nobody had judged."""
+    await api.topic("again")
+    await teach(api, "again")
+    await done(api, kind="retrain", topics=["again"], method="svm", publish="always")
+    before = len((await api.ok("GET", "/jobs?topic=again"))["items"])
+    for _ in range(2):
+        for document in ("stream-1", "again-1"):
+            await api.judge(document, False, topic="again")
+    assert len((await api.ok("GET", "/jobs?topic=again"))["items"]) == before
+    await api.judge("again-1", True, topic="again")
+    assert len((await api.ok("GET", "/jobs?topic=again"))["items"]) == before + 1
 
 
 @MODULE

@@ -335,6 +335,18 @@ async def test_the_same_file_again_mends_a_stream_that_belongs_to_another(here: 
         assert client.get(outbox.owner("crude")) == head.born.encode()
 
 
+async def test_what_had_been_delivered_before_a_move_is_not_taken_for_rejected(here: Api) -> None:
+    """The stream of the topic begins anew: it says nothing of what came before it."""
+    await here.topic("moved")
+    (document,) = oil(1, "delivered")
+    await passes(here, [document])
+    assert [one["document"] for one in (await here.ok("GET", "/topics/moved/accepted"))["items"]] == [document["id"]]
+    await imported(here, await exported(here, "moved"), 200, replace=True)
+    await here.judge(document["id"], True, topic="moved")
+    judged = await here.sluice.learning.read("moved", lambda fold: dict(fold.lineage.judged))
+    assert judged[document["id"]].origin == "shown"
+
+
 async def test_what_is_staged_and_never_taken_expires(here: Api, there: Api) -> None:
     """As when a process dies in the middle: nothing but names that nobody reads, and they go away by themselves."""
     await lived(here)

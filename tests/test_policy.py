@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from redis import Redis
 
 from models.fold import Model
 from models.goals import Evidence
@@ -147,6 +148,30 @@ async def test_what_finds_no_room_among_the_jobs_is_due_again_later(api: Api, mo
     monkeypatch.setattr(jobs, "OPEN", 10)
     await keep_house(api.sluice)
     assert len((await api.ok("GET", "/jobs"))["items"]) == 2
+
+
+async def test_one_broken_topic_does_not_keep_the_others_from_being_retrained(api: Api, redis_url: str) -> None:
+    for topic in ("broken", "whole"):
+        await api.topic(topic, retrain={"method": "svm", "after": 40})
+        await teach(api, topic, 60)
+    with Redis.from_url(redis_url) as client:
+        newest = client.xrevrange("sluice:{broken}:log", count=1)[0][1]
+        client.xadd("sluice:{broken}:log", {**newest, b"document": b"other", b"bag": b"nonsense"}, id="62-0")
+        client.hset("sluice:{broken}:topic", "seq", 62)
+    api.sluice.learning.forget()
+    await keep_house(api.sluice)
+    assert [job["request"]["topics"] for job in (await api.ok("GET", "/jobs"))["items"]] == [["whole"]]
+
+
+async def test_judgements_that_are_forgotten_still_count(redis_url: str) -> None:
+    async with serving(redis_url, judgements_kept=50, versions_kept=20) as api:
+        await api.topic("crude", retrain={"method": "svm", "after": 150})
+        for seed in range(3):
+            await teach(api, "crude", 60, seed=seed)
+            for n in range(60):
+                await api.judge({"id": f"{seed}-{n}", "text": f"crude opec w{seed} w{n}"}, n % 3 == 0)
+        await keep_house(api.sluice)
+        assert len((await api.ok("GET", "/jobs"))["items"]) == 1
 
 
 async def test_a_policy_that_no_job_could_follow_is_refused(api: Api) -> None:

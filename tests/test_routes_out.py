@@ -17,6 +17,7 @@ from redis import Redis
 from service.config import Settings
 from service.connection import Connection, end
 from service.courier import WINDOW, Courier
+from service.errors import PreconditionFailed
 from service.supervisor import APPLICATION, WORKER
 from service.webhooks import Undelivered, Webhooks, is_public, signed
 from tests.processes import Serve, children
@@ -256,6 +257,19 @@ async def test_a_key_that_is_no_stream_is_an_error_of_the_route(api: Api, store:
             return bool(route["last_error"] and "WRONGTYPE" in route["last_error"]["reason"])
 
         await soon(said)
+
+
+async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> None:
+    async with serving(redis_url) as api:
+        await api.topic()
+        await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": "elsewhere"}]})
+        assert (await api.request("DELETE", "/topics/crude", headers={"If-Match": '"another-1"'})).status_code == 412
+        with pytest.raises(PreconditionFailed):
+            await api.sluice.delete("crude", 7)  # it changed after it was compared
+        assert len(await standing(api)) == 1
+        await api.ok("DELETE", "/topics/crude")
+        await api.topic()
+        assert await standing(api) == []
 
 
 @pytest.mark.parametrize(

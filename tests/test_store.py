@@ -112,6 +112,11 @@ async def test_a_deletion_that_was_cut_short_is_finished_by_the_next(store: Stor
     assert await store.topics() == []
     assert await Outbox(store.connection).newest("t", None, 1) == []
     assert not await store.clear("t")
+    await store.create("t", "two", FIRST)
+    assert not await store.clear("t")  # that is another one, and whole
+    assert await store.connection.run(
+        outbox.append("t", "two", [Entry("0" * 32, "accept", 1.0, 1, "d", "", "")], 10)
+    ) == [1]
 
 
 async def test_an_amendment_loses_to_whoever_was_faster(store: Store) -> None:
