@@ -48,10 +48,10 @@ local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', 11), 1
 for from = 1, #ARGV[3], {WIDTH} do names[#names + 1] = string.sub(ARGV[3], from, from + {WIDTH - 1}) end
 local known = redis.call('SMISMEMBER', lately, unpack(names))
 local older = redis.call('SMISMEMBER', before, unpack(names))
-local again, places = {{}}, {{}}
+local again, places, first_time = {{}}, {{}}, {{[42] = '+', [33] = '?'}}
 for i, name in ipairs(names) do
-  local first = ({{['*'] = '+', ['!'] = '?'}})[string.sub(name, -1)]
-  if first then again[#again + 1], places[#places + 1] = string.sub(name, 1, -2) .. first, i end
+  local mark = first_time[string.byte(name, -1)]
+  if mark then again[#again + 1], places[#places + 1] = string.sub(name, 1, -2) .. mark, i end
 end
 for _, set in ipairs(#again > 0 and {{lately, before}} or {{}}) do
   for n, found in ipairs(redis.call('SMISMEMBER', set, unpack(again))) do
