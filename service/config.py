@@ -65,6 +65,12 @@ class Settings(BaseSettings):
         "without it, an embedded one is started in the data directory.",
     )
     workers: int = Field(1, ge=1, le=256, description="API processes that share the port.")
+    hosts: str | None = Field(
+        None,
+        max_length=10_000,
+        description="Names, with commas between them, by which a service that listens to this machine alone may be "
+        "called besides `localhost`, addresses and names without a dot: those of a proxy that passes them on.",
+    )
     consumers: int = Field(
         1,
         ge=0,

@@ -1,6 +1,8 @@
 """What all handlers share: how a request is read, whom it asks, and how it is answered."""
 
+import re
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -18,6 +20,8 @@ from service.problems import SHOWN
 from service.served import Served
 from service.sluice import Sluice
 
+PORT = re.compile(r":\d*$")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LONG = 100_000  # bytes of a body that is better parsed in a thread
 
 T = TypeVar("T")
@@ -54,7 +58,7 @@ NumberCursor = Annotated[
 
 def new_router() -> APIRouter:
     return APIRouter(
-        dependencies=[Depends(_own_page), Depends(_known_parameters)],
+        dependencies=[Depends(_own_name), Depends(_own_page), Depends(_known_parameters)],
         route_class=_Route,
         generate_unique_id_function=lambda route: route.name,  # what a generated client calls the operation
     )
@@ -92,6 +96,30 @@ async def topic_answer(
     except StoreUnavailable:
         tally = None  # what is known of the topic without the store is still worth an answer
     return reply(topics.topic(served, tally, app.config), status, {"ETag": topics.etag(served)} | (headers or {}))
+
+
+async def _own_name(request: Request) -> None:
+    """Where only this machine can reach us, its browsers can, too: a page whose own name is made to lead here (DNS
+    rebinding) would pass for ours. Such a name has a dot, and nobody has told us of it."""
+    config = (await _unready(request)).config
+    if config.host not in LOOPBACK:
+        return
+    name = PORT.sub("", request.headers.get("host", "")).strip("[]").lower()
+    if (
+        "." in name
+        and not name.endswith(".localhost")
+        and not _is_address(name)
+        and name not in (config.hosts or "").split(",")
+    ):
+        raise Forbidden("This service is called by a name that it does not know; SLUICE_HOSTS can name it.")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 async def _own_page(request: Request) -> None:
