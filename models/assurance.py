@@ -72,7 +72,9 @@ class Report:
 
 def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Report | None:
     """How a goal stands; None without one. `ever`: since the topic was made; `lately`: while it decided much as now."""
-    precision = None if goal.min_precision is None else _precision(goal, goal.min_precision, evidence, lately)
+    precision = (
+        None if goal.min_precision is None else _precision(goal.min_precision, goal.max_abstain, evidence, lately)
+    )
     recall_ = None if goal.min_recall is None else _recall(goal.min_recall, evidence, ever)
     error = None if goal.max_error is None else _error(goal.max_error, evidence, lately)
     abstain = None if goal.max_abstain is None else _abstain(goal.max_abstain, lately)
@@ -146,8 +148,8 @@ def _share(part: float, other: float) -> float:
     return part / (part + other) if part + other else 1.0
 
 
-def _precision(all_of_it: Goal, goal: float, evidence: Evidence, passed: Passed) -> Part:
-    n, k, max_abstain = evidence.accepted, evidence.hits, all_of_it.max_abstain
+def _precision(goal: float, max_abstain: float | None, evidence: Evidence, passed: Passed) -> Part:
+    n, k = evidence.accepted, evidence.hits
     found = intervals.interval(k, n, CONFIDENCE)
     if evidence.worse_for:
         said = (

@@ -30,6 +30,7 @@ from service.journal import Event
 from service.learning import Learning
 from service.memory import Remembered, unpacked
 from service.outbox import Outbox
+from service.overlay import DECIDES
 from service.promises import Promises
 from service.schemas import Before, Decision, Document, Judgement, Learned
 from service.served import DIGITS, Recipe, Served
@@ -220,7 +221,7 @@ class Judging:
         before = Before(decision=decision, score=round(score, DIGITS))
         if delivered is None and source.passed and isinstance(about, Document):
             rule = self._serving.rule(judgement.topic, about)
-            delivered = None if rule is None else "accept" if rule == "accept_if" else "reject"
+            delivered = DECIDES[rule] if rule else None
         event = Event(
             "judged",
             now_ms(),

@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 
 from models.rules import Rule, RuleError, Subject, parse
 from service.errors import BadInput, FieldError
-from service.schemas import Document, Rules
+from service.schemas import Decision, Document, Rules
 
 RuleName = Literal["accept_if", "reject_if"]
+DECIDES: Mapping[RuleName, Decision] = {"accept_if": "accept", "reject_if": "reject"}
 
 
 class Compiled(NamedTuple):

@@ -25,7 +25,7 @@ from service.journal import Event, Lineage
 from service.judging import Judging
 from service.learning import Learning, begins_otherwise
 from service.memory import unpacked
-from service.overlay import Compiled
+from service.overlay import DECIDES, Compiled
 from service.schemas import Decision, Document
 from service.schemas_measures import Compared, Counted, Example, Move, PreviewRequest
 from service.served import DIGITS, Served, Settings
@@ -161,7 +161,7 @@ def _ruled(document: Document | None, rules: Sequence[Compiled | None]) -> list[
         return [None for _ in rules]
     subject = Subject.of(document.title, document.text, document.source or "")
     names = [one.decides(subject) if one else None for one in rules]
-    return [None if name is None else "accept" if name == "accept_if" else "reject" for name in names]
+    return [DECIDES[name] if name else None for name in names]
 
 
 def _compare(cases: Sequence[Case]) -> Compared:

@@ -104,7 +104,8 @@ class Review:
             return list(_mixed(_ranked(served, found, past.relevant), audits, told, limit))
 
         items = await asyncio.to_thread(chosen)
-        enough, detail = _worth(past, report, items)
+        enough, said = _worth(past, report)
+        detail = said if items else f"Nothing waits for a judgement now. {said}"
         return ReviewPage(items=items, next=None, enough=enough, detail=detail)
 
     async def skip(self, served: Served, document: str) -> None:
@@ -131,7 +132,7 @@ class Review:
         return await asyncio.to_thread(look) if blobs else []
 
     async def _audits(self, served: Served, rate: float, gone: frozenset[str], wanted: int) -> list[Candidate]:
-        """Drawn documents that the topic rejects, from the newest part of the memory that has enough of them."""
+        """Drawn documents that were rejected as they passed, from the newest part of the memory with enough of them."""
         found: list[Candidate] = []
         asked: set[str] = set(gone)
         for start in range(0, ASKED * ASKINGS, ASKED):
@@ -202,7 +203,7 @@ def _offer(one: Candidate, reason: Reason) -> Offer:
     return Offer(document=one.document, title=one.title, snippet=snippet, score=score, decision=decision, reason=reason)
 
 
-def _worth(past: Past, report: Report | None, items: Sequence[Offer]) -> tuple[bool, str]:
+def _worth(past: Past, report: Report | None) -> tuple[bool, str]:
     """Whether more judgements would hardly help, and a sentence about it."""
     n, wrong = len(past.agreed), past.agreed.count(False)
     if report and report.state != "met":
@@ -216,6 +217,5 @@ def _worth(past: Past, report: Report | None, items: Sequence[Offer]) -> tuple[b
         met = " and the goal is met" if report else ""
         return True, f"The newest {n} judgements of decided documents all agree{met}: more would hardly help."
     if n < ENOUGH:
-        said = f"Decisions have been judged {n} times; more judgements help."
-        return False, said if items else f"Nothing waits for a judgement now. {said}"
+        return False, f"Decisions have been judged {n} times; more judgements help."
     return False, f"Of the newest {n} judgements of decided documents {wrong} disagree: more judgements help."

@@ -35,7 +35,7 @@ from service.background import Epoch
 from service.config import Settings as Config
 from service.errors import NotFound, TooLarge
 from service.memory import unpacked
-from service.overlay import Overlay, RuleName
+from service.overlay import DECIDES, Overlay, RuleName
 from service.schemas import ClassifyOptions, Decision, Document, Rules
 from service.served import DIGITS, Served, decide, decide_together
 
@@ -56,7 +56,7 @@ class Verdict(NamedTuple):
     @property
     def decision(self) -> Decision:
         if self.rule:
-            return "accept" if self.rule == "accept_if" else "reject"
+            return DECIDES[self.rule]
         if self.topic.voting:
             return decide_together(self.members, self.topic.reject_below, self.topic.accept_above, self.topic.voting)
         return decide(self.score, self.topic.reject_below, self.topic.accept_above)

@@ -325,7 +325,8 @@ async def test_it_says_when_more_judgements_would_hardly_help(api: Api) -> None:
     await api.ok("PATCH", "/topics/crude", {"goal": {"min_recall": 0.99}})
     page = await review(api)
     assert not page["enough"]
-    assert page["detail"] == (await status(api))["goal"]["detail"]
+    said = (await status(api))["goal"]["detail"]
+    assert page["detail"] == f"Nothing waits for a judgement now. {said}"
 
 
 async def test_disagreement_says_that_judgements_help(api: Api) -> None:

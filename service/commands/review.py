@@ -47,8 +47,6 @@ def _loop(sluice: "Client", topic: str, by: str, output: Output, key: Callable[[
         if page.detail:
             console.print(f"[dim]{page.detail}[/]")
         if not page.items:
-            if "Nothing waits" not in page.detail:
-                console.print("Nothing waits for a judgement now: judge on when more documents have passed.")
             break
         for offer in page.items:
             console.print(_shown(offer))
