@@ -284,8 +284,11 @@ async def test_a_judgement_given_again_fits_nothing_anew(api: Api) -> None:
     await teach(api, "again")
     await done(api, kind="retrain", topics=["again"], method="svm", publish="always")
     before = len((await api.ok("GET", "/jobs?topic=again"))["items"])
+    base = await api.sluice.learning.read("again", lambda fold: fold.lineage.base)
+    assert base
+    unjudged = next(one for one in Base.from_bytes(base.model).fitted if one.startswith("stream-"))
     for _ in range(2):
-        for document in ("stream-1", "again-1"):
+        for document in (unjudged, "again-1"):
             await api.judge(document, False, topic="again")
     assert len((await api.ok("GET", "/jobs?topic=again"))["items"]) == before
     await api.judge("again-1", True, topic="again")
