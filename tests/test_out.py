@@ -253,6 +253,19 @@ async def listening(api: Api, last: str | None = None) -> AsyncIterator[Listener
         yield Listener(answer)
 
 
+async def test_whoever_listens_is_told_where_it_begins_before_anything_comes(remote: Api) -> None:
+    """So that it can go on from there, should the connection break before the first event."""
+    assert await let_through(remote, oil(1, "before"))
+    fields: dict[str, str] = {}
+    async with remote.stream("GET", "/topics/crude/stream") as answer:
+        async for line in answer.aiter_lines():
+            if not line:
+                break
+            fields.update([line.split(": ", 1)])
+    async with listening(remote, fields["id"]) as listener:
+        assert await let_through(remote, oil(1, "after")) == await listener.take(1)
+
+
 async def let_through(api: Api, documents: list[dict[str, Any]]) -> list[str]:
     return [r["document"] for r in await passes(api, documents) if r["decisions"]]
 
