@@ -261,7 +261,7 @@ async def test_whoever_listens_is_told_where_it_begins_before_anything_comes(rem
         async for line in answer.aiter_lines():
             if not line:
                 break
-            fields.update([line.split(": ", 1)])
+            name, _, fields[name] = line.partition(": ")
     async with listening(remote, fields["id"]) as listener:
         assert await let_through(remote, oil(1, "after")) == await listener.take(1)
 
