@@ -130,7 +130,7 @@ class Epochs:
     async def load(self, number: int) -> Epoch:
         """That epoch, or one that knows nothing if it is gone."""
         if number not in self._held:
-            blob = await self._store.epoch(number)
+            blob = await self._store.epochs.load(number)
             self._hold(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
         self._held.move_to_end(number)
         return self._held[number]
@@ -138,11 +138,11 @@ class Epochs:
     async def reload(self) -> None:
         """As `follow`, believing nothing that was read before: the store may not be what it was."""
         self._held.clear()
-        self.current = await self.load(await self._store.current_epoch())
+        self.current = await self.load(await self._store.epochs.current())
 
     async def follow(self) -> None:
         """Makes the newest epoch the current one."""
-        newest = await self._store.current_epoch()
+        newest = await self._store.epochs.current()
         if newest != self.current.number:
             self.current = await self.load(newest)
 
@@ -171,7 +171,7 @@ class Epochs:
             await self.follow()
             current = self.current
             following, blob = await asyncio.to_thread(_following, current, counted, recent)
-            if await self._store.advance(current.number, following.number, blob):
+            if await self._store.epochs.advance(current.number, following.number, blob):
                 self._hold(following)
                 self.current = following
                 return

@@ -111,7 +111,7 @@ class Learning:
     async def restore(self, topic: str, version: int) -> None:
         """Makes the topic what it was at that version; what is not the model's stays as it is."""
 
-        epochs = await self._store.epochs()
+        epochs = await self._store.epochs.numbers()
 
         def amended(fold: Fold) -> Amendment:
             oldest = max(fold.head.floor, 1)

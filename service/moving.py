@@ -73,14 +73,14 @@ class Moving:
         (tally,) = await self._tallies.read([topic])
         current = self._epochs.current.number
         wanted = {current} | {event.epoch for event in events if event.seq >= head.floor}
-        held = wanted & set(await self._store.epochs())
+        held = wanted & set(await self._store.epochs.numbers())
         header = HeaderLine(format=FORMAT, topic=topic, seq=head.seq, floor=head.floor, background=current)
 
         async def written() -> AsyncIterator[bytes]:
             writer = Writer()
             yield writer.line(header)
             for number in sorted(held):
-                if blob := await self._store.epoch(number):
+                if blob := await self._store.epochs.load(number):
                     for line in writer.epoch(number, blob):
                         yield line
             for some in _chunks(events):
@@ -118,7 +118,7 @@ class Moving:
     async def _lend(self, archive: Archive) -> None:
         # First the one that was in force there, then the others: see LEND.
         for number in sorted(archive.epochs, key=lambda number: number != archive.header.background):
-            await self._store.lend(number, archive.epochs[number], archive.header.background)
+            await self._store.epochs.lend(number, archive.epochs[number], archive.header.background)
         await self._epochs.follow()
 
     async def _put(self, archive: Archive, topic: str, head: Head, judged: dict[str, bool], replace: bool) -> Outcome:

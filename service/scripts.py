@@ -102,41 +102,6 @@ redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1
 """
 
-# Publishes the next background epoch if nobody was faster. Arguments: expected number, number, blob.
-ADVANCE = """
-local current, epochs = KEYS[1], KEYS[2]
-if (redis.call('GET', current) or '0') ~= ARGV[1] then return 0 end
-redis.call('SET', current, ARGV[2])
-redis.call('HSET', epochs, ARGV[2], ARGV[3])
-return 1
-"""
-
-# Takes over an epoch of another server, which counts as old as the one that is in force here. Where none is yet, the
-# one that was in force there is. Arguments: number, blob, the one that was in force there.
-LEND = """
-local current, epochs, lent = KEYS[1], KEYS[2], KEYS[3]
-redis.call('HSET', epochs, ARGV[1], ARGV[2])
-if redis.call('HEXISTS', epochs, ARGV[3]) == 1 then redis.call('SETNX', current, ARGV[3]) end
-redis.call('HSET', lent, ARGV[1], redis.call('GET', current) or '0')
-return 1
-"""
-
-# Forgets the epochs that are old and that nobody names. Arguments: the least number that is not old, then those named.
-FORGET = """
-local epochs, lent = KEYS[1], KEYS[2]
-local named, forgotten = {}, {}
-for at = 2, #ARGV do named[ARGV[at]] = true end
-for _, number in ipairs(redis.call('HKEYS', epochs)) do
-  local age = redis.call('HGET', lent, number) or number
-  if not named[number] and tonumber(age) < tonumber(ARGV[1]) then forgotten[#forgotten + 1] = number end
-end
-for _, number in ipairs(forgotten) do
-  redis.call('HDEL', epochs, number)
-  redis.call('HDEL', lent, number)
-end
-return #forgotten
-"""
-
 # The head of a log and its next events. Arguments: first id, most events.
 READ = """
 local head = redis.call('HMGET', KEYS[1], 'born', 'seq', 'floor')

@@ -16,9 +16,7 @@
     sluice:{stream}:decided        hash     documents put to named topics; decisions to accept, abstain: ever
     sluice:{stream}:goals          hash     state -> how many topics' goals are in it; expires when it is old
     sluice:documents:…                      documents, for feedback by id (see memory.py)
-    sluice:{background}:current    string   number of the newest background epoch
-    sluice:{background}:epochs     hash     number -> blob
-    sluice:{background}:lent       hash     number of an epoch that came with a topic -> epoch then in force here
+    sluice:{background}:…                   what the stream as a whole looks like (see epochs.py)
     sluice:changes                 channel  "ID BORN VERSION" for each published model; version 0 is a deleted topic
     sluice:out:ID                  stream   what the topic lets through (see outbox.py)
     sluice:{repeats}:…                      which documents came lately, by their signatures (see repeats.py)
@@ -32,23 +30,21 @@ Scripts are sent whole (EVAL), but in bulk: Redis keeps them compiled by digest 
 reloading.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from service import outbox, scripts
 from service.clock import now_ms
 from service.connection import Arg, Connection, Script, Step, problems
+from service.epochs import EpochStore
 from service.errors import NotFound
 from service.journal import Event
 from service.memory import Memory
 
 TOPICS = "sluice:topics"
 CHANGES = "sluice:changes"
-CURRENT = "sluice:{background}:current"
-EPOCHS = "sluice:{background}:epochs"
-LENT = "sluice:{background}:lent"
 PASSED = "sluice:{stream}:passed"
 DECIDED = "sluice:{stream}:decided"
 GOALS = "sluice:{stream}:goals"
@@ -104,6 +100,7 @@ class Store:
     def __init__(self, url: str, timeout_s: float = 1.0) -> None:
         self.connection = Connection(url, timeout_s)
         self.documents = Memory(self.connection)
+        self.epochs = EpochStore(self.connection)
         self._redis = self.connection.redis
         self._asking = self.connection.asking
 
@@ -372,40 +369,6 @@ class Store:
     async def forget_known(self, topic: str, document: str) -> bool:
         async with self._asking():
             return bool(await self._redis.hdel(key(topic, "known"), document))
-
-    # -- background ----------------------------------------------------------------------------------------------------
-
-    async def current_epoch(self) -> int:
-        async with self._asking():
-            return int(await self._redis.get(CURRENT) or 0)
-
-    async def epoch(self, number: int) -> bytes | None:
-        async with self._asking():
-            return cast(bytes | None, await self._redis.hget(EPOCHS, str(number)))
-
-    async def advance(self, expected: int, number: int, blob: bytes) -> bool:
-        """Publishes the epoch that follows `expected`; False if somebody else has."""
-        async with self._asking():
-            return bool(await self._redis.eval(scripts.ADVANCE, 2, CURRENT, EPOCHS, expected, number, blob))
-
-    async def lend(self, number: int, blob: bytes, current: int) -> None:
-        """Takes over an epoch of another server; where none is in force yet, the one that was there is (if it came)."""
-        async with self._asking():
-            await self._redis.eval(scripts.LEND, 3, CURRENT, EPOCHS, LENT, number, blob, current)
-
-    async def epochs(self) -> list[int]:
-        async with self._asking():
-            return sorted(int(number) for number in await self._redis.hkeys(EPOCHS))
-
-    async def lent_epochs(self) -> dict[int, int]:
-        """Of each epoch that came from elsewhere, the one of ours that was in force then."""
-        async with self._asking():
-            return {int(number): int(then) for number, then in (await self._redis.hgetall(LENT)).items()}
-
-    async def forget_epochs(self, before: int, named: Collection[int]) -> None:
-        """Forgets those that came before that number and that nobody names."""
-        async with self._asking():
-            await self._redis.eval(scripts.FORGET, 2, EPOCHS, LENT, before, *named)
 
     # -- notice --------------------------------------------------------------------------------------------------------
 

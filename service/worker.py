@@ -72,7 +72,7 @@ async def keep_house(sluice: Sluice) -> None:
     await sluice.epochs.follow()
     newest = place_of(sluice.epochs.current.number)
     named: set[int] = {sluice.epochs.current.number}
-    lent = await sluice.store.lent_epochs()
+    lent = await sluice.store.epochs.lent()
     for served in list(sluice.serving.topics.values()):
         named.add(served.epoch)
         behind = newest - place_of(lent.get(served.epoch, served.epoch))
@@ -84,7 +84,7 @@ async def keep_house(sluice: Sluice) -> None:
             except (ArithmeticError, ValueError, LookupError) as error:
                 log.error("topic cannot be folded", topic=served.topic, exc_info=error)
     await _retrain(sluice)
-    await sluice.store.forget_epochs(numbered(newest - KEPT + 1), named)
+    await sluice.store.epochs.forget(numbered(newest - KEPT + 1), named)
 
 
 async def note_goals(sluice: Sluice) -> None:

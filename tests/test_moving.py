@@ -157,14 +157,14 @@ async def test_the_epochs_that_came_along_stay_as_long_as_their_own_would(here: 
     await imported(there, file)
     came = {line["number"] for line in map(json.loads, file.splitlines()) if line["line"] == "epoch"}
     await keep_house(there.sluice)
-    assert came <= set(await there.sluice.store.epochs())
+    assert came <= set(await there.sluice.store.epochs.numbers())
     assert all(place_of(number) < 5 for number in came)
     for n in range(16):
         await stream(there, f"t{n}")
     for _ in range(2):
         await keep_house(there.sluice)  # the topic is put under the background of this stream
-    assert not came & set(await there.sluice.store.epochs())
-    assert await there.sluice.store.lent_epochs() == {}
+    assert not came & set(await there.sluice.store.epochs.numbers())
+    assert await there.sluice.store.epochs.lent() == {}
 
 
 async def test_an_empty_server_goes_on_from_the_background_that_comes(here: Api, there: Api) -> None:
@@ -282,7 +282,7 @@ async def test_a_file_cut_short_or_changed_is_refused_with_its_line_and_leaves_n
         assert answer.status_code in (400, 422), (what, answer.text)
         assert where in answer.json()["detail"], (what, answer.json())
     assert (await there.ok("GET", "/topics"))["items"] == []
-    assert await there.sluice.store.epochs() == []
+    assert await there.sluice.store.epochs.numbers() == []
     with Redis.from_url(there.sluice.config.redis or "") as client:
         assert client.keys("sluice:{crude}*") == []
 

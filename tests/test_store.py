@@ -214,29 +214,33 @@ async def test_scripts_in_bulk_run_once_each_whether_the_store_knows_them_or_not
 
 
 async def test_an_epoch_follows_exactly_one(store: Store) -> None:
-    assert await store.advance(0, 11, b"one")
-    assert not await store.advance(0, 12, b"other")
-    assert await store.advance(11, 22, b"two")
-    assert (await store.current_epoch(), await store.epoch(11), await store.epochs()) == (22, b"one", [11, 22])
+    assert await store.epochs.advance(0, 11, b"one")
+    assert not await store.epochs.advance(0, 12, b"other")
+    assert await store.epochs.advance(11, 22, b"two")
+    assert (await store.epochs.current(), await store.epochs.load(11), await store.epochs.numbers()) == (
+        22,
+        b"one",
+        [11, 22],
+    )
 
 
 async def test_old_epochs_are_forgotten_unless_they_are_named_or_have_just_come_from_elsewhere(store: Store) -> None:
     for number in range(1, 5):
-        assert await store.advance(number - 1, number, b"own")
-    await store.lend(1_000_000, b"lent", current=1_000_000)
-    await store.lend(2, b"own", current=1_000_000)
-    await store.forget_epochs(4, named=[1])
-    assert await store.epochs() == [1, 2, 4, 1_000_000]
-    assert (await store.current_epoch(), await store.lent_epochs()) == (4, {2: 4, 1_000_000: 4})
-    assert await store.advance(4, 5, b"own")
-    await store.forget_epochs(5, named=[])
-    assert (await store.epochs(), await store.lent_epochs()) == ([5], {})
+        assert await store.epochs.advance(number - 1, number, b"own")
+    await store.epochs.lend(1_000_000, b"lent", current=1_000_000)
+    await store.epochs.lend(2, b"own", current=1_000_000)
+    await store.epochs.forget(4, named=[1])
+    assert await store.epochs.numbers() == [1, 2, 4, 1_000_000]
+    assert (await store.epochs.current(), await store.epochs.lent()) == (4, {2: 4, 1_000_000: 4})
+    assert await store.epochs.advance(4, 5, b"own")
+    await store.epochs.forget(5, named=[])
+    assert (await store.epochs.numbers(), await store.epochs.lent()) == ([5], {})
 
 
 async def test_a_store_without_a_background_takes_the_one_that_comes(store: Store) -> None:
-    await store.lend(7, b"in force there", current=7)
-    await store.lend(3, b"older", current=7)
-    assert (await store.current_epoch(), await store.lent_epochs()) == (7, {7: 7, 3: 7})
+    await store.epochs.lend(7, b"in force there", current=7)
+    await store.epochs.lend(3, b"older", current=7)
+    assert (await store.epochs.current(), await store.epochs.lent()) == (7, {7: 7, 3: 7})
 
 
 async def test_a_store_that_is_not_there_is_unavailable() -> None:

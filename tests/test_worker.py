@@ -76,7 +76,7 @@ async def test_epochs_that_nobody_names_are_forgotten_but_for_the_newest(api: Ap
     await advance(api, KEPT + 5)
     await keep_house(api.sluice)  # refreshes; the epochs of before are still named by what was served until now
     await keep_house(api.sluice)
-    assert [place_of(number) for number in await api.sluice.store.epochs()] == list(range(6, KEPT + 6))
+    assert [place_of(number) for number in await api.sluice.store.epochs.numbers()] == list(range(6, KEPT + 6))
 
 
 async def test_an_epoch_that_a_topic_names_is_kept_however_old(api: Api) -> None:
@@ -84,10 +84,10 @@ async def test_an_epoch_that_a_topic_names_is_kept_however_old(api: Api) -> None
     await api.judge(OIL | {"id": "more"}, True)
     named = api.sluice.epochs.current.number
     await advance(api, KEPT + 5)
-    blob = await api.sluice.store.epoch(named)
+    blob = await api.sluice.store.epochs.load(named)
     await keep_house(api.sluice)
     assert blob
-    assert await api.sluice.store.epoch(named) == blob
+    assert await api.sluice.store.epochs.load(named) == blob
 
 
 async def test_a_version_whose_background_is_forgotten_is_restored_under_the_present_one(api: Api) -> None:
@@ -97,7 +97,7 @@ async def test_a_version_whose_background_is_forgotten_is_restored_under_the_pre
     await advance(api, KEPT + 2)
     for _ in range(2):
         await keep_house(api.sluice)
-    assert named not in await api.sluice.store.epochs()
+    assert named not in await api.sluice.store.epochs.numbers()
     restored = await api.ok("POST", "/topics/crude/versions/4/restore")
     assert restored["status"]["judged"] == {"relevant": 2, "irrelevant": 1}
     assert api.sluice.serving.get("crude").epoch == api.sluice.epochs.current.number
@@ -109,7 +109,7 @@ async def test_the_process_does_its_work_and_ends_when_asked(api: Api, redis_url
     with worker(redis_url) as process:
 
         async def done() -> bool:
-            return "refreshed" in await kinds(api) and len(await api.sluice.store.epochs()) == KEPT
+            return "refreshed" in await kinds(api) and len(await api.sluice.store.epochs.numbers()) == KEPT
 
         await soon(done)
         process.send_signal(signal.SIGTERM)
