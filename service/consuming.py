@@ -1,40 +1,32 @@
 """What a consumer does: takes documents from the stream, decides them as `POST /classify` would, and settles them.
 
-    take some  →  read and decide each  →  remember  →  count, let through  →  acknowledge and delete
+    take some  →  read and decide  →  remember  →  count, let through  →  acknowledge and delete
 
 An entry is settled after everything that follows from it is durable. Whoever is killed in between leaves it pending,
 and another, or its successor, takes it over; deciding a document twice does no harm (see outbox.py).
 
-Batches follow one another as on a belt. In one round trip a batch is remembered, what follows from an earlier one is
-written, and one that was written is settled. Meanwhile the next is decided, and the one between is answered: a document
-is as much work for the store as for a consumer, and whatever is done between two round trips has both wait for each
-other.
+New documents go from station to station as on a belt, a batch at each, so that one is decided while the store is at
+work on others: a document is more than half as much work for the store as for a consumer. They stay in order: what one
+consumer lets through is in the order in which it came. Stations wait for nobody but those beside them; when all of them
+moved on at once, in one round trip, two consumers soon fell into step, both at work and then both waiting.
 
-    round trip      1              2              3              4              5
-    batch 1         remembered                    written        settled
-    batch 2                        remembered                    written        settled
-    meanwhile       2 decided      1 answered     2 answered
-                    3 taken        3 decided      4 decided      …
-
-Only what is new is taken beside it, in a question of its own: in the answer it would not fit into a socket's buffer.
-With more questions consumers fall into step: one waits while another's batch is written, and from then on all are at
-work, and all wait, at the same time.
+What was left behind, by a process that died or in a round trip of which this one never heard the end, is looked for
+while nothing is on the belt, and decided a batch at a time.
 
 An entry that cannot be read goes to the dead with the reason, at once. One that ends every process that touches it,
 which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, and after GIVEN_UP
 times it is dead as well. It takes no others along: of those that are to be decided by themselves, one counts as taken
 only when it is its turn.
 
-While the store is in trouble the consumer takes nothing new. Afterwards it asks what it has taken and not settled: some
-of it may have been taken, or settled, in a round trip of which it never heard the end. It takes about BATCH_BYTES at
-a time, judging by the size of those before, so that its memory does not depend on what is sent.
+While the store is in trouble the consumer takes nothing new. It takes about BATCH_BYTES at a time, judging by the size
+of those before, so that its memory does not depend on what is sent.
 """
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
@@ -50,9 +42,9 @@ from service.problems import from_validation
 from service.schemas import ClassifyOptions, Document
 from service.sluice import Sluice
 
-# Documents at a time, at first, and bytes. A round trip with 256 keeps the store busy for 15 ms, in which others wait;
-# with twice as many it takes as long for each, and two consumers gain less by each other.
+# Documents at a time, at first, and bytes. A round trip with 256 keeps the store busy for 15 ms, in which others wait.
 BATCH, FIRST, BATCH_BYTES = 256, 16, 2_000_000
+IN_HAND = 5  # batches on the belt at most
 ALONE, GIVEN_UP = 3, 10
 REPORT_S = 5.0
 LATELY_S = 10.0  # over which a rate is taken
@@ -65,17 +57,19 @@ log = structlog.get_logger()
 
 
 class Batch(NamedTuple):
-    """Entries that are read: the dead, and the others' passage, if there are any, with what it was told last, and what
-    it asks for next."""
+    """Entries that are read: the dead, and the others' passage, if there are any, with what the store told it last, and
+    what it asks for next."""
 
     arrived: Sequence[Arrived]
-    dead: Sequence[Dead] = ()
-    passage: Passage | None = None
+    dead: Sequence[Dead]
+    passage: Passage | None
     told: Sequence[Any] = ()
     steps: Sequence[Step] = ()
 
 
-NOTHING = Batch(())
+T = TypeVar("T")
+R = TypeVar("R")
+Belt = asyncio.Queue[T | None]  # None: nothing comes any more
 
 
 class Consumer:
@@ -87,38 +81,31 @@ class Consumer:
         self._figures = Figures(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
         self._looked_s = self._reported_s = 0.0
-        self._decided = self._remembered = self._answered = self._written = NOTHING  # the newest that got so far
         self._pause_s = PAUSE_S
+        self._opened = True
         self._astray = False  # whether this consumer may have taken what it does not know of
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Consumes until told to stop; what is in hand then is finished, or stays pending if the store is not well."""
-        opened = True
-        holding: list[Arrived] = []
-        while holding or not self._idle or not stopping.is_set():
+        while not stopping.is_set():
             try:
-                if not opened:
+                if not self._opened:
                     await self._inbox.group.open()
-                    opened = True
+                    self._opened = True
                 await self._report()
-                if not holding and self._idle:
-                    holding = await self._some()
-                holding = await self._turn(holding, more=not stopping.is_set())
+                if left := await self._left_behind():
+                    await self._make_up(left)
+                elif first := await self._inbox.group.await_new(self.most):
+                    await self._consume(first, stopping)
             except StoreUnavailable as error:
-                log.warning("lost the store", detail=error.detail)
-                if stopping.is_set():
-                    return
-                # Without its group an entry is held by nobody: then only who has it in hand can decide it.
-                holding = holding if isinstance(error, GroupGone) else []
-                opened, self._astray = not isinstance(error, GroupGone), True
-                await asyncio.sleep(self._pause_s)
-                self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+                self._lost(error)
+                if not stopping.is_set():
+                    await asyncio.sleep(self._pause_s)
+                    self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
-    @property
-    def _idle(self) -> bool:
-        """Whether everything that was decided is written and settled."""
-        belt = self._decided, self._remembered, self._answered, self._written
-        return not any(batch.arrived for batch in belt)
+    def _lost(self, error: StoreUnavailable) -> None:
+        log.warning("lost the store", detail=error.detail)
+        self._astray, self._opened = True, self._opened and not isinstance(error, GroupGone)
 
     async def _report(self) -> None:
         now = time.monotonic()
@@ -126,95 +113,91 @@ class Consumer:
             self._reported_s = now
             await self._inbox.report(self._figures._replace(per_s=self._rate()))
 
-    async def _some(self) -> list[Arrived]:
-        """What was taken and went astray; what somebody else left behind, now and then; else what is new."""
+    # -- what was left behind ------------------------------------------------------------------------------------------
+
+    async def _left_behind(self) -> list[Arrived]:
+        """What this consumer took and lost sight of; what somebody else did, now and then."""
         if self._astray:
             if held := await self._inbox.group.held(self.most):
                 return held
             self._astray = False
-        if self._looks():
-            left = await self._inbox.group.take_over(self.most, self._config.take_over_s)
-            if left:
-                self._figures = self._figures._replace(taken_over=self._figures.taken_over + len(left))
-                return left  # and look again at once: there may be more
+        if not self._due():
+            return []
+        # Refused by a store that is full, so that nobody takes what cannot be decided: it would seem to end them all.
+        await self._inbox.report(self._figures)
+        left = await self._inbox.group.take_over(self.most, self._config.take_over_s)
+        if left:  # and look again at once: there may be more
+            self._figures = self._figures._replace(taken_over=self._figures.taken_over + len(left))
+        else:
             self._looked_s = time.monotonic()
-        return await self._inbox.group.await_new(self.most)
+        return left
 
-    def _looks(self) -> bool:
-        """Whether it is time to look for what somebody left behind."""
+    def _due(self) -> bool:
         return time.monotonic() - self._looked_s > self._config.take_over_s / 2
 
-    async def _turn(self, holding: Sequence[Arrived], more: bool) -> list[Arrived]:
-        """What is in hand is decided; what is in hand now."""
-        suspects = [one for one in holding if one.times > ALONE]
+    async def _make_up(self, left: Sequence[Arrived]) -> None:
+        self._astray = True  # until all of it is settled
+        self.most = self._fitting(left)
+        group = self._inbox.group
+        suspects = [one for one in left if one.times > ALONE]
         if suspects:
-            await self._finish()
-            group = self._inbox.group
             await self._inbox.run([group.counted(one.place, one.times - 1) for one in suspects])
-            for one in suspects:
-                await self._inbox.run([group.counted(one.place, one.times)])
-                await self._round([one])
-                await self._finish()
-            return [one for one in holding if one.times <= ALONE]
-        if not holding or not more or self._astray or self._looks():
-            if holding or not self._idle:
-                await self._round(holding)
-            return []
-        taking = asyncio.create_task(self._inbox.group.take_new(self.most))
+        for one in suspects:
+            await self._inbox.run([group.counted(one.place, one.times)])
+            await self._through([one])
+        if others := [one for one in left if one.times <= ALONE]:
+            await self._through(others)
+
+    async def _through(self, arrived: Sequence[Arrived]) -> None:
+        batch = await self._answer(await self._remember(await self._decide(arrived)))
+        await self._settle(await self._write(batch))
+
+    # -- what is new ---------------------------------------------------------------------------------------------------
+
+    async def _consume(self, first: list[Arrived], stopping: asyncio.Event) -> None:
+        """These, and what is new after them, until nothing is, or it is time to look for what was left behind."""
+        room, taken = asyncio.Semaphore(IN_HAND), Belt[list[Arrived]]()
+        decided, remembered, answered, written = Belt[Batch](), Belt[Batch](), Belt[Batch](), Belt[Batch]()
+
+        async def leave(batch: Batch) -> None:
+            await self._settle(batch)
+            room.release()
+
+        work = [
+            asyncio.create_task(station)
+            for station in (
+                self._feed(first, room, taken, stopping),
+                _station(taken, self._decide, decided),
+                _station(decided, self._remember, remembered),
+                _station(remembered, self._answer, answered),
+                _station(answered, self._write, written),
+                _station(written, leave),
+            )
+        ]
         try:
-            await self._round(holding)
-        except BaseException:
-            await end([taking])
-            raise
-        try:
-            return await taking
-        except StoreUnavailable as error:
-            log.warning("lost the store", detail=error.detail)
-            self._astray = True
-            return []
+            await asyncio.gather(*work)
+        finally:
+            await end(work)  # if one has failed, whatever is on the belt is in doubt
 
-    async def _finish(self) -> None:
-        """All that was decided is written and settled."""
-        while not self._idle:
-            await self._round([])
+    async def _feed(
+        self, some: list[Arrived], room: asyncio.Semaphore, belt: Belt[list[Arrived]], stopping: asyncio.Event
+    ) -> None:
+        """Takes what is new. If that cannot be done, what is on the belt can still be finished."""
+        while some:
+            await room.acquire()
+            self.most = self._fitting(some)  # not once they are decided: what is taken meanwhile may be as long
+            belt.put_nowait(some)
+            some = []
+            if not stopping.is_set() and not self._due():
+                try:
+                    some = await self._inbox.group.take_new(self.most)
+                except StoreUnavailable as error:
+                    self._lost(error)
+        belt.put_nowait(None)
 
-    async def _round(self, arrived: Sequence[Arrived]) -> None:
-        """A round trip, if anything is on the belt: everything moves on by a place, and these are decided."""
-        if self._idle:
-            self._decided = await self._read_and_decided(arrived)
-            return
-        decided, remembered, answered, written = self._decided, self._remembered, self._answered, self._written
-        asked = await decided.passage.remember() if decided.passage else []
-        figures = self._after(answered)
-        # The figures are always among it: a store that is full refuses them, and with them the rest.
-        steps = [*answered.steps, *asked, *self._settled(written), *self._inbox.said(figures)]
-        # If the store is lost now, all of them are in doubt, and decided once more.
-        self._decided = self._remembered = self._answered = self._written = NOTHING
-        answering = asyncio.create_task(self._with_answers(remembered))  # which begin when everything is sent
-        deciding = asyncio.create_task(self._read_and_decided(arrived))
-        try:
-            told = await self._inbox.run(steps)
-            self._pause_s = PAUSE_S
-            self._lately.append((time.monotonic(), len(answered.arrived) - len(answered.dead)))
-            self._written, self._figures = answered._replace(passage=None, steps=()), figures
-            if answered.passage:
-                await answered.passage.finish(told)
-            first = len(answered.steps)
-            self._remembered = decided._replace(told=told[first : first + len(asked)])
-            self._answered = await answering
-            self._decided = await deciding
-        except BaseException:
-            await end([answering, deciding])
-            raise
+    # -- the stations --------------------------------------------------------------------------------------------------
 
-    async def _with_answers(self, remembered: Batch) -> Batch:
-        steps = await remembered.passage.go_on(remembered.told) if remembered.passage else []
-        return remembered._replace(told=(), steps=steps)
-
-    async def _read_and_decided(self, arrived: Sequence[Arrived]) -> Batch:
-        if not arrived:
-            return NOTHING
-        self.most = self._fitting(arrived)
+    async def _decide(self, arrived: Sequence[Arrived]) -> Batch:
         read = await self._sluice.in_thread(self._read, arrived)
         documents = [one for one in read if isinstance(one, Document)]
         passage = Passage(self._sluice.passages, documents, OPTIONS) if documents else None
@@ -222,15 +205,32 @@ class Consumer:
             await passage.decide()
         return Batch(arrived, [one for one in read if isinstance(one, Dead)], passage)
 
-    def _settled(self, written: Batch) -> list[Step]:
-        places = [one.place for one in written.arrived]
-        return self._inbox.settled(places, written.dead, self._config.dead_kept) if places else []
+    async def _remember(self, batch: Batch) -> Batch:
+        if not batch.passage:
+            return batch
+        return batch._replace(told=await self._inbox.run(await batch.passage.remember()))
 
-    def _after(self, answered: Batch) -> Figures:
-        """The figures when this is written."""
-        before, dead = self._figures, len(answered.dead)
-        documents = len(answered.arrived) - dead
-        return before._replace(documents=before.documents + documents, dead=before.dead + dead, per_s=self._rate())
+    async def _answer(self, batch: Batch) -> Batch:
+        return batch._replace(steps=await batch.passage.go_on(batch.told)) if batch.passage else batch
+
+    async def _write(self, batch: Batch) -> Batch:
+        if batch.passage:
+            # The figures are among it since a store that is full refuses them, and with them the rest.
+            steps = [*batch.steps, *self._inbox.said(self._figures)]
+            await batch.passage.finish(await self._inbox.run(steps))
+        return batch
+
+    async def _settle(self, batch: Batch) -> None:
+        before, dead = self._figures, len(batch.dead)
+        documents = len(batch.arrived) - dead
+        self._lately.append((time.monotonic(), documents))
+        self._figures = before._replace(
+            documents=before.documents + documents, dead=before.dead + dead, per_s=self._rate()
+        )
+        places = [one.place for one in batch.arrived]
+        settled = self._inbox.settled(places, batch.dead, self._config.dead_kept)
+        await self._inbox.run([*settled, *self._inbox.said(self._figures)])
+        self._pause_s = PAUSE_S
 
     def _fitting(self, arrived: Sequence[Arrived]) -> int:
         """How many to take at a time, judging by these."""
@@ -276,3 +276,13 @@ class Consumer:
         while self._lately and self._lately[0][0] < time.monotonic() - LATELY_S:
             self._lately.popleft()
         return round(sum(n for _, n in self._lately) / LATELY_S, 1)
+
+
+async def _station(come: Belt[T], work: Callable[[T], Awaitable[R]], go: Belt[R] | None = None) -> None:
+    """Works at what comes, a piece at a time, and passes it on, until nothing comes any more."""
+    while (piece := await come.get()) is not None:
+        done = await work(piece)
+        if go is not None:
+            go.put_nowait(done)
+    if go is not None:
+        go.put_nowait(None)

@@ -28,7 +28,7 @@ from pydantic_core import from_json
 from service.connection import Connection, Script, problems
 from service.schemas import Decision
 
-GONE_S = 60
+GONE_S = 60  # in which every process hears that a topic was deleted
 AT_ONCE = 100  # entries of a stream that are read together
 SOME = 500  # entries that are appended together
 START = "0-0"  # before every entry
@@ -38,6 +38,7 @@ START = "0-0"  # before every entry
 # time that thousands take.
 WIDTH = 17
 # How a name ends: as the document was decided when it first came, or when it came again, which says nothing of that.
+# One of the two is enough: who took a document over may be done with it before who had it first.
 ACCEPTED, ABSTAINED = (b"+", b"*"), (b"?", b"!")
 APPEND = f"""
 local out, lately, before, seen, owner = unpack(KEYS)
@@ -48,15 +49,10 @@ local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', 11), 1
 for from = 1, #ARGV[3], {WIDTH} do names[#names + 1] = string.sub(ARGV[3], from, from + {WIDTH - 1}) end
 local known = redis.call('SMISMEMBER', lately, unpack(names))
 local older = redis.call('SMISMEMBER', before, unpack(names))
-local again, places, first_time = {{}}, {{}}, {{[42] = '+', [33] = '?'}}
-for i, name in ipairs(names) do
-  local mark = first_time[string.byte(name, -1)]
-  if mark then again[#again + 1], places[#places + 1] = string.sub(name, 1, -2) .. mark, i end
-end
-for _, set in ipairs(#again > 0 and {{lately, before}} or {{}}) do
-  for n, found in ipairs(redis.call('SMISMEMBER', set, unpack(again))) do
-    known[places[n]] = known[places[n]] + found
-  end
+local twins, twin = {{}}, {{[42] = '+', [43] = '*', [33] = '?', [63] = '!'}}
+for i, name in ipairs(names) do twins[i] = string.sub(name, 1, -2) .. twin[string.byte(name, -1)] end
+for _, set in ipairs({{lately, before}}) do
+  for i, found in ipairs(redis.call('SMISMEMBER', set, unpack(twins))) do known[i] = known[i] + found end
 end
 for i, name in ipairs(names) do
   local id, decision, score, version, document, title, text, first, source, published, metadata, rest =

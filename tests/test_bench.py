@@ -10,6 +10,7 @@ from scripts.benchmarks import boosting, deciding
 from scripts.benchmarks.__main__ import app
 from scripts.benchmarks.contest import Seconds, Turn, fitting, rates, repeated, times_faster
 from scripts.benchmarks.corpus import generate
+from scripts.benchmarks.flowing import TEAMS
 from scripts.benchmarks.peers import _line
 from scripts.benchmarks.report import GOALS, reached
 from scripts.benchmarks.topics import FEWEST, Past
@@ -101,16 +102,17 @@ def test_waiting_is_measured_and_a_frozen_store_refuses_everybody(monkeypatch: p
 
 
 def test_documents_flow_through_http_and_through_consumers() -> None:
-    flowing = run("flow", "--documents", "500", "--topics", "5", "--lines", "1000")["flowing"]
-    rates = [flowing[what] for what in ("scored", "stored", "consumers_1", "consumers_2", "ceiling", "feedback")]
+    flowing = run("flow", "--documents", "500", "--topics", "5", "--lines", "1000", "--heats", "1")["flowing"]
+    rates = [flowing[what] for what in ("scored", "stored", "ceiling", "feedback", *TEAMS)]
     assert all(rate["per_s"] > 0 for rate in rates)
-    assert all(flowing[f"consumers_{n}"]["store_us"] >= 0 for n in (1, 2))
+    assert all(flowing[team]["store_us"] >= 0 for team in TEAMS)
     assert flowing["of_ceiling"] == flowing["scored"]["per_cpu_s"] / flowing["ceiling"]["per_cpu_s"]
     assert list(flowing["memory"]) == ["plain", "duplex"]
     for way in flowing["memory"].values():
         assert way["growth_mb"] == way["all_mb"] - way["tenth_mb"]
         assert way["tenth_mb"] > 50
-    assert flowing["two_over_one"] == rates[3]["per_s"] / rates[2]["per_s"]
+    one, two, one_core = (flowing[team]["per_s"] for team in TEAMS)
+    assert (flowing["two_over_one"], flowing["two_cores_over_one"]) == (two / one, two / one_core)
 
 
 def test_topics_are_those_of_the_corpus_and_then_documents_that_share_a_word() -> None:

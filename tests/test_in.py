@@ -4,14 +4,15 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 from redis import Redis
 
 from service.connection import Connection, GroupGone
-from service.consuming import ALONE, BATCH, FIRST, GIVEN_UP, Consumer
+from service.consuming import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Batch, Consumer
+from service.group import Arrived
 from service.inbox import DEAD, GROUP, IN, Figures, Inbox
 from service.passage import Passage
 from tests.consuming import MANY, accepted, add, consuming, dead, let_through, settled
@@ -233,16 +234,61 @@ async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_othe
     assert len(let_through(store)) == 2 * FIRST
 
 
-async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(api: Api, store: "Redis") -> None:
+def held_up(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Until this is set consumers decide nothing, though they take what comes."""
+    decide, go = Consumer._decide, asyncio.Event()
+
+    async def waiting(consumer: Consumer, arrived: Sequence[Arrived]) -> Batch:
+        await go.wait()
+        return await decide(consumer, arrived)
+
+    monkeypatch.setattr(Consumer, "_decide", waiting)
+    return go
+
+
+async def taken_ahead(store: "Redis") -> None:
+    async def more_than_the_first() -> bool:
+        return int(store.xpending(IN, GROUP)["pending"]) > FIRST
+
+    await soon(more_than_the_first)
+
+
+async def test_what_is_taken_ahead_of_long_documents_is_little(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long they are is known when they are taken, not only when they are decided."""
+    monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
+    for n in range(3 * FIRST):
+        add(store, {"id": str(n), "text": "x" * (BATCH_BYTES // 2)})
+    go = held_up(monkeypatch)
+    async with consuming(api) as consumer:
+        await taken_ahead(store)
+        await asyncio.sleep(0.5)
+        taken = store.xpending(IN, GROUP)["pending"]
+        go.set()
+        await settled(store)
+        assert consumer.most == 1
+    assert taken <= FIRST + IN_HAND
+
+
+async def test_what_one_consumer_lets_through_is_in_the_order_in_which_it_came(api: Api, store: "Redis") -> None:
     for document in accepted(MANY):
         add(store, document)
     async with consuming(api):
+        await settled(store)
+    assert let_through(store) == [one["id"] for one in accepted(MANY)]
 
-        async def some() -> bool:
-            return len(let_through(store)) > BATCH
 
-        await soon(some)
-    assert 0 < store.xlen(IN) < MANY
+async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for document in accepted(MANY):
+        add(store, document)
+    go = held_up(monkeypatch)
+    async with consuming(api):
+        await taken_ahead(store)
+        asyncio.get_running_loop().call_soon(go.set)  # after the end of the block, which tells it to stop
+    assert 0 < store.xlen(IN) < MANY - FIRST
     assert store.xpending(IN, GROUP)["pending"] == 0
     assert len(let_through(store)) == MANY - store.xlen(IN)
 

@@ -8,16 +8,16 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from service.connection import Connection
-from service.consuming import FIRST, Consumer
+from service.connection import Connection, Step
+from service.consuming import BATCH, FIRST, IN_HAND, Consumer
 from service.errors import StoreUnavailable
 from service.group import Arrived, Group
-from service.inbox import GROUP, IN, Inbox
+from service.inbox import GROUP, IN, Figures, Inbox
 from service.passage import Passage
 from tests.consuming import MANY, OUT, accepted, add, consuming, dead, let_through, settled
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, soon
 
 
 @pytest.fixture
@@ -41,29 +41,48 @@ async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store is full: nothing new is taken, nothing is dropped, nobody is blamed; then there is room again."""
-    for document in accepted(10 * FIRST):
+    for document in accepted(MANY):
         add(store, document)
-    run, tries = Inbox.run, 0
+    said, tries = Inbox.said, 0
 
-    async def counted(inbox: Inbox, steps: Any) -> list[Any]:
+    def counted(inbox: Inbox, figures: Figures) -> list[Step]:
         nonlocal tries
         tries += 1
-        return await run(inbox, steps)
+        return said(inbox, figures)
 
-    monkeypatch.setattr(Inbox, "run", counted)
+    monkeypatch.setattr(Inbox, "said", counted)
     try:
         async with consuming(api, full=store):
             await asyncio.sleep(1)
             assert 1 <= tries <= 4  # after .1, .3 and .7 seconds
-            assert store.xlen(IN) == 10 * FIRST
-            assert store.xpending(IN, GROUP)["pending"] <= 6 * FIRST  # three batches, before the first was refused
+            assert store.xlen(IN) == MANY
+            assert store.xpending(IN, GROUP)["pending"] <= IN_HAND * BATCH < MANY  # before the first was refused
             assert let_through(store) == []
             store.config_set("maxmemory", 0)
             await settled(store)
     finally:
         store.config_set("maxmemory", 0)
-    assert len(let_through(store)) == 10 * FIRST
+    assert len(let_through(store)) == MANY
     assert dead(store) == []
+
+
+async def test_consumers_do_not_take_from_each_other_what_a_full_store_keeps_them_from_deciding(
+    api: Api, store: "Redis"
+) -> None:
+    """They did, again and again, until it seemed that the document ends whoever takes it; then it was given up."""
+    await Group(api.sluice.store.connection, IN, GROUP, "killed").open()
+    add(store, OIL | {"id": "one"})
+    store.xreadgroup(GROUP, "killed", {IN: ">"})
+    try:
+        async with consuming(api, full=store):
+            await asyncio.sleep(2)  # of which it could be taken over every .2 seconds
+            (pending,) = store.xpending_range(IN, GROUP, "-", "+", 2)
+            assert pending["times_delivered"] == 1
+            store.config_set("maxmemory", 0)
+            await settled(store)
+    finally:
+        store.config_set("maxmemory", 0)
+    assert let_through(store) == ["one"]
 
 
 async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_afterwards(
@@ -97,11 +116,15 @@ async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
 ) -> None:
     """The first documents cannot be answered: those that are decided meanwhile are not waited for. All are taken up
     again later."""
-    for document in accepted(3 * FIRST):
+    for document in accepted(MANY):
         add(store, document)
     decide, deciding, stopping = Passage.decide, 0, asyncio.Event()
 
+    async def three() -> bool:
+        return deciding == 3
+
     async def lost(passage: Passage, answers: Any) -> list[Any]:
+        await soon(three)
         stopping.set()
         raise StoreUnavailable("The store is lost.")
 
@@ -125,7 +148,7 @@ async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
     monkeypatch.undo()
     async with consuming(api):
         await settled(store)
-    assert len(let_through(store)) == 3 * FIRST
+    assert len(let_through(store)) == MANY
 
 
 async def test_a_batch_whose_scripts_the_store_does_not_know_any_more_is_written_whole(

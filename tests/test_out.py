@@ -170,6 +170,16 @@ async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "R
     assert len(rows) == len({(fields["id"], fields["decision"]) for _, fields in rows}) == 9001
 
 
+async def test_who_took_a_document_over_may_be_done_with_it_before_who_had_it_first(api: Api, store: "Redis") -> None:
+    """To the one it had come before, to the other it is new; it is let through once."""
+    born, run = (await api.sluice.find("crude")).born, api.sluice.store.connection.run
+    for one in (entry("d"), entry("e")._replace(decision="abstain")):
+        assert await run(outbox.append("crude", born, [one], 9, again={one.document})) == [1]
+        assert await run(outbox.append("crude", born, [one], 9)) == [0]
+    rows: Any = store.xrange(KEY)
+    assert [fields["document"] for _, fields in rows] == ["d", "e"]
+
+
 async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: Api, store: "Redis") -> None:
     await passes(api, oil(5))
     born = api.sluice.serving.get("crude").born

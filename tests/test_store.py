@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+import redis.asyncio as aredis
+from hypothesis import given
+from hypothesis import strategies as st
 from redis import Redis
 from redis.exceptions import ResponseError
 
 from service import outbox, scripts
-from service.connection import GroupGone, Script, Step, problems
+from service.connection import GroupGone, Packing, Script, Step, problems
 from service.errors import NotFound, StoreUnavailable
 from service.journal import Event
 from service.memory import PARTITIONS, Remembering
@@ -28,6 +32,17 @@ async def store(redis_url: str) -> AsyncIterator[Store]:
 
 def judged(document: str, relevant: bool = True) -> Event:
     return Event("judged", 2, 3, document=document, relevant=relevant, bag=b"\x00\n\xff", score=0.1)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])) | st.binary() | st.integers() | st.floats()))
+def test_commands_are_packed_as_redis_py_packs_them(args: list[Any]) -> None:
+    for name in ("SET", "CONFIG SET"):
+        slow = b"".join(aredis.Connection().pack_command(name, *args))
+        assert b"".join(Packing().pack_command(name, *args)) == slow
+
+
+def outcomes(appended: list[tuple[str, Event]]) -> list[tuple[str, int]]:
+    return [(status, event.seq) for status, event in appended]
 
 
 async def test_a_topic_is_made_once(store: Store) -> None:

@@ -61,7 +61,7 @@ def everything(
     stored: Stored = 10_000,
     plots: Plots = None,
 ) -> None:
-    """Everything below."""
+    """Everything below, but for retrain and boost."""
     peers = peers_up_to > 0
     found = {
         "deciding": _decide(deciding.Sizes(corpus, generated, weights, turn_s, turns, peers_up_to), topics),
@@ -174,10 +174,11 @@ def flow(
     documents: Annotated[int, typer.Option(help="Documents that flow through.")] = 50_000,
     topics: Annotated[int, typer.Option(help="Topics that decide them.")] = 90,
     lines: Annotated[int, typer.Option(help="Lines of one request, over which memory is watched.")] = 1_000_000,
+    heats: Annotated[int, typer.Option(help="Of each team of consumers, in turns.")] = 2,
 ) -> None:
     """The whole way of a document: lines through HTTP, beside what the framework can do at best, and memory over very
     many; and from a Redis stream by one consumer and by two."""
-    sizes = flowing.Sizes(corpus, generated, documents, topics, lines=lines)
+    sizes = flowing.Sizes(corpus, generated, documents, topics, lines=lines, heats=heats)
     _publish(corpus, {"flowing": flowing.measure(sizes)}, None)
 
 

@@ -5,7 +5,8 @@
               ceiling, in turns with the first: an application that does nothing with the lines (see ceiling.py)
     memory    of the API process over very many short lines, answered at the end or at once (see lasting.py)
     feedback  POST /feedback, judgements of the same documents as NDJSON, durable and learned
-    consume   documents that wait in `sluice:in`, decided by one consumer and by two, in turns
+    consume   documents that wait in `sluice:in`, decided by one consumer and by two, in turns; and by one that
+              is held to one core together with the store
 
 No document is sent twice, nor one that repeats another: those cost more, and most feeds have few. Time is taken by the
 clock and as the processes' own; of the consumers' documents, also the store's. The client, the store and the processes
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,11 +39,19 @@ TIMEOUT_S = 600.0
 WAITING = "waiting"
 AT_ONCE = 500  # documents that are added to the stream together
 WARM_UP = 1000  # documents for each consumer
-CONSUMERS = (1, 2)
 TURNS = 3  # of the service and the ceiling
-HEATS = 2  # of one consumer and of two
 STRIDE = 7  # between two documents of which the halves make a new one
 LOOK_S = 0.02
+
+
+class Team(NamedTuple):
+    """Consumers, and whether they and the store have but one core."""
+
+    consumers: int
+    one_core: bool = False
+
+
+TEAMS = {"consumers_1": Team(1), "consumers_2": Team(2), "one_core": Team(1, one_core=True)}
 
 
 class Sizes(NamedTuple):
@@ -54,6 +63,7 @@ class Sizes(NamedTuple):
     topics: int = 90
     weights: int = 300
     lines: int = 1_000_000
+    heats: int = 2  # of each team of consumers
 
 
 class Heat(NamedTuple):
@@ -85,15 +95,20 @@ def measure(sizes: Sizes) -> dict[str, Any]:
             found["stored"] = _rate(sizes.documents // 5, _sent(api, documents, sizes.documents // 5, "store=true"))
             found["feedback"] = _judged(api, documents, max(1, sizes.documents // 50))
         found["memory"] = lasting.measure(store.url, sizes.lines)
-        heats: dict[int, list[Heat]] = {n: [] for n in CONSUMERS}
-        share, start = sizes.documents // HEATS, sizes.documents
-        for n in HEATS * CONSUMERS:
-            heats[n].append(_consumed(store.url, documents, range(start, start + share), n))
-            start += share + n * WARM_UP
-    rates = {n: _rate(HEATS * share, _together([one.took for one in some])) for n, some in heats.items()}
-    for n, some in heats.items():
-        found[f"consumers_{n}"] = rates[n] | {"store_us": 1e6 * sum(one.store_s for one in some) / (HEATS * share)}
-    return found | {"two_over_one": rates[2]["per_s"] / rates[1]["per_s"]}
+        heats: dict[str, list[Heat]] = {name: [] for name in TEAMS}
+        share, start = sizes.documents // sizes.heats, sizes.documents
+        for name in sizes.heats * list(TEAMS):
+            heats[name].append(_consumed(store.url, documents, range(start, start + share), TEAMS[name]))
+            start += share + TEAMS[name].consumers * WARM_UP
+    for name, some in heats.items():
+        took = _together([one.took for one in some])
+        store_us = 1e6 * sum(one.store_s for one in some) / (sizes.heats * share)
+        found[name] = _rate(sizes.heats * share, took) | {"store_us": store_us}
+    two = found["consumers_2"]["per_s"]
+    return found | {
+        "two_over_one": two / found["consumers_1"]["per_s"],
+        "two_cores_over_one": two / found["one_core"]["per_s"],
+    }
 
 
 def _rate(documents: int, took: Seconds) -> dict[str, float]:
@@ -141,17 +156,19 @@ def _document(number: int, documents: Sequence[Document]) -> dict[str, str]:
     return {"id": f"d{number}", "title": title, "text": text}
 
 
-def _consumed(url: str, documents: Sequence[Document], numbers: range, consumers: int) -> Heat:
-    """How long this many consumers take for documents that wait, all of them loaded and at work."""
-    with Redis.from_url(url) as client:
+def _consumed(url: str, documents: Sequence[Document], numbers: range, team: Team) -> Heat:
+    """How long these consumers take for documents that wait, all of them loaded and at work."""
+    with Redis.from_url(url) as client, ExitStack() as held:
         client.delete(IN, WAITING)
-        with consuming(url, consumers) as processes:
-            _add(client, IN, documents, range(numbers.stop, numbers.stop + WARM_UP * consumers))
+        server: Any = client.info("server")
+        store = int(server["process_id"])
+        with consuming(url, team.consumers) as processes:
+            _add(client, IN, documents, range(numbers.stop, numbers.stop + WARM_UP * team.consumers))
             _await_empty(client)
             _add(client, WAITING, documents, numbers)  # where nobody looks: adding takes no time from deciding
             client.xgroup_create(WAITING, GROUP, "0")
-            server: Any = client.info("server")
-            store = int(server["process_id"])
+            if team.one_core:
+                held.enter_context(holding_to_one_core([store, *processes]))
             wall, cpu, store_s = time.perf_counter(), sum(map(cpu_s, processes)), cpu_s(store)
             client.rename(WAITING, IN)
             _await_empty(client)
@@ -190,15 +207,31 @@ def _await_empty(client: "Redis") -> None:
 @contextmanager
 def on_one_core() -> Iterator[None]:
     """Processes that are started in this block are held to one core, and this one is not."""
+    with _held([0]):
+        yield
+
+
+@contextmanager
+def holding_to_one_core(processes: Sequence[int]) -> Iterator[None]:
+    """These processes have one core between them, with all their threads, until the end of the block."""
+    with _held([int(task.name) for process in processes for task in Path(f"/proc/{process}/task").glob("*")]):
+        yield
+
+
+@contextmanager
+def _held(threads: Sequence[int]) -> Iterator[None]:
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(allowed)})
+    for thread in threads:
+        os.sched_setaffinity(thread, {max(allowed)})
     try:
         yield
     finally:
-        os.sched_setaffinity(0, allowed)
+        for thread in threads:
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(thread, allowed)
 
 
 def cpu_s(process: int) -> float:

@@ -222,11 +222,13 @@ def _enduring(section: Report) -> Table:
 
 def _flowing(section: Report) -> Table:
     table = _table("The whole way, documents", "a second", "a CPU second", "µs of the store, each")
-    for what in ("ceiling", "scored", "stored", "feedback", "consumers_1", "consumers_2"):
+    for what in ("ceiling", "scored", "stored", "feedback", "consumers_1", "consumers_2", "one_core"):
         row = (_found(section[what], name) for name in ("per_s", "per_cpu_s", "store_us"))
         table.add_row(what.replace("_", " "), *row)
     shares = (section["scored"][clock] / section["ceiling"][clock] for clock in ("per_s", "per_cpu_s"))
     table.add_row("scored, of the ceiling", *map(_number, shares))
+    table.add_row("two consumers, times one", _number(section["two_over_one"]))
+    table.add_row("… times one on one core", _number(section["two_cores_over_one"]))
     return table
 
 
