@@ -10,6 +10,12 @@ thresholds (`Evidence`, a function of the log); the stream has been counted as i
     error       accepted and irrelevant, or rejected and relevant; each at its bound, weighed by how many there are
     abstain     what lay between the thresholds, of what has passed lately and was decided by the same settings
 
+A promise about what is accepted stands as long as somebody looks. It is at risk when as many documents as it rests on
+have been accepted, and none of them judged, and that is no usual pause: people judge one in a hundred, or all of a day
+at once. If they go on at the pace at which they have, in the mean `pause` documents apart, a stretch of
+−ln(1 − ALARM) · pause without a judgement has a chance of 1 − ALARM. (Recall needs no such rule: its bound falls by
+itself while more is rejected and nothing is judged.)
+
 Recall can rarely be certified for a rare topic: without a find, some 20 audits for each relevant document in a hundred
 thousand would be needed. So the state stays `learning`, with the bound that does hold and the audits that are missing.
 """
@@ -29,6 +35,7 @@ WORST: tuple[State, ...] = ("unreachable", "at_risk", "learning", "met")
 SHOWS = 1 / (1000 * SPARE)  # abstention that shows one of the thousand documents from which a band is chosen
 FEW = 3  # audits: −ln(1 − SURE)
 ALARM = 0.995  # with which what was delivered must contradict a promise: it is looked at after every judgement
+LONG = -math.log(1 - ALARM)  # usual pauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,7 @@ class Report:
     recall: Part | None = None
     error: Part | None = None
     abstain: Part | None = None
+    unwatched: int = 0  # documents that were accepted since one was judged, if nobody seems to look any more
 
 
 def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Report | None:
@@ -77,13 +85,17 @@ def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Repo
     )
     recall_ = None if goal.min_recall is None else _recall(goal.min_recall, evidence, ever)
     error = None if goal.max_error is None else _error(goal.max_error, evidence, lately)
+    promised = any(part and part.state == "met" for part in (precision, error))
+    unseen = _unwatched(evidence, ever) if promised else 0
+    if unseen:
+        precision, error = (part and _unseen(part, unseen) for part in (precision, error))
     abstain = None if goal.max_abstain is None else _abstain(goal.max_abstain, lately)
     parts = [part for part in (precision, error, recall_, abstain) if part]
     if not parts:
         return None
     worst = min(parts, key=lambda part: WORST.index(part.state))
     detail = " ".join(part.detail for part in parts if part.state == worst.state)
-    return Report(worst.state, detail, precision, recall_, error, abstain)
+    return Report(worst.state, detail, precision, recall_, error, abstain, unseen)
 
 
 def recall(evidence: Evidence, passed: Passed) -> Interval | None:
@@ -188,6 +200,20 @@ def _precision(goal: float, max_abstain: float | None, evidence: Evidence, passe
     more = "more judgements" if not evidence.missing else f"about {_round(evidence.missing)} more judgements"
     said = f"Nothing can be accepted yet with a promised precision of {goal:g}: that needs {more} of what is shown."
     return Part("learning", found, n, said, CONFIDENCE)
+
+
+def _unwatched(evidence: Evidence, passed: Passed) -> int:
+    """Documents accepted since one of them was judged, if they are more than can be let pass; else 0."""
+    if evidence.delivered and not evidence.watched:
+        return 0  # a log that does not say when
+    since = passed.accepted - evidence.watched
+    return since if since > max(evidence.accepted, LONG * evidence.pause) else 0
+
+
+def _unseen(part: Part, documents: int) -> Part:
+    """What is promised is at risk, because nobody has looked at so many."""
+    said = f"Nobody has judged any of the last {documents:,} accepted documents: judge some of them. {part.detail}"
+    return replace(part, state="at_risk", detail=said) if part.state == "met" else part
 
 
 def _recall(goal: float, evidence: Evidence, passed: Passed) -> Part:

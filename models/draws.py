@@ -5,6 +5,9 @@
 A pure function of topic and document: any process says the same at any time, a document that is sent twice is drawn
 once, topics draw independently of each other, and a larger p draws the same documents and more. Drawing says nothing
 about the document, so what is found among drawn documents holds, with chance p, for all of them.
+
+Documents that repeat one another count once, so they have one lot together, that of the first: with one each, a story
+that is told k times would be drawn with a chance of 1 − (1 − p)ᵏ, and weigh k times as much.
 """
 
 from collections.abc import Sequence

@@ -68,6 +68,7 @@ class Example:
     chance: float = 0.0  # with which it was drawn for audit, if it was
     accepted: bool = False  # before it was judged
     came: int = 0  # when the document did, in any unit; 0 if that is not known
+    after: int = 0  # so many documents had been accepted when it was judged; 0 if that is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class Trainer:
             unseen = self._held_out_among(background, held_out, unseen)
             band = goals.choose(self._goal, judged, unseen, band)
         calibrated = calibration.of(judged, unseen[unjudged & (unseen < band.reject_below)])
-        evidence = goals.evidence(self._goal, judged, band, self._worse_for(since))
+        evidence = goals.evidence(self._goal, judged, band, self._worse_for(since), self._ledger.watch())
         report = self._council.report() if self._council else None
         figures = self._figures(band.f1)
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, report)
@@ -201,7 +202,7 @@ class Trainer:
         self._voted = self._collection.size, told.stand(band.reject_below, band.accept_above)
         rejected = unjudged & (passed.rejected_above < band.reject_below)
         calibrated = calibration.of(self._ledger.newest(over.mean(axis=1), since), unseen.mean(axis=1)[rejected])
-        evidence = goals.evidence(self._goal, high, band, self._worse_for(since))
+        evidence = goals.evidence(self._goal, high, band, self._worse_for(since), self._ledger.watch())
         linear, figures = mean_form(committee.members), self._figures(f1)
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, committee)
 
@@ -252,7 +253,7 @@ class Trainer:
     def _keep(self, example: Example, slots: Slots, seen: Mapping[View, Document]) -> None:
         self._documents[example.document] = self._collection.size
         self._collection.add(slots, [x.values for x in seen.values()])
-        how = example.origin, example.chance, example.accepted, example.came
+        how = example.origin, example.chance, example.accepted, example.came, example.after
         self._ledger.add(example.bag.features, example.relevant, *how)
 
     def _unseen(self, lane: Lane, linear: Linear, background: Background) -> Reals:

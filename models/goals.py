@@ -45,7 +45,7 @@ more of what is rejected is relevant than a max_error allows, the band becomes w
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,13 @@ class Judged:
         return np.equal(self.origin, ORIGINS.index(origin))
 
 
+class Watch(NamedTuple):
+    """How people look at what is accepted, told by how many had been accepted when one of them was judged."""
+
+    last: int = 0  # when one was judged last; 0 if none was, or nobody knows
+    pause: float = 0.0  # so many are accepted, in the mean, from one time that some are judged to the next
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What judged documents say of the thresholds, and of the decisions that were made; near-duplicates once."""
@@ -112,6 +119,8 @@ class Evidence:
     reach: float = 1.0  # no cut can have a higher precision
     missing: int = 0  # judgements of what is shown after which it might be promised, if things go on as they do
     worse_for: int = 0  # judgements since the filter has become worse; 0 if it has not
+    watched: int = 0  # documents that had been accepted when one of them was last judged; see Watch
+    pause: float = 0.0
 
     def __add__(self, other: "Evidence") -> "Evidence":
         """Of two topics together; what is promised of one cut says nothing of another's."""
@@ -216,7 +225,8 @@ def _allowance(left: Reals, most: int, accept: float) -> float:
     return float(cut if np.count_nonzero(left >= cut) <= wanted else np.nextafter(cut, np.inf))
 
 
-def evidence(goal: Goal, judged: Judged, band: Band, worse_for: int = 0) -> Evidence:
+def evidence(goal: Goal, judged: Judged, band: Band, worse_for: int = 0, watch: Watch | None = None) -> Evidence:
+    watch = watch or Watch()
     shown, audit, found = (judged.came(origin) & judged.alone for origin in ("shown", "audit", "found"))
     relevant, counted = judged.relevant, shown & judged.first
     accepted = counted & (judged.held_out > band.accept_above)
@@ -233,6 +243,8 @@ def evidence(goal: Goal, judged: Judged, band: Band, worse_for: int = 0) -> Evid
         finds=int(np.count_nonzero(audit & relevant)),
         shown=int(np.count_nonzero(shown)),
         worse_for=worse_for,
+        watched=watch.last,
+        pause=watch.pause,
         **_prospect(goal.min_precision, judged.held_out[counted], relevant[counted], band),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import drift
-from models.goals import ORIGINS, Judged, Origin
+from models.goals import ORIGINS, Judged, Origin, Watch
 from models.measures import Bools
 from models.near import Groups
 from models.vectors import Features, Reals
@@ -27,11 +27,20 @@ class Ledger:
         self._chance = np.zeros(16)
         self._accepted = np.zeros(16, np.bool_)
         self._came = np.zeros(16, np.int64)
+        self._after = np.zeros(16, np.int64)
 
     def add(
-        self, features: Features, relevant: bool, origin: Origin, chance: float, accepted: bool, came: int = 0
+        self,
+        features: Features,
+        relevant: bool,
+        origin: Origin,
+        chance: float,
+        accepted: bool,
+        came: int = 0,
+        after: int = 0,
     ) -> None:
-        """One more judged document, whether it had been accepted, and when it came; 0 if that is not known."""
+        """One more judged document, whether it had been accepted, when it came and after how many accepted ones it was
+        judged; 0 if that is not known."""
         n = self.size
         self._relevant, self._origin = grown(self._relevant, n + 1), grown(self._origin, n + 1)
         self._chance, self._accepted = grown(self._chance, n + 1), grown(self._accepted, n + 1)
@@ -39,6 +48,8 @@ class Ledger:
         self._chance[n], self._accepted[n] = chance, accepted
         self._came = grown(self._came, n + 1)
         self._came[n] = came or n + 1
+        self._after = grown(self._after, n + 1)
+        self._after[n] = after
         self.groups.add(features)
 
     @property
@@ -62,6 +73,13 @@ class Ledger:
         came = self._came[decided]
         worse = drift.change(self._relevant[decided] != accepted[decided], accepted[decided], came)
         return int(came[worse.place]) if worse else 0
+
+    def watch(self) -> Watch:
+        """How people have looked at what is accepted."""
+        accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))
+        looks = np.unique(self._after[: self.size][accepted])
+        looks = looks[looks > 0]
+        return Watch(int(looks[-1]), float(looks[-1]) / len(looks)) if len(looks) else Watch()
 
     def came_since(self, when: int) -> Bools:
         """Which documents came then or later."""
@@ -89,5 +107,6 @@ class Ledger:
             self._chance,
             self._accepted,
             self._came,
+            self._after,
         )
         return self.groups.nbytes + sum(column.nbytes for column in columns)

@@ -13,6 +13,13 @@ came across it; the latter is a miss that is known, and a sample of nothing.
                missed and  P(Bin(M, c) ≥ k) ≥ α  for the least. N is told from the number of audits in the same way.
                Where chances differ, the smallest bounds the most and the largest the least
 
+A miss that somebody comes across counts as an audit if it was drawn. Where all that is drawn gets judged this is no
+bias: it would have been judged anyway, and the lot knows nothing of the finder. Where only a share j of it is, people
+find a share f of the misses and nobody finds what is irrelevant, so p is too high by a factor of 1 + f (1 − j) / j,
+whatever c is: what was missed is overstated, never understated. (To leave such
+judgements out one would have to know what review had offered, and so to write at every look at it; to count only
+irrelevant ones as audits would be wrong the other way.)
+
 Never fewer than are known. Horvitz & Thompson, "A generalization of sampling without replacement from a finite
 universe", 1952. `low` and `high` are Clopper & Pearson's, `total` is Fay & Feuer's (intervals.py); a bound may fail
 with chance `side`. Korn & Graubard's bounds (1998: low and high at p n and n, n = (Σ 1/c)² / Σ 1/c²) were left: if all

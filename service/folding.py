@@ -193,7 +193,7 @@ def to_bag(blob: bytes) -> Bag:
 
 def example(standing: Standing) -> Example:
     first = standing.first
-    how = standing.origin, first.chance, standing.delivered == "accept", first.came_ms
+    how = standing.origin, first.chance, standing.delivered == "accept", first.came_ms, first.after
     return Example(first.document, standing.relevant, to_bag(first.bag), *how)
 
 

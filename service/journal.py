@@ -50,11 +50,13 @@ class Event:
     by: str = ""
     decision: str = ""  # before the judgement
     delivered: str = ""  # when the document had passed, where that was decided otherwise
+    rule: str = ""  # that decided, of those in force before the judgement
     score: float = 0.0
     probability: float | None = None
     passed: bool = False  # the document had come with the stream, not with the judgement
     came_ms: int = 0  # when it had; 0 if it had not
     chance: float = 0.0  # with which a rejected document was drawn for audit, if this one was
+    after: int = 0  # so many documents the topic had accepted when this one was first judged; the store says it
     settings: str = ""  # the topic as its user wants it, JSON
     anew: bool = False  # they have all judgements folded from the beginning, whatever base there was
     model: bytes = b""
@@ -87,11 +89,13 @@ class Event:
             by=text(b"by"),
             decision=text(b"decision"),
             delivered=text(b"delivered"),
+            rule=text(b"rule"),
             score=float(stored.get(b"score", 0)),
             probability=float(stored[b"probability"]) if b"probability" in stored else None,
             passed=b"passed" in stored,
             came_ms=int(stored.get(b"came_ms", 0)),
             chance=float(stored.get(b"chance", 0)),
+            after=int(stored.get(b"after", 0)),
             settings=text(b"settings"),
             anew=b"anew" in stored,
             model=stored.get(b"model", b""),

@@ -91,6 +91,8 @@ class Judging:
         """Each judgement durable and learned, or why not; one that fails leaves the others alone."""
         found = await self._sources(judgements)
         delivered = await self._delivered(judgements, found)
+        if any(isinstance(source, Source) and source.passed for source in found):
+            await self._promises.hear()
         epoch = self._epochs.current
         loop = asyncio.get_running_loop()
         answers: dict[int, Learned | ServiceError] = {}
@@ -211,17 +213,16 @@ class Judging:
         """The judgement as it goes into the log, with what is decided at this moment, and what had been delivered."""
         about = source.document
         if isinstance(about, Event):
-            document, title, blob = about.document, about.title, about.bag
+            document, title, blob, rule = about.document, about.title, about.bag, about.rule
         else:
-            document, title = id_of(about), about.title
+            document, title, rule = id_of(about), about.title, self._serving.rule(judgement.topic, about) or ""
             blob = self.logged(about.title, about.text, epoch)
         served = self._serving.get(judgement.topic)
         calibration = served.model.calibration
         decision, score = served.judge(to_bag(blob))
         before = Before(decision=decision, score=round(score, DIGITS))
         if delivered is None and source.passed and isinstance(about, Document):
-            rule = self._serving.rule(judgement.topic, about)
-            delivered = DECIDES[rule] if rule else None
+            delivered = DECIDES.get(rule)
         event = Event(
             "judged",
             now_ms(),
@@ -233,11 +234,12 @@ class Judging:
             by=judgement.by or "",
             decision=before.decision,
             delivered="" if delivered in (None, before.decision) else delivered,
+            rule=rule,
             score=score,
             probability=calibration.probability(score) if calibration else None,
             passed=source.passed,
             came_ms=source.came_ms,
-            chance=self._promises.chance(served, document) if source.passed else 0.0,
+            chance=self._promises.chance(served, document, source.came_ms) if source.passed else 0.0,
         )
         return event, before
 

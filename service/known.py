@@ -6,7 +6,9 @@ The estimate is honest as far as the documents were found independently of the f
 or resembles what was judged, does not count, and near-duplicates among the known items count once.
 
 They stand beside the log and never influence the model. Kept are words and counts, not the text; they are weighed by
-the present frequencies, as a document of the stream would be.
+the present frequencies, as a document of the stream would be. So they are tested with the model alone, and the answer
+says so where there are rules: to honour some of these (single words, without a field, where text is neither stemmed nor
+rid of function words, and is not very long) would be worse than to honour none.
 """
 
 import asyncio
@@ -32,6 +34,8 @@ from service.schemas import Document
 from service.schemas_review import KnownItem, KnownRecall
 from service.served import DIGITS, Served
 from service.store import Call, Store
+
+BY_MODEL = "Tested with the model alone: of known items words are kept, not the text that the rules of this topic need."
 
 
 @dataclass(frozen=True, slots=True)

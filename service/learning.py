@@ -37,7 +37,7 @@ log = structlog.get_logger()
 ATTEMPTS = 20
 HELD_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
 SLACK = 0.1  # by this share a log may be over its limit before it is compacted: one refold for many judgements
-NOT_THE_MODELS = ("name", "rules", "audit", "retrain")  # settings that no model depends on
+NOT_THE_MODELS = ("name", "rules", "audit", "drawn", "retrain")  # settings that no model depends on
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -272,18 +272,15 @@ class Learning:
         fold = self._folds.get(topic)
         try:
             head = fold.head if fold else await self._head(topic)
-            answers = await self._store.append(topic, head.born, events)
+            appended = await self._store.append(topic, head.born, events)
         except NotFound:
             if fold is None:
                 raise
             # Deleted and made again by another process since we read it: the fold in hand is not this topic's.
             self._release(topic)
             return await self._append(topic, events)
-        new = [
-            replace(event, seq=seq)
-            for event, (status, seq) in zip(events, answers, strict=True)
-            if status not in ("known", "absent")
-        ]
+        answers = [(status, event.seq) for status, event in appended]
+        new = [event for status, event in appended if status not in ("known", "absent")]
         if fold and new and new[0].seq == fold.lineage.version + 1:
             # Nobody came between: what we appended is what the log goes on with.
             await self._in_thread(topic, fold.follow, replace(fold.head, seq=new[-1].seq), new)

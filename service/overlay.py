@@ -12,7 +12,7 @@ from service.errors import BadInput, FieldError
 from service.schemas import Decision, Document, Rules
 
 RuleName = Literal["accept_if", "reject_if"]
-DECIDES: Mapping[RuleName, Decision] = {"accept_if": "accept", "reject_if": "reject"}
+DECIDES: Mapping[str, Decision] = {"accept_if": "accept", "reject_if": "reject"}
 
 
 class Compiled(NamedTuple):

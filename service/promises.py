@@ -1,36 +1,74 @@
 """What is promised: a topic's goal, the evidence of its judgements and the counts of the stream, brought together.
 
 The mathematics is in `models/assurance.py`; which rejected documents are drawn for audit, in `models/draws.py`.
+
+A document is drawn at the rate that was in force when it came. If another rate reached back, some documents would speak
+for others that have spoken for themselves: of a hundred that came while one in a hundred was drawn, nine more could be
+drawn later at one in ten, and the ten together would stand for 190. (Where none was drawn before, a rate does reach
+back: nobody has spoken for them.)
 """
+
+from collections.abc import Sequence
+from itertools import compress
+
+import numpy as np
 
 from models import assurance
 from models.assurance import Report
-from models.draws import drawn
+from models.draws import drawn, lots
 from models.goals import SURE, Goal
+from service.clock import now_ms
 from service.config import Settings as Config
+from service.repeats import Repeats
 from service.schemas import PooledRecall
-from service.served import Served
+from service.served import RATES, Drawn, Served, Settings
 from service.serving import Serving
 from service.tallies import Tallies, Tally
 
 
 class Promises:
-    def __init__(self, tallies: Tallies, serving: Serving, config: Config) -> None:
+    def __init__(self, tallies: Tallies, serving: Serving, repeats: Repeats, config: Config) -> None:
         self._tallies = tallies
         self._serving = serving
+        self._repeats = repeats
         self._usual = config.audit_rate
 
     def rate(self, served: Served) -> float:
         """The share of rejected documents that the topic draws for audit."""
-        goal, own = served.settings.goal, served.settings.audit
+        return self._rate(served.settings)
+
+    def _rate(self, settings: Settings) -> float:
+        goal, own = settings.goal, settings.audit
         if own is not None:
             return own
         return self._usual if goal.min_recall is not None or goal.max_error is not None else 0.0
 
-    def chance(self, served: Served, document: str) -> float:
+    def remembering(self, settings: Settings, before: Settings) -> Settings:
+        """The settings that come after others, with the rate at which was drawn until now, if it is another."""
+        rate = self._rate(before)
+        if not rate or rate == self._rate(settings):
+            return settings
+        return settings.model_copy(update={"drawn": [*before.drawn, Drawn(until_ms=now_ms(), rate=rate)][-RATES:]})
+
+    async def hear(self) -> None:
+        """Before anything is drawn: which documents repeat others, for they have one lot together."""
+        await self._repeats.catch_up()
+
+    def chance(self, served: Served, document: str, came_ms: int) -> float:
         """The chance with which the document was drawn for audit, 0 if it was not."""
         rate = self.rate(served)
-        return rate if rate and drawn(served.topic, [document], rate)[0] else 0.0
+        if rate:
+            rate = next((then.rate for then in served.settings.drawn if came_ms < then.until_ms), rate)
+        return rate if rate and drawn(served.topic, [self._repeats.first(document)], rate)[0] else 0.0
+
+    def drawn(self, served: Served, documents: Sequence[str]) -> list[str]:
+        """Those that may be drawn, whenever they came, in an order that says nothing about them and is the same for
+        everybody."""
+        firsts = [self._repeats.first(document) for document in documents]
+        rate = max(self.rate(served), *(then.rate for then in served.settings.drawn), 0.0)
+        mine = drawn(served.topic, firsts, rate).tolist()
+        picked, of_them = list(compress(documents, mine)), list(compress(firsts, mine))
+        return [picked[i] for i in np.argsort(lots(served.topic, of_them), kind="stable").tolist()]
 
     async def report(self, served: Served) -> Report | None:
         """How the goal stands; None without one."""

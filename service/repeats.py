@@ -74,8 +74,13 @@ class Repeats:
                 await self._read(more)
             return {name: self._first[name] for name in ids if name in self._first}
 
+    def first(self, name: str) -> str:
+        """The document that this one repeats, as far as has been heard; or itself."""
+        return self._first.get(name, name)
+
     async def catch_up(self) -> None:
-        """Hears of what was noted before this process began, so that the first document need not wait for it."""
+        """Hears of all that others have noted: before this process began, so that its first document need not wait for
+        that, or since it last noted something itself."""
         async with self._reading:
             while rows := await self._more():
                 await self._read(rows)

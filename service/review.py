@@ -10,7 +10,9 @@ offered depends on what a judgement is worth:
 1. While fewer than LEAST relevant documents are known, likely ones by descending score, then uncertain ones likewise:
    nothing can be promised, nor much be learned, without relevant documents.
 2. Later those nearest to one of the thresholds, of both kinds: there a judgement moves most.
-3. Where the topic audits, every AUDITED-th is an audit. They seldom teach, but only they say what is missed.
+3. Where nobody has looked at what is accepted for long, and so a promise is at risk, likely ones before all others,
+   in an order that says nothing about them: they are to speak for all that is accepted.
+4. Where the topic audits, every AUDITED-th is an audit. They seldom teach, but only they say what is missed.
 
 Never offered: what was judged or skipped, what resembles a document that was judged, skipped lately or is already on
 the list, what a rule decides (but for audits: what a rule rejects may be relevant, too), and what is forgotten.
@@ -19,14 +21,14 @@ the list, what a rule decides (but for audits: what a rule rejects may be releva
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.assurance import Report
-from models.draws import drawn, lots
+from models.draws import lots
 from models.goals import LEAST
 from models.near import Told
 from models.vectors import Features
@@ -39,6 +41,7 @@ from service.folding import Fold
 from service.learning import Learning
 from service.memory import unpacked
 from service.outbox import Outbox
+from service.promises import Promises
 from service.schemas_review import Offer, Reason, ReviewPage
 from service.served import DIGITS, Served
 from service.serving import Serving, Verdict
@@ -60,7 +63,8 @@ class Candidate(NamedTuple):
     text: str
     features: Features
     verdict: Verdict
-    came_ms: int | None  # None if it was not put to all topics
+    came_ms: int
+    everywhere: bool  # it was put to all topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +73,31 @@ class Past:
 
     documents: frozenset[str]
     relevant: int
-    agreed: tuple[bool, ...]  # the newest judgements of decided documents: whether they agreed
+    agreed: tuple[bool, ...]  # the newest judgements of documents that the model decided: whether they agreed
     accepted: int  # how many of these were of accepted ones
+    ruled: tuple[bool, ...]  # the same of those that a rule decided
     signatures: NDArray[np.uint32]
 
 
 class Review:
-    def __init__(self, store: Store, serving: Serving, learning: Learning, epochs: Epochs, config: Config) -> None:
+    def __init__(
+        self,
+        store: Store,
+        serving: Serving,
+        learning: Learning,
+        epochs: Epochs,
+        promises: Promises,
+        config: Config,
+    ) -> None:
         self._store = store
+        self._promises = promises
         self._serving = serving
         self._learning = learning
         self._epochs = epochs
         self._outbox = Outbox(store.connection)
         self._skipped_kept = config.skipped_kept
 
-    async def offers(self, served: Served, rate: float, report: Report | None, limit: int) -> ReviewPage:
+    async def offers(self, served: Served, report: Report | None, limit: int) -> ReviewPage:
         topic = served.topic
         keys = ("topic", "likely", "uncertain", "skipped")
         (queued,) = await self._store.run([Call(scripts.QUEUED, topic, keys, [served.born])])
@@ -94,14 +108,15 @@ class Review:
         gone = past.documents.union(skipped)
         waiting = [[document for document in ids if document not in gone] for ids in (likely, uncertain)]
         found = await self._look(served, [document for ids in waiting for document in ids[:CONSIDERED]])
-        audits = await self._audits(served, rate, gone, -(-limit // AUDITED)) if rate else []
+        audits = await self._audits(served, gone, -(-limit // AUDITED)) if self._promises.rate(served) else []
         reminded = await self._look(served, skipped[:REMINDED])
 
         def chosen() -> list[Offer]:
             told = Told(past.signatures)
             for candidate in reminded:
                 told.tell(candidate.features)
-            return list(_mixed(_ranked(served, found, past.relevant), audits, told, limit))
+            ranked = _ranked(served, found, past.relevant, bool(report and report.unwatched))
+            return list(_mixed(ranked, audits, told, limit))
 
         items = await asyncio.to_thread(chosen)
         enough, said = _worth(past, report)
@@ -125,27 +140,29 @@ class Review:
             known = [one for one in map(unpacked, blobs) if one.passed(since_ms)]
             bags, verdicts = self._serving.look(served.topic, [one.document for one in known], self._epochs.current)
             return [
-                Candidate(d.id or "", d.title, d.text, bags[i][0], verdicts[i], came_ms if everywhere else None)
+                Candidate(d.id or "", d.title, d.text, bags[i][0], verdicts[i], came_ms, everywhere)
                 for i, (d, came_ms, everywhere) in enumerate(known)
             ]
 
         return await asyncio.to_thread(look) if blobs else []
 
-    async def _audits(self, served: Served, rate: float, gone: frozenset[str], wanted: int) -> list[Candidate]:
+    async def _audits(self, served: Served, gone: frozenset[str], wanted: int) -> list[Candidate]:
         """Drawn documents that were rejected as they passed, from the newest part of the memory with enough of them."""
         found: list[Candidate] = []
         asked: set[str] = set(gone)
+        await self._promises.hear()
         for start in range(0, ASKED * ASKINGS, ASKED):
             ids = await self._store.documents.newest(start, start + ASKED)
             if not ids:
                 break
             rest = [document for document in ids if document not in asked]
             asked.update(rest)
-            picked = await asyncio.to_thread(_drawn, served.topic, rest, rate)
+            picked = await asyncio.to_thread(self._promises.drawn, served, rest)
             for first in range(0, len(picked), TRIED):
                 # What came before the topic was not rejected by it: it says nothing of what the topic misses.
                 seen = await self._look(served, picked[first : first + TRIED], served.settings.created_ms)
-                came = {one.document: one.came_ms for one in seen if one.came_ms is not None}
+                seen = [one for one in seen if self._promises.chance(served, one.document, one.came_ms)]
+                came = {one.document: one.came_ms for one in seen if one.everywhere}
                 passed = await self._outbox.decisions({served.topic: came})
                 found += [
                     one for one in seen if passed.get((served.topic, one.document), one.verdict.decision) == "reject"
@@ -158,24 +175,27 @@ class Review:
 def _past(fold: Fold) -> Past:
     judged = fold.lineage.judged
     newest = sorted(judged.values(), key=lambda standing: -standing.latest.seq)
-    decided = [standing for standing in newest if standing.first.decision in ("accept", "reject")][:ENOUGH]
+    rules = [standing for standing in newest if standing.first.rule][:ENOUGH]
+    ruled = tuple(one.relevant == (one.first.rule == "accept_if") for one in rules)
+    by_model = (one for one in newest if not one.first.rule and one.first.decision in ("accept", "reject"))
+    decided = list(islice(by_model, ENOUGH))
     accepted = [standing.first.decision == "accept" for standing in decided]
     agreed = tuple(one.relevant == accept for one, accept in zip(decided, accepted, strict=True))
-    return Past(frozenset(judged), fold.lineage.counts()[0], agreed, sum(accepted), fold.signatures)
+    return Past(frozenset(judged), fold.lineage.counts()[0], agreed, sum(accepted), ruled, fold.signatures)
 
 
-def _drawn(topic: str, documents: Sequence[str], rate: float) -> list[str]:
-    """The drawn ones, in an order that says nothing about them and is the same for everybody."""
-    picked = list(compress(documents, drawn(topic, documents, rate).tolist()))
-    return [picked[i] for i in np.argsort(lots(topic, picked), kind="stable").tolist()]
-
-
-def _ranked(served: Served, found: Sequence[Candidate], relevant: int) -> list[tuple[Reason, Candidate]]:
+def _ranked(
+    served: Served, found: Sequence[Candidate], relevant: int, unwatched: bool
+) -> list[tuple[Reason, Candidate]]:
     low, high = served.model.reject_below, served.model.accept_above
     reasons: dict[str, Reason] = {"accept": "likely", "abstain": "uncertain"}
+    ids = [one.document for one in found]
+    lot = dict(zip(ids, lots(served.topic, ids).tolist(), strict=True))
 
     def rank(one: Candidate) -> tuple[float, float]:
         score, decision = one.verdict.score, one.verdict.decision
+        if unwatched and decision == "accept":
+            return -1.0, lot[one.document]
         if relevant < LEAST:
             return float(decision != "accept"), -score
         return min(abs(score - low), abs(score - high)), -score
@@ -204,7 +224,15 @@ def _offer(one: Candidate, reason: Reason) -> Offer:
 
 
 def _worth(past: Past, report: Report | None) -> tuple[bool, str]:
-    """Whether more judgements would hardly help, and a sentence about it."""
+    """Whether more judgements would hardly help, and a sentence about it. They do not help where a rule decides."""
+    enough, said = _agreement(past, report)
+    if wrong := past.ruled.count(False):
+        n = len(past.ruled)
+        said += f" Of the newest {n} judgements where a rule decides {wrong} disagree: there other rules would help."
+    return enough, said
+
+
+def _agreement(past: Past, report: Report | None) -> tuple[bool, str]:
     n, wrong = len(past.agreed), past.agreed.count(False)
     if report and report.state != "met":
         return False, report.detail

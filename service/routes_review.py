@@ -9,7 +9,9 @@ from starlette.responses import Response
 from service import schemas
 from service.fields import DOCUMENT_ID_CHARS
 from service.handling import App, DocumentPath, Limit, TopicPath, at_most, new_router, read, reply
+from service.known import BY_MODEL
 from service.openapi import answers, takes
+from service.overlay import compiled
 from service.schemas_review import KnownAdded, KnownPage, NewKnown, ReviewPage, Skip, Skipped
 
 SKIP = TypeAdapter(Skip)
@@ -28,7 +30,7 @@ async def review(app: App, topic: TopicPath, limit: ReviewLimit = 20) -> Respons
     """Documents worth a judgement, best first, and whether more judgements would still help."""
     served = await app.judging.find(topic)
     report = await app.promises.report(served)
-    return reply(await app.review.offers(served, app.promises.rate(served), report, limit))
+    return reply(await app.review.offers(served, report, limit))
 
 
 @router.post("/topics/{topic}/review/skip", tags=["review"], **takes(Skip), **answers(Skipped, 404))
@@ -51,10 +53,12 @@ async def add_known(request: Request, app: App, topic: TopicPath) -> Response:
 @router.get("/topics/{topic}/known", tags=["review"], **answers(KnownPage, 404))
 async def list_known(app: App, topic: TopicPath, limit: Limit = 100, cursor: DocumentCursor = None) -> Response:
     """Known items by id, with what the topic makes of each now, and the recall that all of them show."""
-    items, recall = await app.known.read(await app.judging.find(topic))
+    served = await app.judging.find(topic)
+    items, recall = await app.known.read(served)
     rest = [item for item in items if cursor is None or item.document > cursor]
     following = rest[limit - 1].document if rest[limit:] else None
-    return reply(KnownPage(items=rest[:limit], next=following, recall=recall))
+    detail = BY_MODEL if compiled(served.settings.rules) else None
+    return reply(KnownPage(items=rest[:limit], next=following, recall=recall, detail=detail))
 
 
 @router.delete("/topics/{topic}/known/{document:path}", status_code=204, tags=["review"], **answers(None, 404))

@@ -86,11 +86,13 @@ class EventLine(Request):
     by: Line = ""
     decision: Decision | Literal[""] = ""
     delivered: Decision | Literal[""] = ""
+    rule: Literal["accept_if", "reject_if", ""] = ""
     score: Number = 0.0
     probability: Share | None = None
     passed: bool = False
     came_ms: Millis = 0
     chance: Share = 0.0
+    after: Count = 0
     settings: Settings | None = None
     anew: bool = False
     model: Base64 = ""

@@ -68,3 +68,4 @@ class KnownPage(Answer):
     items: list[KnownItem]
     next: str | None = Field(description="The cursor for what follows; null at the end.")
     recall: KnownRecall | None = Field(description="null while no item counts.")
+    detail: str | None = Field(description="What the items were not tested with; null if that is nothing.")

@@ -10,12 +10,13 @@ first. (TALLY alone counts twice then, some documents of a stream of thousands.)
 """
 
 # Judgements and withdrawals, any number in one go (one fsync). A judgement that says what stands already changes
-# nothing. Flat arguments: born, count, then for each: "judge", document, label, number of fields, field, value, …
-# or "withdraw", document, "", number of fields, …
+# nothing. One that is new goes into the log with the number of documents that the topic has accepted so far. Flat
+# arguments: born, count, then for each: "judge", document, label, number of fields, field, value, … or "withdraw",
+# document, "", number of fields, …
 APPEND = """
-local topic, log, judged = KEYS[1], KEYS[2], KEYS[3]
+local topic, log, judged, tally = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
-local answers, at = {}, 3
+local answers, at, accepted = {}, 3, tonumber(redis.call('HGET', tally, 'accepted') or 0)
 for n = 1, tonumber(ARGV[2]) do
   local op, document, label, width = ARGV[at], ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3])
   local standing = redis.call('HGET', judged, document)
@@ -28,10 +29,12 @@ for n = 1, tonumber(ARGV[2]) do
   local seq = tonumber(redis.call('HGET', topic, 'seq'))
   if status ~= 'known' and status ~= 'absent' then
     seq = redis.call('HINCRBY', topic, 'seq', 1)
-    redis.call('XADD', log, seq .. '-0', unpack(ARGV, at + 4, at + 3 + width))
+    local fields = {unpack(ARGV, at + 4, at + 3 + width)}
+    if status == 'learned' and accepted > 0 then fields[width + 1], fields[width + 2] = 'after', accepted end
+    redis.call('XADD', log, seq .. '-0', unpack(fields))
     if op == 'judge' then redis.call('HSET', judged, document, label) else redis.call('HDEL', judged, document) end
   end
-  answers[n] = {status, seq}
+  answers[n] = {status, seq, status == 'learned' and accepted or 0}
   at = at + 4 + width
 end
 return answers

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from models import committee
 from models.calibration import Calibration
@@ -26,19 +26,29 @@ from models.vectors import Bag, Linear
 from models.views import view
 from service import codec
 from service.changes import Read
-from service.fields import Millis
+from service.fields import Millis, Request, Share
 from service.schemas import Decision, Pins, TopicFields
 
 DIGITS = 6  # of a score in an answer
+RATES = 20  # of audits that are remembered
 MEANS: Mapping[int, Decision] = {1: "accept", 0: "abstain", -1: "reject"}
+
+
+class Drawn(Request):
+    """A rate at which rejected documents were drawn for audit, until then."""
+
+    until_ms: Millis
+    rate: Share
 
 
 class Settings(TopicFields):
     """A topic as its user wants it, and its single terms as the deployment read them (canonical: models/text.py). Where
-    there are none nothing is said of them, as before there could be any: so digests stay what they were."""
+    there are none nothing is said of them, as before there could be any: so digests stay what they were. Likewise of
+    rates of audits that were others, the oldest first."""
 
     created_ms: Millis
     read: Read = Read()
+    drawn: list[Drawn] = Field(default_factory=list, max_length=RATES)
 
     @model_validator(mode="after")
     def _terms_were_read(self) -> Self:
@@ -50,7 +60,8 @@ class Settings(TopicFields):
     @model_serializer(mode="wrap")
     def _terms_if_there_are_any(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         said: dict[str, Any] = plain(self)
-        return said if self.terms != Pins() else {n: one for n, one in said.items() if n not in ("terms", "read")}
+        unsaid = () if self.terms != Pins() else ("terms", "read")
+        return {name: one for name, one in said.items() if name not in (*unsaid, "" if self.drawn else "drawn")}
 
     @property
     def single(self) -> Terms:

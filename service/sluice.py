@@ -79,11 +79,11 @@ class Sluice:
         self.inbox = Inbox(store.connection)
         self.destinations = Destinations(store.connection)
         self.listening = Listening(self.outbox, self.serving.topics, config.max_listeners)
-        self.promises = Promises(self.tallies, self.serving, config)
+        self.promises = Promises(self.tallies, self.serving, self.passages.repeats, config)
         self.judging = Judging(
             store, self.serving, self.learning, self.epochs, self.promises, config, self._pool, self._refit
         )
-        self.review = Review(store, self.serving, self.learning, self.epochs, config)
+        self.review = Review(store, self.serving, self.learning, self.epochs, self.promises, config)
         self.known = Known(store, self.learning, self.epochs, self.judging, config.known_kept)
         self.previews = Previews(
             store,
@@ -180,6 +180,7 @@ class Sluice:
             settings = fold.settings.model_copy(update=given)
             if settings == fold.settings:
                 return None
+            settings = self.promises.remembering(settings, fold.settings)
             otherwise = changes.decide_otherwise(settings, fold.settings)
             same_query = settings.query == fold.settings.query
             return settings, fold.lineage.settings.bag if same_query else self.judging.logged("", settings.query, epoch)

@@ -205,17 +205,21 @@ class Store:
             if len(row[3]) < CHUNK:
                 return head, events
 
-    async def append(self, topic: str, born: str, events: Sequence[Event]) -> list[tuple[str, int]]:
-        """Judgements and withdrawals, all or none; for each what it came to and the version that holds it."""
+    async def append(self, topic: str, born: str, events: Sequence[Event]) -> list[tuple[str, Event]]:
+        """Judgements and withdrawals, all or none; for each what it came to, and itself as the log has it: with its
+        number, or that of the last event if it changes nothing."""
         args: list[Arg] = [born, len(events)]
         for event in events:
             fields = flat(event)
             op = "judge" if event.kind == "judged" else "withdraw"
             args += [op, event.document, int(event.relevant), len(fields), *fields]
-        answers = await self._eval(scripts.APPEND, topic, ("topic", "log", "judged"), *args)
+        answers = await self._eval(scripts.APPEND, topic, ("topic", "log", "judged", "tally"), *args)
         if answers is None:
             raise NotFound(f"There is no topic {topic!r} any more.")
-        return [(status.decode(), int(seq)) for status, seq in answers]
+        return [
+            (status.decode(), replace(event, seq=int(seq), after=int(after)))
+            for event, (status, seq, after) in zip(events, answers, strict=True)
+        ]
 
     async def amend(
         self,

@@ -28,7 +28,7 @@ def topic(served: Served, tally: Tally | None, config: Config) -> schemas.Topic:
     settings, model = served.settings, served.model
     return schemas.Topic(
         id=served.topic,
-        **settings.model_dump(exclude={"created_ms", "read"}),
+        **settings.model_dump(exclude={"created_ms", "read", "drawn"}),
         created=time_of(settings.created_ms),
         status=schemas.Status(
             version=served.version,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from models.assurance import Passed, Report, pooled, recall, report
 from models.goals import Evidence, Goal
+from models.ledger import Ledger
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)
 LATELY = Passed(1000, 20, 100)
@@ -202,6 +203,63 @@ def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_
         said(goal, replace(broken, accepted=0, hits=0, certified=False), lately=lately).state == "at_risk"
     )  # by a rule
     assert said(goal, broken, lately=Passed(1000, 20, 100)).state == "met"  # most were accepted under other settings
+
+
+def test_a_promise_that_nobody_looks_at_any_more_is_at_risk() -> None:
+    """It rests on 50 judged documents: when more than as many have been accepted since one was judged, nothing says
+    that it is still kept. One more judgement of something accepted, and it stands again."""
+    goal, promise = Goal(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True, delivered=40, right=40)
+
+    def seen(watched: int, accepted: int, pause: float = 1.0) -> Report:
+        passed = Passed(10_000, accepted, 1000)
+        return said(goal, replace(promise, watched=watched, pause=pause), passed, passed)
+
+    assert seen(300, 350).state == "met"
+    found = seen(300, 800)
+    assert (found.state, found.unwatched) == ("at_risk", 500)
+    assert found.detail.startswith("Nobody has judged any of the last 500 accepted documents: judge some of them.")
+    assert seen(800, 800).state == "met"
+    assert seen(300, 800, pause=100.0).state == "met"  # this reader judges one in a hundred
+    assert seen(300, 900, pause=100.0).unwatched == 600
+    assert seen(0, 800).state == "met"  # an old log, which does not say when they were judged
+    nobody = replace(promise, delivered=0, right=0)  # promised by what was abstained from; what is accepted nobody saw
+    assert said(goal, nobody, Passed(10_000, 51, 1000)).state == "at_risk"
+    assert said(goal, nobody, Passed(10_000, 50, 1000)).state == "met"
+
+
+def test_an_error_that_nobody_looks_at_any_more_is_at_risk_and_only_what_is_promised_is() -> None:
+    half = Passed(1000, 480, 40)
+    evidence = Evidence(accepted=400, hits=397, audits=400, delivered=40, right=40, watched=10)
+    assert said(Goal(max_error=0.02), evidence, half, half).state == "at_risk"
+    assert said(Goal(max_error=0.02), replace(evidence, watched=100), half, half).state == "met"
+    learning = said(Goal(min_precision=0.9), replace(evidence, accepted=0, hits=0, missing=20), half, half)
+    assert (learning.state, learning.unwatched) == ("learning", 0)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.01])
+@pytest.mark.parametrize("at_once", [1, 200])
+def test_a_reader_who_goes_on_is_seldom_said_to_have_gone_and_one_who_stops_is(share: float, at_once: int) -> None:
+    """Who judges all or one in a hundred of what is accepted, one by one or a day's the next morning."""
+    rng = np.random.default_rng(5)
+    ledger, states = Ledger(), []
+
+    def state(accepted: int) -> str:
+        watch, passed = ledger.watch(), Passed(10 * accepted, accepted, 0)
+        evidence = Evidence(accepted=20, hits=20, certified=True, delivered=20, right=20)
+        return said(
+            Goal(min_precision=0.85), replace(evidence, watched=watch.last, pause=watch.pause), passed, passed
+        ).state
+
+    for accepted in range(at_once, 20_001, at_once):
+        for _ in range(rng.binomial(at_once, share)):
+            features = rng.integers(1, 1 << 63, 20, dtype=np.uint64)
+            ledger.add(features, True, "shown", 0.0, accepted=True, after=accepted)
+        if ledger.size >= 20:
+            states.append(state(accepted + at_once - 1))
+        if ledger.size >= 400:
+            break
+    assert states.count("at_risk") <= 0.01 * len(states)
+    assert state(ledger.watch().last + 8 * round(max(at_once, 1 / share)) + 20) == "at_risk"
 
 
 def test_error_of_what_a_rule_accepts_is_not_nothing() -> None:

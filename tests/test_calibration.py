@@ -92,6 +92,29 @@ def test_of_what_it_calls_seventy_per_cent_seventy_are_relevant() -> None:
         assert relevant[2000:][here].mean() == pytest.approx(p[here].mean(), abs=0.06)
 
 
+@pytest.mark.parametrize("each", [8, 16, 30])
+@pytest.mark.parametrize(("slope", "least"), [(1.0, 0.8), (2.0, 1.0), (4.0, 1.0)])
+def test_with_few_judgements_it_is_hardly_too_sure(each: int, slope: float, least: float) -> None:
+    """Of many topics with so many judgements of each kind: the slope of a regression of the truth on what is said. Less
+    than 1 would be too sure. A ridge on A was proposed against that; the smoothed targets do what it would."""
+    rng = np.random.default_rng(4)
+    said, truth, lost = [], [], []
+    for _ in range(200):
+        f = rng.normal(size=20 * each)
+        relevant = rng.random(len(f)) < 1 / (1 + np.exp(-slope * f))
+        some = np.concatenate((np.flatnonzero(relevant)[:each], np.flatnonzero(~relevant)[:each]))
+        fitted = calibration.fit(f[some], relevant[some], np.ones(len(some)))
+        new = rng.normal(size=50)
+        is_relevant = rng.random(50) < 1 / (1 + np.exp(-slope * new))
+        p = np.array([fitted.probability(x) for x in new])
+        said.append(np.log(p / (1 - p)))
+        truth.append(is_relevant)
+        lost.append(-np.log(np.where(is_relevant, p, 1 - p)).mean())
+    again = calibration.fit(np.concatenate(said), np.concatenate(truth), np.ones(50 * 200))
+    assert least < -again.A
+    assert np.mean(lost) < np.log(2)
+
+
 def test_nothing_is_said_before_there_is_evidence_of_both_kinds() -> None:
     f = np.linspace(-1, 1, 100)
     assert calibration.of(judged(f, f > 0.9), np.empty(0)) is None

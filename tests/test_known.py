@@ -137,3 +137,12 @@ async def test_nonsense_is_refused(api: Api) -> None:
     refused(await api.get("/topics/crude/known", params={"cursor": ""}), 422)
     too_many = {"documents": [{"text": f"t{i}"} for i in range(1001)]}
     refused(await send(api, "POST", "/topics/crude/known", too_many), 413)
+
+
+async def test_with_rules_the_answer_says_that_they_were_not_asked(api: Api) -> None:
+    await api.ok("POST", "/topics/crude/known", {"documents": [{"id": "k", **GRAIN}]})
+    assert (await api.ok("GET", "/topics/crude/known"))["detail"] is None
+    await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "harvest", "reject_if": None}})
+    page = await api.ok("GET", "/topics/crude/known")
+    assert page["items"][0]["decision"] == "reject"
+    assert page["detail"].startswith("Tested with the model alone")

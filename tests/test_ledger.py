@@ -88,3 +88,12 @@ def test_a_topic_whose_reader_turned_away_promises_nothing_and_says_why() -> Non
     assert said is not None
     assert said.state == "at_risk"
     assert "has become worse" in said.detail
+
+
+def test_how_often_people_look_at_what_is_accepted_is_told_from_what_was_accepted_by_then() -> None:
+    ledger = Ledger()
+    assert ledger.watch() == (0, 0.0)
+    for accepted, after in [(True, 0), (True, 30), (True, 30), (False, 90), (True, 70)]:
+        ledger.add(words().features, True, "shown", 0.0, accepted=accepted, after=after)
+    ledger.add(words().features, True, "audit", 0.01, accepted=False, after=95)
+    assert ledger.watch() == (70, 35.0)

@@ -271,3 +271,29 @@ def test_reliability_tells_a_calibrated_probability_from_one_that_is_too_sure() 
 def test_without_a_probability_there_is_no_reliability() -> None:
     assert reliability([trial("accept", True)], SIDE).bins == ()
     assert reliability([trial("accept", True)], SIDE).brier is None
+
+
+@pytest.mark.parametrize("chance", [0.02, 0.2, 1.0])
+@pytest.mark.parametrize(("audited", "found"), [(1.0, 0.5), (0.5, 0.5), (0.2, 0.3)])
+def test_misses_that_people_come_across_are_overstated_by_as_much_as_is_said_and_never_understated(
+    chance: float, audited: float, found: float
+) -> None:
+    """Those drawn count as audits. That is a bias only as far as audits are not judged, whatever the chance."""
+    rng = np.random.default_rng(14)
+    rejected, missed = 20_000, 400
+    finds = audits = held = 0
+    for _ in range(60):
+        relevant = np.arange(rejected) < missed
+        drawn = rng.random(rejected) < chance
+        judged = (drawn & (rng.random(rejected) < audited)) | (relevant & (rng.random(rejected) < found))
+        trials = [
+            trial("reject", bool(relevant[i]), "audit" if drawn[i] else "found", chance if drawn[i] else 0.0)
+            for i in np.flatnonzero(judged).tolist()
+        ]
+        share = Rejected.of(trials, rejected)
+        finds, audits = finds + share.finds, audits + share.audits
+        held += share.relevant(SIDE).high >= missed
+    expected = (audited + found * (1 - audited)) / audited  # of relevant ones, against ...
+    expected /= 1 + (missed / rejected) * (expected - 1)  # ... all that are judged, among which there are more of them
+    assert finds / audits == pytest.approx(expected * missed / rejected, rel=0.02 + 3 / np.sqrt(finds))
+    assert held >= 0.9 * 60

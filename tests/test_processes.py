@@ -148,11 +148,11 @@ async def test_a_process_that_dies_half_way_leaves_its_work_to_the_others(apis: 
     store = Store(embedded.url, PATIENCE_S)
     head, events = await store.log("orphan")
     judged = next(event for event in events if event.kind == "judged")
-    ((status, seq),) = await store.append("orphan", head.born, [replace(judged, document="second")])
+    ((status, second),) = await store.append("orphan", head.born, [replace(judged, document="second")])
     assert status == "learned"
 
     async def folded() -> bool:
-        return all([await version(api, "orphan") == seq for api in apis])
+        return all([await version(api, "orphan") == second.seq for api in apis])
 
     await soon(folded)
     assert (await replay(store, "orphan", Settings(), verify=True)).outcome == "equal"

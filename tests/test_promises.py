@@ -86,6 +86,27 @@ async def test_what_was_decided_by_other_cut_offs_says_nothing_of_a_new_goal(api
     assert (await status(api))["goal"]["abstain"]["judged"] == 0
 
 
+async def test_a_promise_is_at_risk_when_nobody_judges_what_is_accepted_and_review_then_offers_that(api: Api) -> None:
+    await api.topic(goal={"min_precision": 0.8, "max_abstain": 0.9})
+    await passes(api, [*oil(80), *grain(200)])
+    await judge_all(api, "crude", 80)
+    await passes(api, oil(20, "p"))
+    await api.ok("POST", "/feedback", {"topic": "crude", "document": "p0", "relevant": True})
+    promised = (await status(api))["goal"]
+    assert promised["state"] == "met"
+    judged = promised["precision"]["judged"]
+    for start in range(0, 2 * judged + 40, 40):
+        await passes(api, oil(40, f"q{start}-"))
+    forgotten = (await status(api))["goal"]
+    assert (forgotten["state"], forgotten["precision"]["state"]) == ("at_risk", "at_risk")
+    assert "Nobody has judged any of the last" in forgotten["detail"]
+    page = await api.ok("GET", "/topics/crude/review", params={"limit": 10})
+    assert {item["reason"] for item in page["items"]} == {"likely"}
+    assert (page["enough"], page["detail"]) == (False, forgotten["detail"])
+    await api.ok("POST", "/feedback", {"topic": "crude", "document": page["items"][0]["document"], "relevant": True})
+    assert (await status(api))["goal"]["state"] == "met"
+
+
 async def test_recall_is_pooled_over_all_topics_that_audit(api: Api) -> None:
     async def pooled() -> Any:
         return await api.ok("GET", "/recall")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from models.draws import drawn
 from service.repeats import NOTED, SIGNATURES
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes, status
@@ -152,6 +153,37 @@ async def test_offered_once(api: Api) -> None:
     await passes(api, [*documents, *copies])
     offered = (await api.ok("GET", "/topics/crude/review?limit=50"))["items"]
     assert sorted(one["document"] for one in offered) == sorted(one["id"] for one in documents)
+
+
+async def test_drawn_for_audit_together(api: Api, redis_url: str) -> None:
+    """Each story is told six times, and rejected. It counts once, so it must be drawn with the chance of one document:
+    were each copy drawn by itself, .74 of them would be, with a rate of .2, and each find would stand for five."""
+    await api.topic("audited", audit=0.2)
+    stories = grain(100)
+    copies = [[retold(one, f"{one['id']}-{n}", f"correction {n}") for n in range(5)] for one in stories]
+    results = await passes(api, [*stories, *(copy for some in copies for copy in some)], topics=["audited"])
+    assert sum("duplicate_of" in one for one in results) >= 480
+    passed = (await status(api, "audited"))["passed"]
+    assert passed["documents"] <= 120
+    first = {one["document"]: one.get("duplicate_of", one["document"]) for one in results}
+    rejected = {one["document"] for one in results if one["decisions"][0]["decision"] == "reject"}
+    ids = [one["id"] for one in stories]
+    drawn_alone = {one for one, is_drawn in zip(ids, drawn("audited", ids, 0.2), strict=True) if is_drawn}
+    offers = [one["document"] for one in (await api.ok("GET", "/topics/audited/review?limit=100"))["items"]]
+    audits = [one for one in offers if one in rejected]
+    assert {first[one] for one in audits} & set(ids) <= drawn_alone
+    assert len(audits) == len({first[one] for one in audits})
+    # Another process judges the copies: it has to hear of them first.
+    async with serving(redis_url) as other:
+        for one in stories:
+            copy = f"{one['id']}-3"
+            if first[copy] == one["id"] and copy in rejected:
+                await other.judge(copy, False, "audited")
+    _, events = await api.sluice.store.log("audited")
+    judged = {event.document: event.chance for event in events if event.kind == "judged"}
+    assert {first[copy] for copy in judged} & drawn_alone
+    assert len(judged) > 20
+    assert judged == {copy: 0.2 if first[copy] in drawn_alone else 0.0 for copy in judged}
 
 
 async def test_let_through_with_the_name_of_the_first(api: Api) -> None:

@@ -8,6 +8,7 @@ import pytest
 from redis import Redis
 
 from models.draws import drawn
+from service.memory import unpacked
 from tests.live import live
 from tests.refusals import refused, send
 from tests.serving import GRAIN, OIL, Api, serving
@@ -214,6 +215,48 @@ async def test_rejected_documents_are_drawn_for_audit_where_the_goal_needs_it(ap
         assert not [i for i in (await review(api, topic, limit=100))["items"] if i["reason"] == "audit"]
 
 
+async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
+    """What came while one in ten was drawn has been spoken for; drawn again at one in two it would count twice. What
+    came before anything was drawn has not."""
+
+    async def change(rate: float | None) -> None:
+        await asyncio.sleep(0.002)  # documents and changes are dated in milliseconds
+        await api.ok("PATCH", "/topics/late", {"audit": rate})
+        await asyncio.sleep(0.002)
+
+    async def drawn_of(documents: list[Any]) -> list[float]:
+        served = await api.sluice.find("late")
+        blobs = await api.sluice.store.documents.recall([one["id"] for one in documents])
+        came = [unpacked(blob).came_ms for blob in blobs if blob]
+        asked = zip(documents, came, strict=True)
+        return [chance for one, at in asked if (chance := api.sluice.promises.chance(served, one["id"], at))]
+
+    await api.topic("late", query="crude oil")
+    parts = [grain(600, f"{name}-") for name in "abcd"]
+    await passes(api, parts[0])
+    for part, rate in zip(parts[1:], (0.1, 0.5, 0.2), strict=True):
+        await change(rate)
+        await passes(api, part)
+    for part, rate in zip(parts, (0.1, 0.1, 0.5, 0.2), strict=True):
+        chances = await drawn_of(part)
+        assert set(chances) == {rate}
+        assert sum(1 / chance for chance in chances) == pytest.approx(600, rel=0.35)
+    served = await api.sluice.find("late")
+    assert [then.rate for then in served.settings.drawn] == [0.1, 0.5]
+    audits = [item["document"] for item in (await review(api, "late", limit=100))["items"] if item["reason"] == "audit"]
+    assert audits
+    for audit in audits:
+        await api.judge(audit, False, "late")
+    _, events = await api.sluice.store.log("late")
+    rates = dict(zip("abcd", (0.1, 0.1, 0.5, 0.2), strict=True))
+    assert all(event.chance == rates[event.document[0]] for event in events if event.kind == "judged")
+    await api.ok("POST", "/topics/late/versions/1/restore")
+    assert (await api.sluice.find("late")).settings.drawn == served.settings.drawn
+    await change(0.0)
+    assert not await drawn_of(parts[0])
+    assert "drawn" not in await api.ok("GET", "/topics/late")
+
+
 async def test_audits_are_a_fixed_share_while_there_is_something_else(api: Api) -> None:
     await api.ok("PATCH", "/topics/crude", {"audit": 0.5})
     await passes(api, [*oil(60), *grain(200)])
@@ -267,7 +310,7 @@ async def test_a_judgement_says_how_it_came_about(api: Api) -> None:
     """Brought along, shown, drawn or picked: what each is evidence of differs."""
     await api.ok("PATCH", "/topics/crude", {"goal": RECALL, "audit": 0.5})
     shown, whole = "shown", OIL | {"id": "whole"}
-    plain = [GRAIN | {"id": f"g{i}"} for i in range(10)]
+    plain = grain(40)
     results = await passes(api, [*plain, OIL | {"id": shown}, whole], topics=["crude"])
     rejected = [r["document"] for r in results if r["decisions"][0]["decision"] == "reject"]
     lots = drawn("crude", rejected, 0.5)
@@ -327,6 +370,37 @@ async def test_it_says_when_more_judgements_would_hardly_help(api: Api) -> None:
     assert not page["enough"]
     said = (await status(api))["goal"]["detail"]
     assert page["detail"] == f"Nothing waits for a judgement now. {said}"
+
+
+async def test_where_a_rule_decides_rightly_more_judgements_are_not_needed_whatever_the_model_thinks(api: Api) -> None:
+    """The model rejects what the rule accepts, and every judgement says that the rule is right."""
+    await api.topic("ruled", rules={"accept_if": "report", "reject_if": None}, query="unheard of")
+    await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "coup", "reject_if": None}})
+    for topic, coups in (("crude", 40), ("ruled", 0)):
+        await passes(api, [*oil(40), *grain(40)], topics=[topic])
+        for i in range(40):
+            await api.judge(f"o{i}", True, topic)
+            await api.judge(f"g{i}", topic == "ruled", topic)
+        for i in range(coups):
+            await passes(api, [{"id": f"c{i}", "text": f"coup {' '.join(f'in{i}x{n}' for n in range(20))}"}])
+            await api.judge(f"c{i}", i > 2, topic)
+    page = await review(api)
+    assert page["enough"], page["detail"]
+    assert page["detail"].endswith("all agree: more would hardly help.")  # the newest that a rule decided were right
+    page = await review(api, "ruled")
+    assert not page["enough"]
+    assert "Decisions have been judged 0 times" in page["detail"]
+
+
+async def test_where_rules_decide_wrongly_it_is_said_that_judgements_do_not_help(api: Api) -> None:
+    await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "report", "reject_if": None}})
+    await passes(api, [*oil(20), *grain(4)])
+    for i in range(20):
+        await api.judge(f"o{i}", True)
+    for i in range(4):
+        await api.judge(f"g{i}", False)
+    detail = (await review(api))["detail"]
+    assert detail.endswith("Of the newest 24 judgements where a rule decides 4 disagree: there other rules would help.")
 
 
 async def test_disagreement_says_that_judgements_help(api: Api) -> None:
