@@ -19,6 +19,7 @@ import json
 import math
 import os
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,7 @@ from pydantic import TypeAdapter
 
 from service import scripts
 from service.bodies import parse
-from service.errors import NotFound, ServiceError
+from service.errors import BadInput, NotFound, ServiceError
 from service.memory import unpacked
 from service.schemas import ClassifyOptions, Document
 from service.schemas_jobs import Backfill, Backfilled, BackfillResult, Found
@@ -76,7 +77,12 @@ async def backfill(bench: Workbench, asked: Backfill) -> BackfillResult:
     serving = await _serving(bench, asked)
     if asked.archive is None:
         return await _remembered(bench, asked, serving)
-    return await _archive(bench, asked.archive, serving)
+    try:
+        return await _archive(bench, asked.archive, serving)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise BadInput("The archive is no gzip file, or not a whole one.") from error
+    except OSError as error:
+        raise BadInput(f"The archive cannot be read, or no file written beside it: {error.strerror}.") from error
 
 
 async def _serving(bench: Workbench, asked: Backfill) -> Serving:
@@ -110,7 +116,7 @@ async def _archive(bench: Workbench, name: str, serving: Serving) -> BackfillRes
     directory = bench.config.archives
     if directory is None:
         raise NotFound("This Sluice reads no archives any more: SLUICE_ARCHIVES names no directory.")
-    path = directory / name
+    path = (directory / name).resolve()
     decisions = path.with_name(f"{path.name}.{bench.job}.decisions.ndjson")
     done = Done(**json.loads(bench.checkpoint)) if bench.checkpoint else Done()
     with _opened(path) as archive, decisions.open("r+b" if done.written else "wb") as out:

@@ -1,6 +1,7 @@
 """The command line: `sluice serve`, its three parts for several machines, and everything that can be asked of a service
 that runs (`service/commands`)."""
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ from service.commands.demo import demo
 from service.commands.tail import tail
 from service.commands.terminal import Failed, say
 from service.config import Settings, StartError
+
+UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # why an answer may not be
 
 app = typer.Typer(
     help="Filter and route a stream of documents by standing queries that learn.",
@@ -97,8 +100,12 @@ def main() -> None:
     except (StartError, Failed) as error:
         say(str(error))
         sys.exit(1)
-    except BrokenPipeError:
-        # Whoever reads has enough, as `head` does. What is left in the buffer must not be tried again at the end.
+    except OSError as error:
+        if error.errno not in UNWRITTEN:
+            raise
+        if error.errno != errno.EPIPE:  # else whoever reads has enough, as `head` does
+            say(f"The answer could not be written: {error.strerror}.")
+        # What is left in the buffer must not be tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

@@ -87,7 +87,7 @@ class Following:
             heads = await self._store.heads(some)
             for topic, served, version, head in zip(some, serving, published, heads, strict=True):
                 if head is None:
-                    self._serving.remove(topic)
+                    self._serving.end(topic)
                 elif served and served.born == head.born and served.version > head.seq:
                     log.error("the store has lost the end of a log", topic=topic, had=served.version, has=head.seq)
                     self._serving.remove(topic)
@@ -142,7 +142,7 @@ class Following:
         try:
             await self._learning.catch_up(topic, again=True)
         except NotFound:
-            self._serving.remove(topic)
+            self._serving.end(topic)
         except (ArithmeticError, ValueError, LookupError) as error:
             # One broken topic must not keep the others from being served; it is reported, and left out.
             log.error("topic cannot be folded", topic=topic, exc_info=error)

@@ -10,7 +10,7 @@ once, by its place.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Container, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import structlog
@@ -19,6 +19,7 @@ from service.clock import time_of
 from service.errors import Busy, NotFound, StoreUnavailable
 from service.outbox import Outbox, Placed, order
 from service.schemas_flow import Passed
+from service.served import Served
 
 log = structlog.get_logger()
 
@@ -55,7 +56,7 @@ class Queue:
 
 
 class Listening:
-    def __init__(self, outbox: Outbox, topics: Container[str], most: int) -> None:
+    def __init__(self, outbox: Outbox, topics: Mapping[str, Served], most: int) -> None:
         self._outbox = outbox
         self._topics = topics  # that there are
         self._most = most
@@ -91,7 +92,7 @@ class Listening:
         self._queues.setdefault(topic, set()).add(queue)
         self._wanted.set()
         try:
-            yield self._events(topic, after, self._places[topic], queue)
+            yield self._events(topic, self._born(topic), after, self._places[topic], queue)
         finally:
             self._queues[topic].discard(queue)
             if not self._queues[topic]:
@@ -99,7 +100,14 @@ class Listening:
             if not self._queues:
                 self._wanted.clear()
 
-    async def _events(self, topic: str, after: str | None, joined: str, queue: Queue) -> AsyncIterator[bytes]:
+    def _born(self, topic: str) -> str | None:
+        """Which of those that have had this name the topic is; None if there is none."""
+        served = self._topics.get(topic)
+        return served.born if served else None
+
+    async def _events(
+        self, topic: str, born: str | None, after: str | None, joined: str, queue: Queue
+    ) -> AsyncIterator[bytes]:
         # Where it begins is said before anything comes, so that it can be resumed from there.
         yield f"retry: {RETRY_MS}\nid: {after or joined}\n\n".encode()
         given = after
@@ -108,12 +116,12 @@ class Listening:
             given = found[-1].place
         while True:
             taken = await queue.take(HEARTBEAT_S)
+            if born is None or self._born(topic) != born:  # deleted; if another is there now, this one is not it
+                raise NotFound(f"There is no topic {topic!r} any more.")
             new = [event for place, event in taken if given is None or order(place) > order(given)]
             yield b"".join(new) or b":\n\n"
             if queue.overflowed:
                 raise Busy("You read too slowly. Connect again with Last-Event-ID, and go on where you were.")
-            if topic not in self._topics:
-                raise NotFound(f"There is no topic {topic!r} any more.")
 
     def _deal(self, topic: str, found: Sequence[Placed]) -> None:
         if topic not in self._places:

@@ -1,6 +1,7 @@
 """The public contract of what flows through, as types."""
 
 import base64
+import re
 from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 from service.fields import Answer, Place, Request
 from service.schemas import STREAM, WEBHOOK, Decision
 
-LONGEST_LABEL = 63  # of a name on the internet
+NAME = re.compile(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*\.?)")  # on the internet, or in a network of one's own
 SECRET_BYTES = (24, 64)  # as Standard Webhooks has it
 
 
@@ -67,7 +68,7 @@ def _receiver(url: str) -> str:
         host = httpx.URL(url).raw_host.decode()  # as it is resolved
     except httpx.InvalidURL:
         host = ""
-    if not host or max(map(len, host.split("."))) > LONGEST_LABEL:
+    if not NAME.fullmatch(host) and ":" not in host:  # of an IPv6 address, which httpx has read
         raise ValueError("names no host that can be")
     if parts.username is not None or parts.password is not None or parts.fragment or not url.isprintable():
         raise ValueError("may hold neither a user nor a fragment nor control characters")

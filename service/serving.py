@@ -11,10 +11,12 @@ speaks, the document is decided by itself. There it is news, too, and counts; as
 the first.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate
+from math import inf
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -35,6 +37,7 @@ from service.background import Epoch
 from service.config import Settings as Config
 from service.errors import NotFound, TooLarge
 from service.memory import unpacked
+from service.outbox import GONE_S
 from service.overlay import DECIDES, Overlay, RuleName
 from service.schemas import ClassifyOptions, Decision, Document, Rules
 from service.served import DIGITS, Served, decide, decide_together
@@ -144,6 +147,7 @@ class Serving:
         self._overlay = Overlay()
         self._writing = Lock()  # so that bank and topics change together; readers do not look at it
         self._tidy = True  # nothing has been put or removed since the bank was last merged
+        self._ended: dict[str, float] = {}  # `born` of topics that ended, and when, by the monotonic clock
         self._youngest_ms = 0  # when the youngest topic was made that there ever was
 
     def load(self, served: Iterable[Served]) -> None:
@@ -161,11 +165,22 @@ class Serving:
             standing = self.topics.get(served.topic)
             if standing and standing.born == served.born and standing.version >= served.version:
                 return
+            if time.monotonic() - self._ended.get(served.born, -inf) < GONE_S:
+                return
             self._bank.put(*_column(served))
             self._overlay.put({served.topic: served.settings.rules})
             self.topics[served.topic] = served
             self._tidy = False
             self._youngest_ms = max(self._youngest_ms, served.settings.created_ms)
+
+    def end(self, topic: str) -> None:
+        """The topic is not there any more, and whoever was just loading it comes too late."""
+        now = time.monotonic()
+        with self._writing:
+            self._ended = {born: then for born, then in self._ended.items() if now - then < GONE_S}
+            if standing := self.topics.get(topic):
+                self._ended[standing.born] = now
+        self.remove(topic)
 
     def remove(self, topic: str) -> None:
         with self._writing:

@@ -226,7 +226,7 @@ class Sluice:
         await self.learning.delete(topic, if_match)
         if not (await self.store.heads([topic]))[0]:
             await self.destinations.forget(topic)  # all, or those that somebody has put meanwhile
-        self.serving.remove(topic)
+        self.serving.end(topic)
 
     # -- how -----------------------------------------------------------------------------------------------------------
 
@@ -271,7 +271,10 @@ class Sluice:
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, StoreUnavailable):
+            log.warning("lost the store", detail=error.detail)
+        elif error:
             log.error("background work failed", exc_info=error)
 
 

@@ -275,6 +275,17 @@ def test_whoever_reads_only_the_beginning_is_no_mishap(sluice: Client, server: L
         assert (len(ran.stdout.splitlines()), ran.stderr) == (1, b"")
 
 
+@pytest.mark.parametrize("command", ["topics", "export crude"])
+def test_an_answer_that_cannot_be_written_is_said_in_a_sentence(
+    sluice: Client, server: Live, tmp_path: Path, command: str
+) -> None:
+    """The disk is full, or what may be written is."""
+    environment = os.environ | {"SLUICE_URL": server.address, "PYTHONDONTWRITEBYTECODE": "1"}
+    limited = f"ulimit -f 0; exec {' '.join(SLUICE)} {command} > {tmp_path / 'answer'}"
+    ran = subprocess.run(["bash", "-c", limited], env=environment, capture_output=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (1, b"sluice: The answer could not be written: File too large.\n")
+
+
 def test_the_help_does_not_wait_for_what_it_does_not_need() -> None:
     """Counted in modules, not in seconds."""
     heavy = {"httpx", "numpy", "numba", "rich.live", "service.schemas"}

@@ -5,8 +5,11 @@ from dataclasses import replace
 
 import pytest
 from redis import Redis
+from structlog.testing import capture_logs
 
 from service import codec, following
+from service.errors import StoreUnavailable
+from service.repeats import Repeats
 from service.replay import replay
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.waiting import soon
@@ -65,6 +68,29 @@ async def test_a_model_with_something_that_this_version_does_not_know_is_folded_
         client.hset(MODEL, "blob", codec.pack(codec.MODEL, meta, arrays))
     async with serving(redis_url) as other:
         assert (await other.decide(OIL))["version"] == 2
+
+
+async def test_a_deleted_topic_is_not_served_again_by_whoever_was_just_loading_it(api: Api) -> None:
+    """A process that had read the model before the deletion puts it after; the same name can be made anew at once."""
+    late = api.sluice.serving.topics["crude"]
+    await api.ok("DELETE", "/topics/crude")
+    api.sluice.serving.put(late)
+    assert "crude" not in api.sluice.serving.topics
+    await api.topic()
+    assert api.sluice.serving.topics["crude"].born != late.born
+
+
+async def test_a_store_that_is_lost_while_a_process_starts_is_a_warning_and_no_bug(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(repeats: Repeats) -> None:
+        raise StoreUnavailable("The store is lost.")
+
+    monkeypatch.setattr(Repeats, "catch_up", lost)
+    with capture_logs() as said:
+        async with serving(redis_url):
+            pass
+    assert [(one["log_level"], one["detail"]) for one in said] == [("warning", "The store is lost.")]
 
 
 async def test_topics_that_went_while_nobody_listened_are_not_served_on_however_many_there_are(

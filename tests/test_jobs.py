@@ -425,3 +425,34 @@ async def test_an_archive_is_decided_line_by_line(api: Api, archives: Path, suff
     sample = next(row for row in written if row["decisions"][0]["topic"] == "crude")
     text = next(d for d in documents(300, 9, "a") if d["id"] == sample["document"])
     assert (await api.decide(text))["score"] == sample["decisions"][0]["score"]
+
+
+CRUDE = b'{"text": "crude oil"}\n'
+NO_GZIP = "The archive is no gzip file, or not a whole one."
+
+
+@MODULE
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("cut.ndjson.gz", gzip.compress(CRUDE * 100)[:-9], NO_GZIP),
+        ("plain.ndjson.gz", CRUDE, NO_GZIP),
+        (f"{'long' * 60}.ndjson", CRUDE, "no file written beside it: File name too long."),
+    ],
+    ids=["cut", "plain", "long"],
+)
+async def test_of_an_archive_that_cannot_be_read_or_written_beside_the_job_says_so(
+    api: Api, archives: Path, name: str, content: bytes, said: str
+) -> None:
+    (archives / name).write_bytes(content)
+    job = await state(api, await submitted(api, kind="backfill", topics=["crude"], archive=name), *OVER)
+    assert job["state"] == "failed"
+    assert said in job["message"]
+
+
+@MODULE
+async def test_an_archive_is_found_by_whatever_path_is_taken(api: Api, archives: Path) -> None:
+    """A directory that is not there was left out when the job was asked for, but not when the file was opened."""
+    (archives / "near.ndjson").write_bytes(CRUDE)
+    job = await done(api, kind="backfill", topics=["crude"], archive="absent/../near.ndjson")
+    assert job["result"]["documents"] == 1

@@ -400,6 +400,16 @@ async def test_a_listener_to_a_topic_that_is_deleted_is_told(api: Api, monkeypat
             await last(events)
 
 
+async def test_a_listener_hears_nothing_of_the_next_topic_of_that_name(api: Api) -> None:
+    async with api.sluice.listening.joined("crude", None) as events:
+        await anext(events)
+        await api.ok("DELETE", "/topics/crude")
+        await api.topic()
+        await passes(api, oil(5))
+        with pytest.raises(NotFound):
+            await anext(events)
+
+
 async def test_listeners_go_on_when_the_store_comes_back_and_are_let_go_when_the_server_stops(tmp_path: Path) -> None:
     with Embedded(tmp_path / "data") as store, live(store.url) as server:
         async with Api(base_url=server.address, timeout=PATIENCE_S) as api:

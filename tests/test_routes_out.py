@@ -282,6 +282,8 @@ async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> N
         ({"to": "webhook", "url": "https://example.org:99999", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://\u2603.com/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": f"https://{'a' * 64}.com/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://example .org/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://example..org/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://[::1]/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "http://169.254.169.254/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://example.org", "secret": SECRET, "on": ["reject"]}, "/routes/0/on/0"),

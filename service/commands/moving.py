@@ -22,6 +22,7 @@ def export_topic(
         file = sluice.export_topic(topic)
     if to is None:
         sys.stdout.buffer.write(file)
+        sys.stdout.buffer.flush()
         return
     try:
         to.write_bytes(file)
