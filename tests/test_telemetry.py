@@ -22,7 +22,8 @@ from tests.serving import GRAIN, OIL, Api, serving
 from tests.streaming import grain, oil, passes
 from tests.waiting import PATIENCE_S
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent
+PAGES = "".join(path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -90,10 +91,10 @@ async def test_documents_decisions_and_judgements_are_counted(api: Api) -> None:
     assert (value(found, "sluice_store_memory_bytes") or 0) > 0
 
 
-async def test_every_metric_is_in_the_readme_and_every_one_there_is_a_metric(api: Api) -> None:
+async def test_every_metric_is_documented_and_every_one_that_is_documented_is_a_metric(api: Api) -> None:
     text = (await api.get("/metrics")).text
     named = set(re.findall(r"^# TYPE (\w+)", text, flags=re.MULTILINE))
-    assert named == set(re.findall(r"`(sluice_\w+)", README))
+    assert named == set(re.findall(r"`(sluice_\w+)", PAGES))
 
 
 async def test_requests_are_counted_by_template_method_and_status(api: Api) -> None:
