@@ -11,11 +11,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from service import nodes
+
 PREFIX = "SLUICE_"
 # What the supervisor tells a process that is for no user to set: its name, and the directory of what all API processes
 # count (see telemetry.py; the library has a name of its own for that).
 PROCESS, COUNTS = f"{PREFIX}PROCESS", "PROMETHEUS_MULTIPROC_DIR"
-SCHEMES = ("redis://", "rediss://", "unix://")
+SCHEMES = ("redis://", "rediss://", "unix://", *nodes.SCHEMES)
 
 
 class StartError(Exception):
@@ -25,6 +27,8 @@ class StartError(Exception):
 def _store_address(url: str) -> str:
     if not url.startswith(SCHEMES):
         raise ValueError(f"the address of a store begins with one of {', '.join(SCHEMES)}")
+    if nodes.is_cluster(url):
+        nodes.nodes(url)
     return url
 
 
@@ -61,8 +65,9 @@ class Settings(BaseSettings):
     redis: StoreAddress | None = Field(
         None,
         repr=False,
-        description="Address of your own Redis or Valkey (`redis://`, `rediss://`, `unix://`); "
-        "without it, an embedded one is started in the data directory.",
+        description="Address of your own Redis or Valkey (`redis://`, `rediss://`, `unix://`), or of a Redis Cluster "
+        "(`redis+cluster://`, `rediss+cluster://`, nodes with commas between them); without it, an embedded one is "
+        "started in the data directory.",
     )
     workers: int = Field(1, ge=1, le=256, description="API processes that share the port.")
     hosts: str | None = Field(

@@ -2,6 +2,9 @@
 
 A command that gets no answer in time raises StoreUnavailable; it may have been applied all the same, which the scripts
 are written for.
+
+The store is one server, or a Redis Cluster (see nodes.py). Of a cluster it takes the whole to answer: nearly everything
+that is asked concerns several nodes, so while one is away and has no successor yet, everybody is refused.
 """
 
 import asyncio
@@ -13,14 +16,20 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import redis.asyncio as aredis
+import structlog
 from redis import exceptions
+from redis.asyncio.client import PubSub
+from redis.asyncio.cluster import ClusterNode, RedisCluster
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.connection import HiredisRespSerializer
+from redis.crc import key_slot
 
 from service.errors import StoreUnavailable
+from service.nodes import is_cluster, nodes
 
-CONNECTIONS = 32  # a process; whoever finds none free waits
+CONNECTIONS = 32  # a process, to each server; whoever finds none free waits
+SPARE = 8  # beyond these: one listens, and others may just be closing
 LOOK_S = 0.25  # that anybody waits to see whether the store has come back
 PAUSE_S = 0.5  # between two looks at a store that keeps silent
 
@@ -54,6 +63,8 @@ Command = tuple[Arg, ...]
 FULL = "The store is full: raise its memory limit or delete topics."
 SILENT = "The store did not answer in time; try again."
 
+log = structlog.get_logger()
+
 
 class Script(NamedTuple):
     """A script, the keys it may touch (all of one slot), and its arguments."""
@@ -78,18 +89,9 @@ class Packing:
 
 class Connection:
     def __init__(self, url: str, timeout_s: float) -> None:
-        pool: aredis.ConnectionPool = aredis.ConnectionPool.from_url(
-            url,
-            max_connections=CONNECTIONS + 8,  # one listens, and others may just be closing
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            # Never a second try: it could apply a write twice, and a frozen store must give 503 within two timeouts. A
-            # connection that broke while it lay idle, say because the store was restarted, is noticed when it is taken.
-            retry=Retry(NoBackoff(), 0),
-        )
-        pool.connection_class = type("Packing", (Packing, pool.connection_class), {})
+        self.cluster = is_cluster(url)
         # Any: redis-py types each answer as the union of all clients and encodings, which says nothing.
-        self.redis: Any = aredis.Redis.from_pool(pool)
+        self.redis: Any = _to_cluster(url, timeout_s) if self.cluster else _to_server(url, timeout_s)
         # A blocking read must be answered well before the connection gives up, or it would seem to be broken.
         self.block_ms = max(1, int(1000 * min(LONGEST_BLOCK_S, timeout_s / 2)))
         self._timeout_s = timeout_s
@@ -118,8 +120,10 @@ class Connection:
             self._refuse_if_silent()
             with problems():
                 yield
-        except _Silent:
-            await self._look()
+        except StoreUnavailable as error:
+            # A pipeline that found a node of a cluster gone does not look where its slots are now; a look does.
+            if self.cluster or isinstance(error, _Silent):
+                await self._look()
             raise
         finally:
             self._free.release()
@@ -128,26 +132,78 @@ class Connection:
         """Commands and scripts, one after the other, in as few round trips as it takes; their answers.
 
         Redis reads 16 KB at a time and writes what they did to disk before it reads on, unless they are a transaction,
-        which is written once: half the time for a batch of documents. (A Redis Cluster has none over several slots.)
-        It says of each command that it has read it, and wakes who waits for the end; so a script that is called several
-        times in a row is sent as one command.
+        which is written once: half the time for a batch of documents. It says of each command that it has read it, and
+        wakes who waits for the end; so a script that is called several times in a row is sent as one command.
+
+        A Redis Cluster has neither over several slots. There, nodes work side by side, and what concerns one slot is
+        done in this order. It answers before its replicas have heard of anything, so that a node which dies may take
+        along what was acknowledged; hence the last command to each node, which waits for a replica.
         """
         answers: list[Any] = []
         if not steps:
             return answers
         async with self.asking():
             for start in range(0, len(steps), AT_ONCE):
-                commands = list(_commands(steps[start : start + AT_ONCE]))
-                pipe = self.redis.pipeline(transaction=len(commands) > 1)
+                some = steps[start : start + AT_ONCE]
+                commands, primaries = list(_commands(some, self.cluster)), await self.with_replicas(some)
+                pipe = self.redis.pipeline(transaction=len(commands) > 1 and not self.cluster)
                 for command, _ in commands:
                     pipe.execute_command(*command)
+                for primary in primaries:
+                    pipe.execute_command("WAIT", 1, self.block_ms, target_nodes=[primary])
                 found = await pipe.execute(raise_on_error=False)  # it would add the whole command to what is said
+                found, followed = found[: len(commands)], found[len(commands) :]
                 for answer, (_, several) in zip(found, commands, strict=True):
                     answers += answer if several and isinstance(answer, list) else [answer]
-                for answer in answers[start:]:
+                for answer in (*answers[start:], *followed):
                     if isinstance(answer, Exception):
                         raise answer
+                if 0 in followed:
+                    await self._unfollowed()
         return answers
+
+    async def with_replicas(self, steps: Sequence[Step]) -> list[ClusterNode]:
+        """The nodes that these steps concern, as far as they have replicas; none where there is one server."""
+        if not self.cluster:
+            return []
+        await self.redis.initialize()  # which does nothing if it is known where the slots are
+        keys = [_key(step) for step in steps]
+        return list({self.redis.get_node_from_key(key) for key in keys if self.redis.get_node_from_key(key, True)})
+
+    async def _unfollowed(self) -> None:
+        """A replica did not answer in time. It may be dead, and nobody shall wait for it again: like Redis itself we go
+        on without (`min-replicas-to-write` has it refuse instead)."""
+        log.warning("a node of the cluster has no replica that answers")
+        await self.redis.nodes_manager.initialize()
+
+    async def ping(self) -> None:
+        """The store answers; of a cluster every node that has slots."""
+        await self.redis.ping(**self._everywhere)
+
+    async def info(self, section: str) -> list[dict[str, Any]]:
+        """What the server says of itself, or each node of a cluster that has slots."""
+        async with self.asking():
+            said = await self.redis.info(section, **self._everywhere)
+        return list(said.values()) if self.cluster else [said]
+
+    async def ensure_room(self) -> None:
+        """Raises if a node of a cluster is full. (A single server that is refuses what is to be written.)"""
+        if self.cluster and any(0 < one["maxmemory"] <= one["used_memory"] for one in await self.info("memory")):
+            raise StoreUnavailable(FULL)
+
+    @property
+    def _everywhere(self) -> dict[str, str]:
+        return {"target_nodes": RedisCluster.PRIMARIES} if self.cluster else {}
+
+    @asynccontextmanager
+    async def subscribed(self, channel: str) -> AsyncGenerator[PubSub, None]:
+        """Hears what is published, on whichever node of a cluster."""
+        with problems():
+            if self.cluster:
+                await self.redis.initialize()  # a listener does not ask by itself where the nodes are
+            async with self.redis.pubsub() as listener:
+                await listener.subscribe(channel)
+                yield listener
 
     def _refuse_if_silent(self) -> None:
         """Those who stand in a line, for a connection or for a topic's turn, would else wait one after the other, each
@@ -168,20 +224,63 @@ class Connection:
     async def _ping(self) -> None:
         try:
             with problems():
-                await self.redis.ping()
+                await self.ping()
             self._silent = False
         except StoreUnavailable as error:
             self._silent = isinstance(error, _Silent)  # one that says no at once keeps nobody waiting
 
 
-def _commands(steps: Sequence[Step]) -> Iterator[tuple[Command, bool]]:
-    """What is sent for these steps, and whether it answers with a list, of the answers of several."""
-    for text, some in groupby(steps, lambda step: step.text if isinstance(step, Script) else None):
+def _key(step: Step) -> str:
+    """One of the keys that a step concerns, which are of one slot."""
+    if isinstance(step, Script):
+        return step.keys[0]
+    return str(step[2] if step[0] == "XGROUP" else step[1])
+
+
+def _to_server(url: str, timeout_s: float) -> "aredis.Redis":
+    pool: aredis.ConnectionPool = aredis.ConnectionPool.from_url(
+        url,
+        max_connections=CONNECTIONS + SPARE,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        retry=_once(),
+    )
+    pool.connection_class = type("Packing", (Packing, pool.connection_class), {})
+    return aredis.Redis.from_pool(pool)
+
+
+def _to_cluster(url: str, timeout_s: float) -> RedisCluster:
+    places, options = nodes(url)
+    return RedisCluster(
+        startup_nodes=[ClusterNode(host, port) for host, port in places],
+        max_connections=CONNECTIONS + SPARE,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        retry=_once(),
+        **options,
+    )
+
+
+def _once() -> Retry:
+    """Never a second try: it could apply a write twice, and a frozen store must give 503 within two timeouts. A
+    connection that broke while it lay idle, say because the store was restarted, is noticed when it is taken. (What a
+    node of a cluster sends elsewhere, because a slot has moved, it has not applied.)"""
+    return Retry(NoBackoff(), 0)
+
+
+def _commands(steps: Sequence[Step], cluster: bool) -> Iterator[tuple[Command, bool]]:
+    """What is sent for these steps, and whether it answers with a list, of the answers of several; on a cluster, of
+    several on one slot."""
+
+    def alike(step: Step) -> tuple[str, int] | None:
+        return (step.text, key_slot(_key(step).encode()) if cluster else 0) if isinstance(step, Script) else None
+
+    for script, some in groupby(steps, alike):
         calls: list[Any] = list(some)
-        if text is None:
+        if script is None:
             yield from ((command, False) for command in calls)
             continue
-        keys = [key for call in calls for key in call.keys]
+        text, keys = script[0], [key for call in calls for key in call.keys]
         if len(calls) == 1:
             yield ("EVAL", text, len(keys), *keys, *calls[0].args), False
         else:
@@ -225,6 +324,16 @@ def problems() -> Iterator[None]:
         if isinstance(error, exceptions.TimeoutError) or isinstance(error.__cause__, exceptions.TimeoutError):
             raise _Silent(SILENT) from error
         raise StoreUnavailable("The store cannot be reached; try again.") from error
+    except exceptions.RedisClusterException as error:
+        if "not enabled" in str(error):
+            raise StoreUnavailable("This is no node of a Redis Cluster: its address begins with redis://.") from error
+        if error.__cause__ is None and "covered" not in str(error):
+            raise  # keys of several slots in one command: a bug
+        raise StoreUnavailable("The cluster cannot be reached; try again.") from error
+    except (exceptions.ClusterError, exceptions.TryAgainError) as error:
+        raise StoreUnavailable("A part of the cluster is away, or just being moved; try again.") from error
+    except exceptions.AskError as error:
+        raise StoreUnavailable("This is a node of a Redis Cluster: write redis+cluster:// in its address.") from error
     except exceptions.ResponseError as error:
         code = _code(error)
         if code in {"OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "READONLY"}:

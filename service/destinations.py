@@ -117,8 +117,7 @@ class Destinations:
             raise BadInput("Some routes cannot be.", wrong)
         for one in kept:
             await self.group(one, READER).open("$")
-        async with self._connection.asking():
-            await self._redis.hset(ROUTES, topic, DESTINATIONS.dump_json(kept))
+        await self._connection.run([("HSET", ROUTES, topic, DESTINATIONS.dump_json(kept))])
         ids = {one.id for one in kept}
         await self._forget([one for one in standing.values() if one.id not in ids])
         return kept
@@ -126,10 +125,8 @@ class Destinations:
     async def forget(self, topic: str) -> None:
         """The topic is gone, and its stream with all groups on it."""
         gone = await self.of(topic)
-        async with self._connection.asking():
-            await self._redis.hdel(ROUTES, topic)
-        if gone:
-            await self._connection.run([("DEL", name) for one in gone for name in _keys(one.id)])
+        await self._connection.run([("HDEL", ROUTES, topic)])
+        await self._connection.run([("DEL", name) for one in gone for name in _keys(one.id)])
 
     async def standing(self, one: Destination) -> Standing:
         (found,) = await self._standing([one])

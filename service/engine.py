@@ -22,8 +22,10 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from coredis.exceptions import RedisError
@@ -35,6 +37,7 @@ from service.config import PREFIX, Settings
 from service.connection import end
 from service.errors import StoreUnavailable
 from service.jobstore import JobStore
+from service.nodes import is_cluster, nodes
 from service.store import Store
 from service.tether import tethered
 from service.workbench import LOST
@@ -74,9 +77,9 @@ class Engine:
                 await end((handing, working))
 
     def _worker(self) -> Worker[None]:
+        url, timeout = self._config.redis or "", {"connect_timeout": self._config.store_timeout_s}
         worker: Worker[None] = Worker(
-            redis_url=self._config.redis or "",
-            redis_kwargs={"connect_timeout": self._config.store_timeout_s},
+            **(_cluster(url, timeout) if is_cluster(url) else {"redis_url": url, "redis_kwargs": timeout}),
             queue_name=QUEUE,
             concurrency=1,
             idle_timeout=IDLE_S,
@@ -172,6 +175,12 @@ async def main() -> None:
             log.warning("lost the store", detail=str(lost.exceptions[0]))
         await asyncio.sleep(AGAIN_S)
     await store.close()
+
+
+def _cluster(url: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What streaq is told of a cluster. Options of TLS are called the same by its client and by redis-py."""
+    places, said = nodes(url)
+    return {"cluster_nodes": places, "redis_kwargs": {**options, **said}}
 
 
 def _dumps(value: object) -> str:

@@ -10,7 +10,7 @@ Logs name the epoch under which their documents were weighed, so one is kept for
 from collections.abc import Collection
 from typing import cast
 
-from service.connection import Connection
+from service.connection import Connection, Script
 
 CURRENT = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"
@@ -56,6 +56,7 @@ class EpochStore:
     def __init__(self, connection: Connection) -> None:
         self._redis = connection.redis
         self._asking = connection.asking
+        self._run = connection.run
 
     async def current(self) -> int:
         async with self._asking():
@@ -71,13 +72,12 @@ class EpochStore:
 
     async def advance(self, expected: int, number: int, blob: bytes) -> bool:
         """Publishes the epoch that follows `expected`; False if somebody else has."""
-        async with self._asking():
-            return bool(await self._redis.eval(ADVANCE, 2, CURRENT, EPOCHS, expected, number, blob))
+        (advanced,) = await self._run([Script(ADVANCE, [CURRENT, EPOCHS], [expected, number, blob])])
+        return bool(advanced)
 
     async def lend(self, number: int, blob: bytes, current: int) -> None:
         """Takes over an epoch of another server; where none is in force yet, the one that was there is (if it came)."""
-        async with self._asking():
-            await self._redis.eval(LEND, 3, CURRENT, EPOCHS, LENT, number, blob, current)
+        await self._run([Script(LEND, [CURRENT, EPOCHS, LENT], [number, blob, current])])
 
     async def lent(self) -> dict[int, int]:
         """Of each epoch that came from elsewhere, the one of ours that was in force then."""
@@ -86,5 +86,4 @@ class EpochStore:
 
     async def forget(self, before: int, named: Collection[int]) -> None:
         """Forgets those that came before that number and that nobody names."""
-        async with self._asking():
-            await self._redis.eval(FORGET, 2, EPOCHS, LENT, before, *named)
+        await self._run([Script(FORGET, [EPOCHS, LENT], [before, *named])])

@@ -112,7 +112,9 @@ class Inbox:
         return await self._connection.run(steps)
 
     async def report(self, figures: Figures) -> None:
-        """Shows that this consumer is alive; consumers that have not been for long are forgotten."""
+        """Shows that this consumer is alive; consumers that have not been for long are forgotten. Refused by a store
+        that is full."""
+        await self._connection.ensure_room()
         steps = [self.group.touched(), *self.said(figures), self.group.retired(SILENT_S)]
         await self._connection.run(steps)
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from service.connection import Arg, Connection
+from service.connection import Arg, Connection, Script
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
@@ -229,8 +229,8 @@ class JobStore:
         return bool(await self._eval(MOVE, [PREFIX + id], states, *_flat(fields)))
 
     async def _eval(self, script: str, keys: Sequence[str], *args: Arg) -> Any:
-        async with self._connection.asking():
-            return await self._connection.redis.eval(script, len(keys), *keys, *args)
+        (answer,) = await self._connection.run([Script(script, keys, args)])
+        return answer
 
 
 def _flat(fields: Mapping[str, str | float]) -> list[Arg]:

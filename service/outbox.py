@@ -19,19 +19,22 @@ When `lately` has `kept` members it becomes `before`, so nothing has to be kept 
 entries in JSON, took the store half as long again.)
 """
 
+import asyncio
+import time
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Self
 
 from pydantic_core import from_json
 
-from service.connection import Connection, Script, problems
+from service.connection import Connection, Script, Step, problems
 from service.schemas import Decision
 
 GONE_S = 60  # in which every process hears that a topic was deleted
 AT_ONCE = 100  # entries of a stream that are read together
 SOME = 500  # entries that are appended together
 START = "0-0"  # before every entry
+LOOK_S = 0.05  # between two looks at streams of a cluster
 
 # Appends what has not been appended yet. Arguments: born, most entries kept, the names of the entries in the sets, of
 # WIDTH bytes each, and the entries, each value after its length: one argument is sent and read in a fraction of the
@@ -202,15 +205,27 @@ class Outbox:
         return found
 
     async def wait(self, places: Mapping[str, str]) -> dict[str, list[Placed]]:
-        """What comes after these places in streams of topics, when something does; nothing if that takes too long.
-
-        On a Redis Cluster one command reads streams of one slot only: there, ask for one topic at a time.
-        """
+        """What comes after these places in streams of topics, when something does; nothing if that takes too long."""
+        if self._connection.cluster:
+            return await self._look_around(places)
         streams = {key(topic): place for topic, place in places.items()}
         with problems():
             rows = await self._redis.xread(streams, count=AT_ONCE, block=self._connection.block_ms)
         topics = {key(topic).encode(): topic for topic in places}
         return {topics[name]: [Placed.read(row) for row in found] for name, found in rows or ()}
+
+    async def _look_around(self, places: Mapping[str, str]) -> dict[str, list[Placed]]:
+        """The same on a cluster, where no command waits for streams of several slots, and where to wait for each by
+        itself would take a connection a topic: so they are looked at now and then."""
+        deadline_s = time.monotonic() + self._connection.block_ms / 1000
+        looks: list[Step] = [("XRANGE", key(topic), f"({at}", "+", "COUNT", AT_ONCE) for topic, at in places.items()]
+        while True:
+            answers = await self._connection.run(looks)
+            pairs = zip(places, answers, strict=True)
+            found = {topic: [Placed.read(row) for row in rows] for topic, rows in pairs if rows}
+            if found or time.monotonic() > deadline_s:
+                return found
+            await asyncio.sleep(LOOK_S)
 
 
 def append(

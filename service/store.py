@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 from service import outbox, scripts
 from service.clock import now_ms
-from service.connection import Arg, Connection, Script, Step, problems
+from service.connection import Arg, Connection, Script, Step
 from service.epochs import EpochStore
 from service.errors import NotFound
 from service.journal import Event
@@ -109,7 +109,7 @@ class Store:
 
     async def ping(self) -> None:
         async with self._asking():
-            await self._redis.ping()
+            await self.connection.ping()
 
     # -- topics --------------------------------------------------------------------------------------------------------
 
@@ -169,12 +169,10 @@ class Store:
             await self.enlist(topic)  # somebody has made another one of this name meanwhile
 
     async def enlist(self, topic: str) -> None:
-        async with self._asking():
-            await self._redis.zadd(TOPICS, {topic: 0})
+        await self.connection.run([("ZADD", TOPICS, 0, topic)])
 
     async def unlist(self, topic: str) -> None:
-        async with self._asking():
-            await self._redis.zrem(TOPICS, topic)
+        await self.connection.run([("ZREM", TOPICS, topic)])
 
     async def heads(self, topics: Sequence[str]) -> list[Head | None]:
         """Where each topic's log stands, in one round trip; None where there is no topic."""
@@ -338,9 +336,9 @@ class Store:
 
     async def memory(self) -> tuple[int, int]:
         """Bytes that the store holds, and those it may; 0 where there is no limit."""
-        async with self._asking():
-            said = await self._redis.info("memory")
-        return int(said["used_memory"]), int(said.get("maxmemory", 0))
+        said = await self.connection.info("memory")
+        limits = [int(one.get("maxmemory", 0)) for one in said]
+        return sum(int(one["used_memory"]) for one in said), sum(limits) if all(limits) else 0
 
     async def run(self, calls: Sequence[Call]) -> list[Any]:
         """Scripts on any number of topics, in as few round trips as it takes."""
@@ -371,28 +369,25 @@ class Store:
         return [(document.decode(), int(at_ms)) for document, at_ms in found]
 
     async def forget_known(self, topic: str, document: str) -> bool:
-        async with self._asking():
-            return bool(await self._redis.hdel(key(topic, "known"), document))
+        (forgotten,) = await self.connection.run([("HDEL", key(topic, "known"), document)])
+        return bool(forgotten)
 
     # -- notice --------------------------------------------------------------------------------------------------------
 
     async def changes(self) -> AsyncGenerator[Change | None, None]:
         """Each model published and each topic deleted anywhere; None once, when listening has begun."""
-        with problems():
-            async with self._redis.pubsub() as listener:
-                await listener.subscribe(CHANGES)
-                while True:
-                    message = await listener.get_message(timeout=None)
-                    if message and message["type"] == "subscribe":
-                        yield None
-                    elif message and message["type"] == "message":
-                        topic, born, version = message["data"].decode().split(" ")
-                        yield Change(topic, born, int(version))
+        async with self.connection.subscribed(CHANGES) as listener:
+            while True:
+                message = await listener.get_message(timeout=None)
+                if message and message["type"] == "subscribe":
+                    yield None
+                elif message and message["type"] == "message":
+                    topic, born, version = message["data"].decode().split(" ")
+                    yield Change(topic, born, int(version))
 
     async def _eval(self, script: str, topic: str, parts: Sequence[str], *args: Arg) -> Any:
-        async with self._asking():
-            keys = [key(topic, part) for part in parts]
-            return await self._redis.eval(script, len(keys), *keys, *args)
+        (answer,) = await self.run([Call(script, topic, parts, args)])
+        return answer
 
 
 def counting(documents: int, decided: Mapping[str, int], calls: Sequence[Call]) -> list[Step]:
