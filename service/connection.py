@@ -155,10 +155,11 @@ class Connection:
                 found, followed = found[: len(commands)], found[len(commands) :]
                 for answer, (_, several) in zip(found, commands, strict=True):
                     answers += answer if several and isinstance(answer, list) else [answer]
+                alone = [answer for answer in followed if not answer or isinstance(answer, exceptions.ResponseError)]
                 for answer in (*answers[start:], *followed):
-                    if isinstance(answer, Exception):
+                    if isinstance(answer, Exception) and answer not in alone:
                         raise answer
-                if 0 in followed:
+                if alone:
                     await self._unfollowed()
         return answers
 
@@ -171,9 +172,9 @@ class Connection:
         return list({self.redis.get_node_from_key(key) for key in keys if self.redis.get_node_from_key(key, True)})
 
     async def _unfollowed(self) -> None:
-        """A replica did not answer in time. It may be dead, and nobody shall wait for it again: like Redis itself we go
-        on without (`min-replicas-to-write` has it refuse instead)."""
-        log.warning("a node of the cluster has no replica that answers")
+        """A replica did not answer in time, or its primary has none any more, being one itself since a failover. Nobody
+        shall wait for it again: like Redis itself we go on without (`min-replicas-to-write` has it refuse instead)."""
+        log.warning("what was written to a node of the cluster is not known to have reached a replica")
         await self.redis.nodes_manager.initialize()
 
     async def ping(self) -> None:

@@ -297,6 +297,17 @@ async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Clus
     assert await verified(cluster) == {"crude": "equal"}
 
 
+async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, api: Api) -> None:
+    """As for maintenance: it lives on as a replica, and sends whoever still asks it to the other."""
+    await api.topic()
+    before = cluster.holder(key("crude", "log"))
+    cluster.replica_of(before).client.execute_command("CLUSTER FAILOVER")
+    eventually(lambda: cluster.whole() and cluster.holder(key("crude", "log")) is not before)
+    assert (await api.judge(OIL, True))["status"] == "learned"
+    assert (await api.judge(GRAIN, False))["status"] == "learned"
+    assert await verified(cluster) == {"crude": "equal"}
+
+
 async def test_a_replica_that_dies_is_done_without(cluster: Cluster, api: Api) -> None:
     await api.topic()
     log, connection = key("crude", "log"), api.sluice.store.connection
