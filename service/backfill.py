@@ -30,6 +30,7 @@ from pydantic import TypeAdapter
 from service import scripts
 from service.bodies import parse
 from service.errors import BadInput, NotFound, ServiceError
+from service.judging import check_length
 from service.memory import unpacked
 from service.schemas import ClassifyOptions, Document
 from service.schemas_jobs import Backfill, Backfilled, BackfillResult, Found
@@ -190,7 +191,9 @@ def _documents(lines: Sequence[bytes], bench: Workbench) -> tuple[list[Document]
         if not line.strip():
             continue
         try:
-            documents.append(parse(DOCUMENT, line, bench.config))
+            document = parse(DOCUMENT, line, bench.config)
+            check_length(document, bench.config.max_text_chars)
+            documents.append(document)
         except ServiceError:
             refused += 1
     return documents, refused

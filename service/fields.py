@@ -52,7 +52,7 @@ def _plain(value: JsonValue) -> JsonValue:
 
 
 def modest(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    values, chars = 0, 0
+    values, chars = -1, 0  # it is none of its values itself
     waiting: list[JsonValue] = [metadata]
     while waiting:
         value = _plain(waiting.pop())

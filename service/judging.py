@@ -134,8 +134,7 @@ class Judging:
 
     def check(self, document: Document) -> None:
         """Refuses a document that is longer than the settings allow."""
-        if max(len(document.text), len(document.title)) > self._most_chars:
-            raise TooLarge(f"A document may have {self._most_chars:,} characters of text.")
+        check_length(document, self._most_chars)
 
     async def _learn(
         self, topic: str, items: list[tuple[int, Event, Before]], answers: dict[int, Learned | ServiceError]
@@ -246,3 +245,8 @@ class Judging:
 
 def id_of(document: str | Document) -> str:
     return document if isinstance(document, str) else document.id or content_id(document)
+
+
+def check_length(document: Document, most_chars: int) -> None:
+    if max(len(document.text), len(document.title)) > most_chars:
+        raise TooLarge(f"A document may have {most_chars:,} characters of text.")

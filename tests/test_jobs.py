@@ -408,13 +408,13 @@ async def test_a_new_topic_is_put_to_what_is_remembered_and_offers_it_for_review
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 async def test_an_archive_is_decided_line_by_line(api: Api, archives: Path, suffix: str) -> None:
     lines = [json.dumps(document) for document in documents(300, 9, "a")]
-    lines[10:10] = ["{not json", "", json.dumps({"text": 7})]
+    lines[10:10] = ["{not json", "", json.dumps({"text": 7}), json.dumps({"text": "x" * 1_000_001})]
     content = ("\n".join(lines) + "\n").encode()
     name = f"old.ndjson{suffix}"
     (archives / name).write_bytes(gzip.compress(content) if suffix else content)
     job = await done(api, kind="backfill", topics=["crude", "grain"], archive=name)
     result = job["result"]
-    assert (result["documents"], result["refused"]) == (300, 2)
+    assert (result["documents"], result["refused"]) == (300, 3)
     assert result["decisions"] == f"{name}.{job['id']}.decisions.ndjson"
     written = [json.loads(line) for line in (archives / result["decisions"]).read_text().splitlines()]
     order = [int(row["document"][1:]) for row in written]
