@@ -103,6 +103,10 @@ def parse(adapter: TypeAdapter[T], raw: bytes, limits: Settings) -> T:
     try:
         return adapter.validate_json(raw)
     except ValidationError as error:
+        try:
+            raw.decode()
+        except UnicodeDecodeError as wrong:
+            raise BadRequest(f"This is not UTF-8, from byte {wrong.start + 1} on.") from None
         raise from_validation(error) from None
 
 

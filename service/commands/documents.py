@@ -80,9 +80,9 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _texts(file: IO[bytes]) -> Iterator[bytes]:
-    # What is not UTF-8 becomes what is no text in JSON either, so that it is refused in its place.
+    # What is not UTF-8 is sent as it is, so that it is refused in its place.
     texts = (line.decode(errors="surrogateescape").strip() for line in file)
-    return (json.dumps({"text": text}).encode() for text in texts if text)
+    return (json.dumps({"text": text}, ensure_ascii=False).encode(errors="surrogateescape") for text in texts if text)
 
 
 def _is_problem(result: "Result | Learned | Problem") -> bool:
