@@ -164,7 +164,8 @@ async def _ended(child: asyncio.subprocess.Process) -> None:
 async def main() -> None:
     config = Settings.from_env()
     logs.configure(config.log_level)
-    logging.getLogger("streaq").setLevel("WARNING")
+    for library in ("streaq", "coredis"):
+        logging.getLogger(library).setLevel("WARNING")
     store = Store(config.redis or "", config.store_timeout_s)
     engine = Engine(config, JobStore(store.connection))
     while True:

@@ -34,7 +34,7 @@ from tests.waiting import PATIENCE_S, soon
 from tests.working import done, working
 
 TOPICS = ["crude", *(f"t{n}" for n in range(11))]
-DOCUMENTS, KILLS = 1500, 6
+DOCUMENTS, KILLS = 1000, 4
 
 
 @pytest.fixture(scope="module")
