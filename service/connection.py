@@ -63,7 +63,7 @@ Command = tuple[Arg, ...]
 FULL = "The store is full: raise its memory limit or delete topics."
 SILENT = "The store did not answer in time; try again."
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.store")
 
 
 class Script(NamedTuple):

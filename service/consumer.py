@@ -26,7 +26,7 @@ from service.inbox import Figures, Inbox
 REPORT_S = 5.0
 PAUSE_S = 0.5  # before asking again when the store is in trouble
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.run")
 
 
 async def main() -> None:

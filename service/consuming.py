@@ -53,7 +53,7 @@ PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0  # before trying again while the store is in
 DOCUMENT = TypeAdapter(Document)
 OPTIONS = ClassifyOptions()
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.flow")
 
 
 class Batch(NamedTuple):

@@ -46,7 +46,7 @@ PAUSE_S = 0.5  # before asking again when the store is in trouble
 TYPE = "sluice.decision"
 CHANCE = secrets.SystemRandom()  # so that those who failed together do not come back together
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.flow")
 
 
 class Courier:

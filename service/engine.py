@@ -52,7 +52,7 @@ TRIES = 5
 AGAIN_S = 1.0
 LAST_S = 2.0  # for a child to end, before it is killed
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.jobs")
 
 
 class Engine:

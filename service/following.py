@@ -19,7 +19,7 @@ from service.served import Served
 from service.serving import Serving
 from service.store import CHUNK, Saved, Store
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.topics")
 
 PAUSE_S = 0.2  # before listening again after the connection broke
 

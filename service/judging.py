@@ -43,7 +43,7 @@ MENDED = ("corrected", "known")
 NEVER_MS = -1
 UNKNOWN = "This document is not remembered (any more); send it with its text in place of its id."
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.feedback")
 
 
 class Source(NamedTuple):

@@ -32,7 +32,7 @@ from service.journal import Event, Kind, obsolete, resolve
 from service.served import Base, Served, Settings
 from service.store import Head, Saved, Store
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.topics")
 
 ATTEMPTS = 20
 HELD_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again

@@ -21,7 +21,7 @@ from service.outbox import Outbox, Placed, order
 from service.schemas_flow import Passed
 from service.served import Served
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.flow")
 
 QUEUED = 1000  # events that a listener may be behind
 HEARTBEAT_S = 15.0  # of silence, after which a listener is shown that the connection lives

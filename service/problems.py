@@ -30,7 +30,7 @@ ROUTING = {
 
 TAGS = (*schemas.TAGS, *schemas_jobs.TAGS.values())  # pydantic's names for the forms that a field may have
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.api")
 
 
 def problem(error: ServiceError) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from service.store import Head, Saved, Store
 ATTEMPTS = 20
 Outcome = Literal["equal", "behind", "different", "missing", "broken", "rebuilt"]
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.run")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ from service.serving import Serving, analysis_of
 from service.store import Head, Store
 from service.tallies import Tallies
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice")
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -34,7 +34,7 @@ NEW_JOB: TypeAdapter[NewJob] = TypeAdapter(NewJob)
 NICE = 10  # those who wait for an answer come first
 TELL_S = 0.3
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.jobs")
 
 
 async def main(id: str, config: Settings) -> int:

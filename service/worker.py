@@ -41,7 +41,7 @@ from service.tallies import Tally
 
 GOALS_S = 60
 
-log = structlog.get_logger()
+log = structlog.get_logger("sluice.run")
 
 
 async def main(config: Settings) -> None:

@@ -10,7 +10,7 @@ from models.tokens import buffer
 
 ROOT = Path(__file__).parent.parent
 # What only experiments do: to count a whole corpus at once, and to score documents for all topics that were fitted.
-NOT_SERVED = {("frequencies", "_count"), ("examples", "_scores")}
+NOT_SERVED = {("models.frequencies", "_count"), ("models.examples", "_scores")}
 
 # Says which of these kernels the rehearsal has not called.
 REHEARSED = """
@@ -18,7 +18,7 @@ import asyncio, importlib, json, sys
 from service.warm import rehearse
 asyncio.run(rehearse(sys.argv[1]))
 print()
-found = ((module, name, importlib.import_module("models." + module)) for module, name in json.loads(sys.argv[2]))
+found = ((module, name, importlib.import_module(module)) for module, name in json.loads(sys.argv[2]))
 print(json.dumps([[module, name] for module, name, where in found if not getattr(where, name).signatures]))
 """
 
@@ -37,20 +37,21 @@ def used_by_python(node: ast.AST) -> set[str]:
 
 def called_by_python() -> set[tuple[str, str]]:
     """(module, name) of each kernel that a Python function of its own module, or of one that imports it, uses."""
-    trees = {path.stem: ast.parse(path.read_text()) for path in [*ROOT.glob("models/*.py"), *ROOT.glob("service/*.py")]}
+    paths = [*ROOT.glob("models/**/*.py"), *ROOT.glob("service/**/*.py")]
+    trees = {".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text()) for path in paths}
     kernels = {
-        (stem, n.name)
-        for stem, tree in trees.items()
+        (module, n.name)
+        for module, tree in trees.items()
         for n in tree.body
         if isinstance(n, ast.FunctionDef) and is_kernel(n)
     }
     used: set[tuple[str, str]] = set()
-    for stem, tree in trees.items():
+    for module, tree in trees.items():
         here = used_by_python(tree)
-        used |= {(stem, name) for name in here}
+        used |= {(module, name) for name in here}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("models."):
-                used |= {(str(node.module).split(".")[1], n.name) for n in node.names if n.name in here}
+                used |= {(str(node.module), n.name) for n in node.names if n.name in here}
     return kernels & used - NOT_SERVED
 
 
