@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from models.assurance import Passed
+from models.goals.report import Passed
 from service import changes, codec
 from service.background import Epoch, numbered, place_of
 from service.errors import BadInput, ServiceError

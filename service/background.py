@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.collection import Background
-from models.frequencies import Counter, Frequencies
-from models.text import Bags
-from models.vectors import Bag, Features, Singles
+from models.core.vectors import Bag, Features, Singles
+from models.learners.documents import Background
+from models.text.analysis import Bags
+from models.text.idf import Counter, Frequencies
 from service import codec
 from service.store import Store
 

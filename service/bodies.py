@@ -7,7 +7,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from models.shape import shape
+from models.text.json_shape import shape
 from service.config import Settings
 from service.errors import BadRequest, TooLarge, WrongMediaType
 from service.problems import from_validation

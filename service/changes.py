@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from models import methods
-from models.learners import parse_params
-from models.text import Analysis, occurrences
+from models.batch import registry
+from models.online.registry import parse_params
+from models.text.analysis import Analysis, occurrences
 from service import overlay
 from service.errors import BadInput, FieldError
 from service.fields import Canonical, Request
@@ -86,9 +86,9 @@ def check_policy(policy: Policy | None) -> None:
 def check_method(method: str, params: Mapping[str, object], where: str) -> None:
     """Refuses what a retraining could not do."""
     try:
-        methods.parse(method, params)
+        registry.parse(method, params)
     except ValueError as error:
-        at = f"{where}/params" if method in methods.KINDS else f"{where}/method"
+        at = f"{where}/params" if method in registry.KINDS else f"{where}/method"
         raise BadInput("The method cannot be used so.", [FieldError(pointer=at, detail=str(error))]) from None
 
 

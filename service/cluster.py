@@ -1,4 +1,4 @@
-"""A crew for models/farm.py: the workers of a Dask cluster, for what one machine is too small or too slow for.
+"""A crew for models/batch/farm.py: the workers of a Dask cluster, for what one machine is too small or too slow for.
 
     with Client("tcp://scheduler:8786") as client:
         planes = farm.fit(Params(), x, labels, Cluster(client))
@@ -19,9 +19,9 @@ from typing import Any
 
 from distributed import CancelledError, Client, KilledWorker
 
-from models.boosting import Ask, Candidates, Chosen
-from models.examples import Labels
-from models.farm import Part, WorkerDied
+from models.batch.boosting import Ask, Candidates, Chosen
+from models.batch.farm import Part, WorkerDied
+from models.batch.matrix import Labels
 
 LOOK_S = 1.0
 DIED = "a worker of the Dask cluster, or its scheduler, has died"

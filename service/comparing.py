@@ -5,7 +5,7 @@ What is served is in the table too, and every gain is over it. Nothing is publis
 
 import time
 
-from models import contest, methods, refit
+from models.batch import comparison, refit, registry
 from service.errors import BadInput
 from service.retraining import Material, gain, material, score, served_scores
 from service.schemas_jobs import Compare, Compared, CompareResult, Contender
@@ -19,7 +19,7 @@ async def compare(bench: Workbench, asked: Compare) -> CompareResult:
     of, _ = await material(bench, asked.topic)
     if of.too_little:
         raise BadInput(of.too_little)
-    contenders = asked.methods or [Contender(method=kind) for kind in methods.KINDS]
+    contenders = asked.methods or [Contender(method=kind) for kind in registry.KINDS]
     weights, parts = bench.config.served_weights, len(contenders) + 1
     bench.part(0, parts, "Asks what is served.")
     begun = time.monotonic()
@@ -34,7 +34,7 @@ async def compare(bench: Workbench, asked: Compare) -> CompareResult:
         begun = time.monotonic()
         made = await bench.work(refit.refit, one.method, one.params, of.data, weights, of.spec.terms, tell=bench.tell)
         took = round(time.monotonic() - begun, 2)
-        over = contest.difference(made.pinned, served, of.data.relevant, of.data.near)
+        over = comparison.difference(made.pinned, served, of.data.relevant, of.data.near)
         table.append(
             Compared(
                 method=one.method,

@@ -46,7 +46,9 @@ def _known_stemmer(language: str) -> str:
 
 
 def _known_method(method: str) -> str:
-    from models.methods import parse  # only where it is asked for: a command line should not load all of learning
+    from models.batch.registry import (
+        parse,  # only where it is asked for: a command line should not load all of learning
+    )
 
     parse(method, {})
     return method

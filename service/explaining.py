@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from models.vectors import Bag, Features, Singles
-from models.views import view
+from models.core.vectors import Bag, Features, Singles
+from models.core.views import view
 from service.schemas import Decision
 from service.served import DIGITS, Served
 

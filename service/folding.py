@@ -14,11 +14,11 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from models.fold import Example, Spec, Trainer
-from models.goals import Goal
-from models.near import Groups
-from models.text import features_of_lines
-from models.vectors import Bag
+from models.core.vectors import Bag
+from models.goals.promises import Goal
+from models.online.trainer import Example, Spec, Trainer
+from models.text.analysis import features_of_lines
+from models.text.minhash import Groups
 from service import codec
 from service.background import Epoch
 from service.journal import Event, Lineage, Standing, resolve, without

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-from models.goals import Origin
+from models.goals.promises import Origin
 
 Kind = Literal["created", "edited", "refreshed", "judged", "withdrawn", "restored", "published", "compacted"]
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
@@ -126,7 +126,7 @@ class Standing:
 
     @property
     def origin(self) -> Origin:
-        """How the document came to be judged, which says what the judgement is evidence of (see models/goals.py)."""
+        """How the document came to be judged: what the judgement is evidence of (see models/goals/promises.py)."""
         if not self.first.passed:
             return "given"
         if self.delivered != "reject":

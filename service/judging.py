@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import structlog
 
-from models.text import bags, terms
+from models.text.analysis import bags, terms
 from service import codec
 from service.background import Epoch, Epochs
 from service.clock import now_ms

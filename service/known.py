@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models import intervals
-from models.goals import SURE
-from models.near import Told
-from models.vectors import Bag
+from models.core import intervals
+from models.core.vectors import Bag
+from models.goals.promises import SURE
+from models.text.minhash import Told
 from service import scripts
 from service.background import Epoch, Epochs
 from service.errors import FieldError, NotFound, TooLarge

@@ -1,7 +1,8 @@
 """How a topic has done: what its log and the counts of the stream say, in the contract's types.
 
-The mathematics is in `models/prequential.py`, `models/drift.py`, `models/flow.py` and `models/reliability.py`. A label
-is the one that stands, a decision and a score those that stood before the document was first judged.
+The mathematics is in `models/goals/prequential.py`, `models/goals/drift.py`, `models/goals/volume.py` and
+`models/goals/reliability.py`. A label is the one that stands, a decision and a score those that stood before the
+document was first judged.
 """
 
 from collections.abc import Sequence
@@ -10,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from models import drift, flow, prequential, reliability
-from models.assurance import Passed
-from models.measures import Contingency, t11su
-from models.prequential import Quality
-from models.samples import Bounded, Trial
+from models.core.measures import Contingency, t11su
+from models.goals import drift, prequential, reliability, volume
+from models.goals.prequential import Quality
+from models.goals.report import Passed
+from models.goals.samples import Bounded, Trial
 from service.clock import time_of
 from service.folding import Fold
 from service.journal import Standing
@@ -95,7 +96,7 @@ def _flow(tally: Tally) -> Flow:
     before = Passed(
         ever.documents - newest.documents, ever.accepted - newest.accepted, ever.abstained - newest.abstained
     )
-    return Flow(**flow.flow([before, newest])._asdict())
+    return Flow(**volume.flow([before, newest])._asdict())
 
 
 def _reliability(trials: Sequence[Trial]) -> Reliability:

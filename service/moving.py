@@ -17,7 +17,7 @@ from functools import partial
 from itertools import islice
 from typing import Literal, TypeVar
 
-from models.frequencies import Frequencies
+from models.text.idf import Frequencies
 from service import scripts
 from service.archive import Archive, Writer
 from service.background import Epoch, Epochs

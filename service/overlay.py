@@ -7,7 +7,7 @@ stands beside it unchanged, and what it learns from is judgements alone: a rule 
 from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
-from models.rules import Rule, RuleError, Subject, parse
+from models.text.rules import Rule, RuleError, Subject, parse
 from service.errors import BadInput, FieldError
 from service.schemas import Decision, Document, Rules
 

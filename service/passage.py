@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from pydantic_core import to_json
 
-from models.near import Signatures, signatures
+from models.text.minhash import Signatures, signatures
 from service import outbox
 from service.background import Epochs
 from service.clock import now_ms

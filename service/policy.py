@@ -11,7 +11,7 @@ asked. The number of judgements that stand would not do, since it stops growing 
 
 from typing import NamedTuple
 
-from models import refit
+from models.batch import refit
 from service.clock import time_of
 from service.config import Settings as Config
 from service.schemas import Policy

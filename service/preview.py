@@ -16,8 +16,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from models.rules import Subject
-from models.text import Analysis, bags
+from models.text.analysis import Analysis, bags
+from models.text.rules import Subject
 from service import changes, overlay
 from service.background import Epoch, Epochs
 from service.folding import Fold, trained

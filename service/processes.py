@@ -1,4 +1,4 @@
-"""A crew for models/farm.py: processes of this machine, of which the one that asks is the first.
+"""A crew for models/batch/farm.py: processes of this machine, of which the one that asks is the first.
 
     with Processes(2) as crew:
         planes = farm.fit(Params(), x, labels, crew)
@@ -21,9 +21,9 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Self
 
-from models.boosting import Ask, Candidates, Chosen
-from models.examples import Labels
-from models.farm import MOST, Part, WorkerDied
+from models.batch.boosting import Ask, Candidates, Chosen
+from models.batch.farm import MOST, Part, WorkerDied
+from models.batch.matrix import Labels
 
 
 class Processes:

@@ -1,6 +1,7 @@
 """What is promised: a topic's goal, the evidence of its judgements and the counts of the stream, brought together.
 
-The mathematics is in `models/assurance.py`; which rejected documents are drawn for audit, in `models/draws.py`.
+The mathematics is in `models/goals/report.py`; which rejected documents are drawn for audit, in
+`models/goals/audit.py`.
 
 A document is drawn at the rate that was in force when it came. If another rate reached back, some documents would speak
 for others that have spoken for themselves: of a hundred that came while one in a hundred was drawn, nine more could be
@@ -13,10 +14,10 @@ from itertools import compress
 
 import numpy as np
 
-from models import assurance
-from models.assurance import Report
-from models.draws import drawn, lots
-from models.goals import SURE, Goal
+from models.goals import report as assurance
+from models.goals.audit import drawn, lots
+from models.goals.promises import SURE, Goal
+from models.goals.report import Report
 from service.clock import now_ms
 from service.config import Settings as Config
 from service.repeats import Repeats

@@ -2,11 +2,11 @@
 
     sluice:{repeats}:noted        string   how many documents have been noted
     sluice:{repeats}:signatures   stream   some documents an entry, under the number of the last: their ids, in JSON,
-                                           and their signatures (models/near.py); bounded
+                                           and their signatures (models/text/minhash.py); bounded
 
-The stream is a log, and what a document repeats is what comes of reading it in order (models/recent.py). So all
-processes agree on it, and those that start later do, too: what is kept of it says as much as all of it would. In the
-round trip in which a process notes documents of its own it hears of what the others have noted since.
+The stream is a log, and what a document repeats is what comes of reading it in order (models/text/duplicates.py). So
+all processes agree on it, and those that start later do, too: what is kept of it says as much as all of it would. In
+the round trip in which a process notes documents of its own it hears of what the others have noted since.
 
 What documents repeat is certain when they are noted. But most of it can be known before, from what was heard so far,
 and it is asked for at once what these firsts are: in the same round trip, where another would wait for its turn.
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from models.near import HASHES, Signatures
-from models.recent import Recent
+from models.text.duplicates import Recent
+from models.text.minhash import HASHES, Signatures
 from service.connection import Connection, Script
 
 NOTED, SIGNATURES = "sluice:{repeats}:noted", "sluice:{repeats}:signatures"

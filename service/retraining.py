@@ -1,7 +1,8 @@
 """Retraining: a topic fitted anew to its judgements, compared with what is served, and published if that is wanted.
 
-    read the log  →  fit, held out (models/refit.py)  →  compare on the same documents (models/contest.py)
-    →  publish: the new base, with the held-out scores that thresholds rest on; what came meanwhile is folded after it
+    read the log  →  fit, held out (models/batch/refit.py)  →  compare on the same documents
+    (models/batch/comparison.py) →  publish: the new base, with the held-out scores that thresholds rest on; what came
+    meanwhile is folded after it
 
 Unjudged documents of the current background stand in as irrelevant, if the topic would reject them. Of what it lets
 through nobody knows before it is judged, and much of it is relevant: counted as irrelevant, it would have a model
@@ -19,14 +20,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models import contest, refit, thresholds
-from models.contest import Difference
-from models.fold import Example, Model, Spec
-from models.fold import fold as plain_fold
-from models.measures import sap
-from models.refit import Dataset, Refit
-from models.text import terms
-from models.vectors import Bag, Linear, Reals
+from models.batch import comparison, refit
+from models.batch.comparison import Difference
+from models.batch.refit import Dataset, Refit
+from models.core.measures import sap
+from models.core.vectors import Bag, Linear, Reals
+from models.goals import thresholds
+from models.online.trainer import Example, Model, Spec
+from models.online.trainer import fold as plain_fold
+from models.text.analysis import terms
 from service.background import Epoch
 from service.errors import NotFound
 from service.folding import Fold, example, spec_of
@@ -129,7 +131,7 @@ def score(scores: Reals, data: Dataset) -> Score:
 
 def gain(difference: Difference) -> Gain:
     estimate, low, high = (round(value, 4) for value in difference)
-    return Gain(estimate=estimate, low=low, high=high, confidence=contest.CONFIDENCE)
+    return Gain(estimate=estimate, low=low, high=high, confidence=comparison.CONFIDENCE)
 
 
 async def _taken(bench: Workbench, topic: str) -> None:
@@ -156,7 +158,7 @@ async def _retrained(bench: Workbench, topic: str, asked: Retrain) -> Retrained:
     weights = bench.config.served_weights
     made = await bench.work(refit.refit, asked.method, asked.params, of.data, weights, of.spec.terms, tell=bench.tell)
     served = await bench.work(served_scores, of, weights)
-    difference = contest.difference(made.pinned, served, of.data.relevant, of.data.near)
+    difference = comparison.difference(made.pinned, served, of.data.relevant, of.data.near)
     wanted = asked.publish == "always" or (asked.publish == "if_better" and difference.sure)
     if wanted:
         base = _base(made, of, Recipe(asked.method, asked.params))

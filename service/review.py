@@ -1,7 +1,8 @@
 """What is worth a judgement: documents offered to people, best first, none twice.
 
     likely      accepted; `uncertain`: abstained from. Queued as they pass (tallies.py), the newest of each kept
-    audit       rejected and drawn by chance (models/draws.py). Nothing is queued: who is drawn can be computed, so the
+    audit       rejected and drawn by chance (models/goals/audit.py). Nothing is queued: who is drawn can be computed,
+    so the
                 newest documents in the memory are asked, and those taken that were rejected as they passed
 
 Others are decided with the model as it is now, so one may have become another kind since it passed, or none. What is
@@ -27,11 +28,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.assurance import Report
-from models.draws import lots
-from models.goals import LEAST
-from models.near import Told
-from models.vectors import Features
+from models.core.vectors import Features
+from models.goals.audit import lots
+from models.goals.promises import LEAST
+from models.goals.report import Report
+from models.text.minhash import Told
 from service import scripts
 from service.background import Epochs
 from service.clock import now_ms

@@ -6,7 +6,7 @@ from fastapi import Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from models.assurance import Passed
+from models.goals.report import Passed
 from service import topics
 from service.changes import decide_otherwise
 from service.handling import App, TopicPath, new_router, read, reply

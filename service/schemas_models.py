@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from models.learners import KINDS
+from models.online.registry import KINDS
 from service.fields import Answer, Canonical, Number, Request, Threshold
 from service.schemas import Pinnable
 

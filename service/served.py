@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from models import committee
-from models.calibration import Calibration
-from models.committee import Committee, Rule
-from models.estimators import Estimate
-from models.fold import Figures, Model
-from models.goals import Evidence
-from models.pins import Terms
-from models.text import features_of
-from models.vectors import Bag, Linear
-from models.views import view
+from models.core.vectors import Bag, Linear
+from models.core.views import view
+from models.goals.calibration import Calibration
+from models.goals.promises import Evidence
+from models.online import committee
+from models.online.committee import Committee, Rule
+from models.online.committee_estimates import Estimate
+from models.online.pins import Terms
+from models.online.trainer import Figures, Model
+from models.text.analysis import features_of
 from service import codec
 from service.changes import Read
 from service.fields import Millis, Request, Share
@@ -42,9 +42,9 @@ class Drawn(Request):
 
 
 class Settings(TopicFields):
-    """A topic as its user wants it, and its single terms as the deployment read them (canonical: models/text.py). Where
-    there are none nothing is said of them, as before there could be any: so digests stay what they were. Likewise of
-    rates of audits that were others, the oldest first."""
+    """A topic as its user wants it, and its single terms as the deployment read them (canonical:
+    models/text/analysis.py). Where there are none nothing is said of them, as before there could be any: so digests
+    stay what they were. Likewise of rates of audits that were others, the oldest first."""
 
     created_ms: Millis
     read: Read = Read()

@@ -23,15 +23,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic_core import to_json
 
-from models.bank import Bank
-from models.function_words import ENGLISH
-from models.near import signatures
-from models.recent import same
-from models.segment import Served as Column
-from models.segment import Topic
-from models.snapshot import Snapshot
-from models.text import Analysis, Bags, bags, terms
-from models.vectors import Bag, Singles
+from models.bank.bank import Bank
+from models.bank.segment import Served as Column
+from models.bank.segment import Topic
+from models.bank.snapshot import Snapshot
+from models.core.vectors import Bag, Singles
+from models.text.analysis import Analysis, Bags, bags, terms
+from models.text.duplicates import same
+from models.text.function_words import ENGLISH
+from models.text.minhash import signatures
 from service import explaining
 from service.background import Epoch
 from service.config import Settings as Config

@@ -18,9 +18,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
-from models.fold import Model
-from models.shape import shape
-from models.text import bags
+from models.online.trainer import Model
+from models.text.analysis import bags
+from models.text.json_shape import shape
 from service import changes
 from service.archive import Archive
 from service.background import Epoch, Epochs, Sampled

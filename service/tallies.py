@@ -31,7 +31,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.assurance import Passed
+from models.goals.report import Passed
 from service import scripts
 from service.connection import Step
 from service.policy import Last

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from models.assurance import Part, Passed
-from models.committee import Committee, Rule, mean_form
-from models.fold import Model
-from models.text import features_of
-from models.vectors import Linear, View
+from models.core.vectors import Linear, View
+from models.goals.report import Part, Passed
+from models.online.committee import Committee, Rule, mean_form
+from models.online.trainer import Model
+from models.text.analysis import features_of
 from service import promises, schemas
 from service.clock import now_ms, time_of
 from service.config import Settings as Config

@@ -17,11 +17,11 @@ from typing import Any, get_args
 
 import httpx
 
-from models.fold import Example
-from models.learners import LEARNERS
-from models.methods import METHODS
-from models.reduction import Reduction
-from models.refit import Dataset, refit
+from models.batch.feature_selection import Reduction
+from models.batch.refit import Dataset, refit
+from models.batch.registry import METHODS
+from models.online.registry import LEARNERS
+from models.online.trainer import Example
 from service.app import create_app
 from service.config import Settings
 from service.embedded import Embedded

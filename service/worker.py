@@ -22,7 +22,7 @@ from functools import partial
 
 import structlog
 
-from models.assurance import WORST
+from models.goals.report import WORST
 from service import logs, scripts
 from service.background import KEPT, SOON, STALE, numbered, place_of
 from service.clock import now_ms

@@ -11,8 +11,8 @@ from math import exp, log, log2, sqrt
 
 import numpy as np
 
-from models.measures import Bools
-from models.vectors import Reals
+from models.core.measures import Bools
+from models.core.vectors import Reals
 
 Both = tuple[Reals, Reals]
 

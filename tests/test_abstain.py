@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from models.committee import METHODS
+from models.online.committee import METHODS
 from scripts.evaluation.__main__ import app
 from scripts.evaluation.abstain import (
     BASES,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.learners import KINDS
+from models.online.registry import KINDS
 from tests.serving import GRAIN, OIL, Api, serving
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.assurance import Passed, Report, pooled, recall, report
-from models.goals import Evidence, Goal
-from models.ledger import Ledger
+from models.goals.ledger import Ledger
+from models.goals.promises import Evidence, Goal
+from models.goals.report import Passed, Report, pooled, recall, report
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)
 LATELY = Passed(1000, 20, 100)

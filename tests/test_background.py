@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from models.frequencies import Counter
-from models.text import Analysis, bags
+from models.text.analysis import Analysis, bags
+from models.text.idf import Counter
 from service.background import AGE, FIRST, SAMPLE, Epoch, Epochs, numbered, place_of
 from service.replay import replay
 from service.store import Store

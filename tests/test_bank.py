@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import models.bank
-from models.bank import Bank
-from models.index import SHARED, index_of
-from models.segment import COMMITTEE, Segment, Topic, merge
-from models.snapshot import Snapshot
-from models.text import Bags
-from models.thresholds import NEVER
-from models.vectors import Bag, Linear, Singles
-from models.views import VIEWS, view
+import models.bank.bank
+from models.bank.bank import Bank
+from models.bank.index import SHARED, index_of
+from models.bank.segment import COMMITTEE, Segment, Topic, merge
+from models.bank.snapshot import Snapshot
+from models.core.vectors import Bag, Linear, Singles
+from models.core.views import VIEWS, view
+from models.goals.thresholds import NEVER
+from models.text.analysis import Bags
 
 # Hashes as they come, neighbours among them, and both ends of what 64 bits can say.
 UNIVERSE = np.unique(
@@ -341,7 +341,7 @@ def test_what_is_written_during_a_merge_is_neither_lost_nor_undone(monkeypatch: 
         bank.put("t3", [constant(31)], 0, 1)
         return merged
 
-    monkeypatch.setattr(models.bank, "merge", slow)
+    monkeypatch.setattr(models.bank.bank, "merge", slow)
     assert bank.merge()
     names = ["t0", "t1", "t3", "t4", "t5", "new"]
     assert sorted(s.name for s in bank.snapshot()) == sorted(names)

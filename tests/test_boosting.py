@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.boosting import REFRESH, VARIANTS, Params, Rounds, Variant, boost, choose, fit
-from models.examples import Examples, Labels
-from models.methods import parse
-from models.vectors import Reals
+from models.batch.boosting import REFRESH, VARIANTS, Params, Rounds, Variant, boost, choose, fit
+from models.batch.matrix import Examples, Labels
+from models.batch.registry import parse
+from models.core.vectors import Reals
 from tests import reference
 
 

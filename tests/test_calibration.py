@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import calibration
-from models.calibration import Calibration
-from models.goals import ORIGINS, Judged, Origin
-from models.vectors import Reals
+from models.core.vectors import Reals
+from models.goals import calibration
+from models.goals.calibration import Calibration
+from models.goals.promises import ORIGINS, Judged, Origin
 from tests import reference
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=100)

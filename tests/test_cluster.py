@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from models.boosting import Params, boost
-from models.boosting import fit as fit_alone
-from models.examples import Examples
-from models.farm import WorkerDied, farm
-from models.text import Analysis, bags
+from models.batch.boosting import Params, boost
+from models.batch.boosting import fit as fit_alone
+from models.batch.farm import WorkerDied, farm
+from models.batch.matrix import Examples
+from models.text.analysis import Analysis, bags
 from service.cluster import Cluster
 from tests.judging import GRAIN, OIL
 from tests.test_farm import assert_same, corpus

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.committee import (
+from models.core.measures import Bools
+from models.online.committee import (
     MOST,
     Method,
     Params,
@@ -22,7 +23,6 @@ from models.committee import (
     turning_points,
     votes,
 )
-from models.measures import Bools
 from tests import reference
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=100)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from models.vectors import SERVED
+from models.core.vectors import SERVED
 from service.config import Settings, StartError
 
 

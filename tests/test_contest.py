@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from models.contest import difference
-from models.measures import Bools, sap
-from models.vectors import Reals
+from models.batch.comparison import difference
+from models.core.measures import Bools, sap
+from models.core.vectors import Reals
 
 
 def rankings(rng: np.random.Generator, found: int, good: float, other: float) -> tuple[Reals, Reals, Bools]:

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models import pocket
-from models.collection import Background
-from models.committee import Member, decide, mean_form
-from models.council import SEARCHED
-from models.fold import Example, Model, Spec, Trainer, fold
-from models.goals import Goal
-from models.learners import LEARNERS, parse_committee, parse_params
-from models.thresholds import NEVER
-from models.vectors import Linear
-from models.views import view
+from models.core.vectors import Linear
+from models.core.views import view
+from models.goals.promises import Goal
+from models.goals.thresholds import NEVER
+from models.learners.documents import Background
+from models.online import pocket
+from models.online.committee import Member, decide, mean_form
+from models.online.committee_run import SEARCHED
+from models.online.registry import LEARNERS, parse_committee, parse_params
+from models.online.trainer import Example, Model, Spec, Trainer, fold
 from tests.test_fold import EMPTY, STEADY, backgrounds, bag, same, streams
 
 CASES: list[dict[str, object]] = [

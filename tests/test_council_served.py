@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from models.committee import decide
-from models.text import bags
-from models.thresholds import NEVER
-from models.vectors import Bag
-from models.views import view
+from models.core.vectors import Bag
+from models.core.views import view
+from models.goals.thresholds import NEVER
+from models.online.committee import decide
+from models.text.analysis import bags
 from service.served import Base, Served
 from tests.judging import GRAIN as GRAIN_WORDS
 from tests.judging import OIL as OIL_WORDS

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from models.learners import KINDS
+from models.online.registry import KINDS
 from service.app import create_app
 from service.config import PREFIX, Settings
 from service.supervisor import APPLICATION

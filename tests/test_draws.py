@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.draws import drawn, lots
+from models.goals.audit import drawn, lots
 from tests.waiting import PATIENCE_S
 
 IDS = [f"document {i}" for i in range(20_000)]
@@ -49,7 +49,7 @@ def test_lots_fall_evenly() -> None:
 
 def test_another_process_draws_alike() -> None:
     """Python's own hash would not: it differs from process to process."""
-    program = "from models.draws import lots; print(lots('crude', ['a', 'b', 'ö']).tolist())"
+    program = "from models.goals.audit import lots; print(lots('crude', ['a', 'b', 'ö']).tolist())"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, check=True, text=True, timeout=PATIENCE_S
     )

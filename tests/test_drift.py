@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import drift
-from models.measures import Bools
+from models.core.measures import Bools
+from models.goals import drift
 from tests import reference
 
 STREAMS = 400

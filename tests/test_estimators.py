@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from models.estimators import (
+from models.online.committee_estimates import (
     Estimate,
     accuracies,
     alike,

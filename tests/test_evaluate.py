@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from models.fold import Example, Spec, Trainer
-from models.measures import f_beta
+from models.core.measures import f_beta
+from models.online.trainer import Example, Spec, Trainer
 from scripts.evaluation.__main__ import app, learners
 from scripts.evaluation.batch import Library, Setting, measure
 from scripts.evaluation.corpus import Corpus, matches, read

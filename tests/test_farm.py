@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Variant, boost, lead
-from models.examples import Examples, Labels
-from models.farm import MOST, WorkerDied, dealt, farm, fit
-from models.vectors import Reals
+from models.batch.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Variant, boost, lead
+from models.batch.farm import MOST, WorkerDied, dealt, farm, fit
+from models.batch.matrix import Examples, Labels
+from models.core.vectors import Reals
 from service.processes import Processes
 from tests.test_boosting import corpora, examples
 

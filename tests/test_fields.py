@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.learners import LEARNERS
+from models.online.registry import LEARNERS
 from service.fields import BEYOND, LARGEST
 from tests.refusals import MARK, pointers, refused, send
 from tests.serving import OIL, QUERY, Api

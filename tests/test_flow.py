@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from models.assurance import Passed
-from models.flow import flow
+from models.goals.report import Passed
+from models.goals.volume import flow
 
 
 def test_a_topic_from_which_nothing_comes_any_more_is_silent() -> None:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import committee, pocket
-from models.collection import Background
-from models.fold import Example, Model, Spec, Trainer, fold
-from models.frequencies import Frequencies
-from models.learners import KINDS
-from models.text import Analysis, bags
-from models.vectors import Bag, Linear, View
-from models.views import view
+from models.core.vectors import Bag, Linear, View
+from models.core.views import view
+from models.learners.documents import Background
+from models.online import committee, pocket
+from models.online.registry import KINDS
+from models.online.trainer import Example, Model, Spec, Trainer, fold
+from models.text.analysis import Analysis, bags
+from models.text.idf import Frequencies
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=25)
 each = pytest.mark.parametrize("kind", KINDS)

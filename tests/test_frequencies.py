@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.frequencies import BUCKETS, PSEUDO_DOCUMENTS, RARE, Counter, Frequencies, bucket
-from models.function_words import ENGLISH, FRENCH, GERMAN, SHARES, SPANISH
-from models.text import Analysis, Bags, bags, features_of
-from models.vectors import Bag
-from models.views import view
+from models.core.vectors import Bag
+from models.core.views import view
+from models.text.analysis import Analysis, Bags, bags, features_of
+from models.text.function_words import ENGLISH, FRENCH, GERMAN, SHARES, SPANISH
+from models.text.idf import BUCKETS, PSEUDO_DOCUMENTS, RARE, Counter, Frequencies, bucket
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=40)  # each fills tables of a million
 PLAIN = Analysis()

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import goals, intervals
-from models.goals import ORIGINS, Evidence, Goal, Judged, Origin, certified, choose, evidence
-from models.measures import Bools
-from models.thresholds import ENOUGH, NEVER, Band
-from models.vectors import Reals
+from models.core import intervals
+from models.core.measures import Bools
+from models.core.vectors import Reals
+from models.goals import promises
+from models.goals.promises import ORIGINS, Evidence, Goal, Judged, Origin, certified, choose, evidence
+from models.goals.thresholds import ENOUGH, NEVER, Band
 
 STEADY = settings(derandomize=True, max_examples=100, deadline=None)
 USUAL = Band(0.2, 0.3, 0.8)
@@ -49,7 +50,7 @@ def test_sixteen_clean_documents_promise_nine_of_ten() -> None:
 def test_no_cut_is_tried_after_one_that_failed() -> None:
     """Two misses in the first twenty-nine are too many, and a hundred hits after them do not make up for it."""
     scores, relevant = ranking([True] * 3 + [False] * 2 + [True] * 100)
-    assert intervals.low(103, 105, goals.CONFIDENCE) > 0.9
+    assert intervals.low(103, 105, promises.CONFIDENCE) > 0.9
     assert certified(scores, relevant, 0.9) == NEVER
 
 
@@ -69,17 +70,17 @@ def test_a_cut_that_breaks_the_goal_is_seldom_taken_however_many_are_tried() -> 
     for _ in range(runs):
         scores, relevant = ranking((random.random(n) < goal - 1e-9).tolist())
         hits = np.cumsum(relevant)
-        passes = [intervals.low(int(k), i + 1, goals.CONFIDENCE) >= goal for i, k in enumerate(hits)]
-        lowest += any(passes[goals.LEAST - 1 :])
+        passes = [intervals.low(int(k), i + 1, promises.CONFIDENCE) >= goal for i, k in enumerate(hits)]
+        lowest += any(passes[promises.LEAST - 1 :])
         sequence += certified(scores, relevant, goal) < NEVER
     assert lowest > 0.4 * runs
-    assert sequence <= (1 - goals.CONFIDENCE) * runs
+    assert sequence <= (1 - promises.CONFIDENCE) * runs
 
 
 def test_the_sure_ones_do_not_pay_for_a_tail() -> None:
     """Two hundred hits and nine misses are still promised as a whole, but the misses all stand at the end."""
     scores, relevant = ranking([True] * 200 + [False] * 9)
-    assert intervals.low(200, 209, goals.CONFIDENCE) > 0.9
+    assert intervals.low(200, 209, promises.CONFIDENCE) > 0.9
     cut = certified(scores, relevant, 0.9)
     assert 150 < np.count_nonzero(scores > cut) <= 200
 
@@ -93,7 +94,7 @@ def test_nothing_is_accepted_that_scores_as_what_was_never_shown() -> None:
     assert certified(sample.held_out, sample.relevant, 0.25) < 0.1
     assert choose(goal, sample, stream, Band(0.4, 0.5)).accept_above >= 0.4
     wide = choose(Goal(min_precision=0.25, min_recall=0.9, max_abstain=1.0), sample, stream, Band(0.4, 0.5))
-    assert 0.5 * (1 - goals.SPARE) - 0.01 < wide.accept_above < 0.4
+    assert 0.5 * (1 - promises.SPARE) - 0.01 < wide.accept_above < 0.4
 
 
 def test_equal_scores_are_never_separated() -> None:
@@ -110,9 +111,9 @@ def test_what_is_accepted_is_promised_and_clean_at_its_edge(rows: list[tuple[int
     above = scores > cut
     if cut < NEVER:
         hits, n = int(np.count_nonzero(relevant & above)), int(np.count_nonzero(above))
-        assert intervals.low(hits, n, goals.CONFIDENCE) >= goal
-        edge = relevant[np.argsort(-scores)][:n][-goals.EDGE :]
-        assert edge.all() or intervals.low(int(edge.sum()), len(edge), goals.SURE) >= goal
+        assert intervals.low(hits, n, promises.CONFIDENCE) >= goal
+        edge = relevant[np.argsort(-scores)][:n][-promises.EDGE :]
+        assert edge.all() or intervals.low(int(edge.sum()), len(edge), promises.SURE) >= goal
 
 
 def test_promises_hold_on_streams_that_do_not_change() -> None:
@@ -200,7 +201,7 @@ def test_recall_spends_the_allowance_and_nothing_else_does() -> None:
     assert (frugal.reject_below, frugal.accept_above) == (USUAL.reject_below, USUAL.accept_above)
     generous = choose(Goal(min_recall=0.9, max_abstain=0.2), judged(*ranking([])), stream, USUAL)
     share = np.mean((stream >= generous.reject_below) & (stream <= generous.accept_above))
-    assert share == pytest.approx(goals.SPARE * 0.2, abs=0.002)
+    assert share == pytest.approx(promises.SPARE * 0.2, abs=0.002)
 
 
 # -- error -------------------------------------------------------------------------------------------------------------

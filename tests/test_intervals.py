@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, poisson
 
-from models import intervals
+from models.core import intervals
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)
 tries = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from models import intervals
+from models.core import intervals
 from service.replay import replay
 from tests.refusals import pointers, refused, send
 from tests.serving import GRAIN, OIL, Api, serving

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import eg, passive, perceptron, rocchio, wh, winnow
-from models.collection import Collection
-from models.dense import Document, Vector
-from models.learners import LEARNERS, parse_params
-from models.vectors import Reals
+from models.core.vectors import Reals
+from models.learners import eg, passive_aggressive, perceptron, rocchio, widrow_hoff, winnow
+from models.learners.base import Document, Vector
+from models.learners.documents import Collection
+from models.online.registry import LEARNERS, parse_params
 from tests import reference
 
 CASES: list[tuple[str, dict[str, object]]] = [
@@ -166,11 +166,11 @@ def test_passive_aggressive_takes_the_smallest_step_that_suffices(stream: Stream
 
 def test_wh_by_hand() -> None:
     """η = 1/4. (1, 0) relevant: w = 0 − ½(0 − 1)(1, 0) = (.5, 0). (1, 1) not: w·x = .5, so w = (.5, 0) − ¼(1, 1)."""
-    p = wh.Params(eta=0.25, bias=0.0)
-    s = wh.start(p, None)
-    assert wh.update(p, s, document({0: 1.0}), True) == pytest.approx(0.5)
-    assert wh.update(p, s, document({0: 1.0, 1: 1.0}), False) == pytest.approx(-0.25)
-    average, last = wh.vectors(p, s)
+    p = widrow_hoff.Params(eta=0.25, bias=0.0)
+    s = widrow_hoff.start(p, None)
+    assert widrow_hoff.update(p, s, document({0: 1.0}), True) == pytest.approx(0.5)
+    assert widrow_hoff.update(p, s, document({0: 1.0, 1: 1.0}), False) == pytest.approx(-0.25)
+    average, last = widrow_hoff.vectors(p, s)
     assert last.w.tolist() == pytest.approx([0.25, -0.25])
     assert average.w.tolist() == pytest.approx([(0 + 0.5 + 0.25) / 3, -0.25 / 3])
 
@@ -197,9 +197,9 @@ def test_rocchio_by_hand() -> None:
 
 def test_passive_aggressive_by_hand() -> None:
     """C = ½: (1, 0) relevant has loss 1, the step is cut to ½. Then the loss is ½, and a step of ½ suffices exactly."""
-    p = passive.Params(C=0.5, bias=0.0)
-    s, x = passive.start(p, None), document({0: 1.0})
-    assert [passive.update(p, s, x, True) for _ in range(3)] == [0.5, 0.5, 0.0]
+    p = passive_aggressive.Params(C=0.5, bias=0.0)
+    s, x = passive_aggressive.start(p, None), document({0: 1.0})
+    assert [passive_aggressive.update(p, s, x, True) for _ in range(3)] == [0.5, 0.5, 0.0]
 
 
 def test_balanced_winnow_by_hand() -> None:
@@ -447,4 +447,4 @@ def test_a_wrong_parameter_is_named_with_its_range(kind: str, params: dict[str, 
 def test_a_variant_is_a_set_of_defaults() -> None:
     assert parse_params("winnow", {"variant": "positive"}).view == "strength"
     assert parse_params("winnow", {"variant": "balanced+", "view": "tf"}).view == "tf"
-    assert parse_params("wh", {}) == replace(wh.Params())
+    assert parse_params("wh", {}) == replace(widrow_hoff.Params())

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from models.assurance import Passed, report
-from models.collection import Background
-from models.fold import Example, Spec, Trainer
-from models.goals import Goal
-from models.ledger import Ledger
-from models.vectors import Bag
+from models.core.vectors import Bag
+from models.goals.ledger import Ledger
+from models.goals.promises import Goal
+from models.goals.report import Passed, report
+from models.learners.documents import Background
+from models.online.trainer import Example, Spec, Trainer
 
 RANDOM = np.random.default_rng(11)
 GOAL = Goal(min_precision=0.9)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.measures import (
+from models.core.measures import (
     Bools,
     Contingency,
     break_even,
@@ -19,7 +19,7 @@ from models.measures import (
     sap,
     t11su,
 )
-from models.vectors import Reals
+from models.core.vectors import Reals
 
 STEADY = settings(derandomize=True, max_examples=200)
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.examples import Examples, Labels
-from models.methods import KINDS, crossed, dealt, fit, fit_examples, parse
-from models.text import Analysis
-from models.text import bags as read_bags
-from models.vectors import Bag, Reals, View
-from models.views import view
+from models.batch.matrix import Examples, Labels
+from models.batch.registry import KINDS, crossed, dealt, fit, fit_examples, parse
+from models.core.vectors import Bag, Reals, View
+from models.core.views import view
+from models.text.analysis import Analysis
+from models.text.analysis import bags as read_bags
 from tests import reference
 
 SMALL: Mapping[str, Mapping[str, object]] = {"boosting": {"S": 10, "rho": 0.0}, "bayes": {"rho": 0.0}}

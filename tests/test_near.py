@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.near import HASHES, Groups, Told, apart, signature
-from models.text import Analysis, bags
-from models.vectors import Features
+from models.core.vectors import Features
+from models.text.analysis import Analysis, bags
+from models.text.minhash import HASHES, Groups, Told, apart, signature
 
 STEADY = settings(derandomize=True, max_examples=50, deadline=None)
 RANDOM = np.random.default_rng(5)

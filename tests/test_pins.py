@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import pins, refit
-from models.collection import Background
-from models.committee import Committee, Rule
-from models.fold import Example, Model, Spec, Trainer, fold
-from models.lane import Lane
-from models.learners import KINDS, LEARNERS, parse_params
-from models.pins import Terms
-from models.refit import Dataset
-from models.vectors import Bag, Linear, Sparse, View
-from models.views import view
+from models.batch import refit
+from models.batch.refit import Dataset
+from models.core.vectors import Bag, Linear, Sparse, View
+from models.core.views import view
+from models.learners.documents import Background
+from models.online import pins
+from models.online.committee import Committee, Rule
+from models.online.pins import Terms
+from models.online.registry import KINDS, LEARNERS, parse_params
+from models.online.run import Lane
+from models.online.trainer import Example, Model, Spec, Trainer, fold
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=20)
 each = pytest.mark.parametrize("kind", KINDS)

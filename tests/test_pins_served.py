@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from models.text import Analysis
+from models.text.analysis import Analysis
 from service import changes
 from service.config import Settings
 from service.embedded import Embedded

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from redis import Redis
 
-from models.fold import Model
-from models.goals import Evidence
-from models.vectors import Linear
+from models.core.vectors import Linear
+from models.goals.promises import Evidence
+from models.online.trainer import Model
 from service import jobs, scripts
 from service.config import Settings as Config
 from service.policy import Last, policy_of, standing

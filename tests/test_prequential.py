@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from models.assurance import Passed
-from models.goals import Origin
-from models.prequential import CONFIDENCE, SIDE, errors, quality, windows
-from models.reliability import reliability
-from models.samples import Rejected, Trial
+from models.goals.prequential import CONFIDENCE, SIDE, errors, quality, windows
+from models.goals.promises import Origin
+from models.goals.reliability import reliability
+from models.goals.report import Passed
+from models.goals.samples import Rejected, Trial
 
 RUNS = 300
 

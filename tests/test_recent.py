@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.near import HASHES, Signature, Signatures, signature, signatures
-from models.recent import ALIKE, MOST, Recent
-from models.text import Analysis, bags
+from models.text.analysis import Analysis, bags
+from models.text.duplicates import ALIKE, MOST, Recent
+from models.text.minhash import HASHES, Signature, Signatures, signature, signatures
 from tests.test_near import features, resembling
 
 STEADY = settings(derandomize=True, max_examples=100, deadline=None)

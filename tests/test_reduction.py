@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.examples import Labels
-from models.reduction import best, reduced, worth
-from models.vectors import Reals
+from models.batch.feature_selection import best, reduced, worth
+from models.batch.matrix import Labels
+from models.core.vectors import Reals
 from tests import reference
 from tests.test_boosting import corpora, examples
 

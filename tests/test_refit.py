@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models import methods, refit
-from models.collection import Background
-from models.examples import Examples
-from models.fold import Example, Model, Spec, Trainer
-from models.measures import sap
-from models.refit import Dataset
-from models.vectors import Bag
-from models.views import view
+from models.batch import refit, registry
+from models.batch.matrix import Examples
+from models.batch.refit import Dataset
+from models.core.measures import sap
+from models.core.vectors import Bag
+from models.core.views import view
+from models.learners.documents import Background
+from models.online.trainer import Example, Model, Spec, Trainer
 
 RNG = np.random.default_rng(7)
 WEIGHTS = 200
@@ -46,7 +46,7 @@ def test_near_duplicates_stand_in_one_fold_and_folds_share_the_relevant_document
     assert shares.max() - shares.min() <= 1
 
 
-@pytest.mark.parametrize("kind", methods.KINDS)
+@pytest.mark.parametrize("kind", registry.KINDS)
 def test_every_method_gives_a_model_on_the_learners_scale_and_scores_without_each_document(kind: str) -> None:
     done: list[float] = []
     made = refit.refit(kind, {}, DATA, WEIGHTS, tell=done.append)
@@ -60,10 +60,10 @@ def test_every_method_gives_a_model_on_the_learners_scale_and_scores_without_eac
 
 @pytest.mark.parametrize("kind", ["svm", "boosting", "bayes"])
 def test_a_held_out_score_is_that_of_a_model_fitted_without_the_fold(kind: str) -> None:
-    made, p = refit.refit(kind, {}, DATA, WEIGHTS), methods.parse(kind, {})
+    made, p = refit.refit(kind, {}, DATA, WEIGHTS), registry.parse(kind, {})
     out = DATA.fold == 2
     rest = Examples.of(DATA.bags, p.view).rows(~out)
-    linear = methods.fit_examples(p, rest, DATA.relevant[~out][:, None]).linear(0).strongest(WEIGHTS)
+    linear = registry.fit_examples(p, rest, DATA.relevant[~out][:, None]).linear(0).strongest(WEIGHTS)
     mine = np.array([linear.score(view(linear.view, DATA.bags[i])) for i in np.flatnonzero(out).tolist()])
     slope, shift = np.polyfit(mine, made.held_out[out], 1)
     assert made.held_out[out] == pytest.approx(mine * slope + shift, abs=1e-5)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from models.draws import drawn
+from models.goals.audit import drawn
 from service.repeats import NOTED, SIGNATURES
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes, status

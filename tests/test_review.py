@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from models.draws import drawn
+from models.goals.audit import drawn
 from service.memory import unpacked
 from tests.live import live
 from tests.refusals import refused, send

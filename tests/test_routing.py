@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from models.collection import Collection, Window
-from models.dense import Document
-from models.learners import LEARNERS, parse_params
-from models.measures import Bools, sap
-from models.routing import EVERY, drawn, in_passes, train
-from models.vectors import Reals
+from models.batch.passes import EVERY, drawn, in_passes, train
+from models.core.measures import Bools, sap
+from models.core.vectors import Reals
+from models.learners.base import Document
+from models.learners.documents import Collection, Window
+from models.online.registry import LEARNERS, parse_params
 
 N, D = 60, 25
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import models.rules
-from models.rules import DEEPEST, MOST_CHARACTERS, MOST_WORDS, Part, Rule, RuleError, Subject, Word, parse
-from models.text import Analysis, occurrences
+import models.text.rules
+from models.text.analysis import Analysis, occurrences
+from models.text.rules import DEEPEST, MOST_CHARACTERS, MOST_WORDS, Part, Rule, RuleError, Subject, Word, parse
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=200)
 
@@ -369,7 +369,7 @@ def test_a_document_is_read_once_for_a_thousand_rules(monkeypatch: pytest.Monkey
         for i in range(1000)
     ]
     subject = Subject.of("OPEC meets", text, "reuters")
-    monkeypatch.delattr(models.rules, "occurrences")  # by which text is read
+    monkeypatch.delattr(models.text.rules, "occurrences")  # by which text is read
     assert all(rule.matches(subject) for rule in rules)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.runs import Marks, mark, place, runs_in, through_last_separator, window
+from models.text.runs import Marks, mark, place, runs_in, through_last_separator, window
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=300)  # the first call may compile a kernel
 

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.shape import shape
+from models.text.json_shape import shape
 
 awkward = st.text('a"\\[{,]}é', max_size=5)
 values = st.recursive(

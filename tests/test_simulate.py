@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from models.goals import SURE, Goal
-from models.intervals import interval
-from models.near import Groups
-from models.text import Analysis, bags
+from models.core.intervals import interval
+from models.goals.promises import SURE, Goal
+from models.text.analysis import Analysis, bags
+from models.text.minhash import Groups
 from scripts.evaluation.corpus import Corpus, read
 from scripts.evaluation.stream import Stream
 from scripts.simulation.__main__ import app

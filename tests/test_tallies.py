@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
-from models.assurance import Passed
-from models.flow import flow
+from models.goals.report import Passed
+from models.goals.volume import flow
 from service import scripts
 from service.errors import NotFound
 from service.replay import replay

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.tally import count, find_taken, harvest, ones, tally_for
-from models.text import Analysis, Bags, bags, features_of, features_of_lines, occurrences, terms
-from models.tokens import LONGEST, buffer, tokenise_all
-from models.unicode_classes import PICTURE, SEVERAL, UNSPACED, WORD, alphabet, fold, kind
+from models.text.analysis import Analysis, Bags, bags, features_of, features_of_lines, occurrences, terms
+from models.text.counting import count, find_taken, harvest, ones, tally_for
+from models.text.tokens import LONGEST, buffer, tokenise_all
+from models.text.unicode import PICTURE, SEVERAL, UNSPACED, WORD, alphabet, fold, kind
 
 STEADY = settings(deadline=None, derandomize=True)  # the first call may compile a kernel
 

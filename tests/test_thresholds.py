@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import measures, thresholds
-from models.measures import Bools, contingency
-from models.thresholds import NEVER, Band, Scale, break_even, choose, f_beta, utility
-from models.vectors import Reals
+from models.core import measures
+from models.core.measures import Bools, contingency
+from models.core.vectors import Reals
+from models.goals import thresholds
+from models.goals.thresholds import NEVER, Band, Scale, break_even, choose, f_beta, utility
 
 STEADY = settings(derandomize=True, max_examples=200)
 

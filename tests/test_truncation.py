@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.truncation import strongest, weighing
-from models.vocabulary import Vocabulary
+from models.learners.vocabulary import Vocabulary
+from models.online.truncation import strongest, weighing
 from tests import reference
 
 STEADY = settings(derandomize=True, max_examples=300)

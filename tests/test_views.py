@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.vectors import Bag, Reals, View
-from models.views import VIEWS, values_into, view
+from models.core.vectors import Bag, Reals, View
+from models.core.views import VIEWS, values_into, view
 
 STEADY = settings(deadline=None, derandomize=True)
 

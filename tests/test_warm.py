@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from models.tokens import buffer
+from models.text.tokens import buffer
 
 ROOT = Path(__file__).parent.parent
 # What only experiments do: to count a whole corpus at once, and to score documents for all topics that were fitted.
-NOT_SERVED = {("models.frequencies", "_count"), ("models.examples", "_scores")}
+NOT_SERVED = {("models.text.idf", "_count"), ("models.batch.matrix", "_scores")}
 
 # Says which of these kernels the rehearsal has not called.
 REHEARSED = """

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from models.methods import KINDS
+from models.batch.registry import KINDS
 from scripts.benchmarks import (
     boosting,
     deciding,

@@ -1,4 +1,4 @@
-"""Boosting on one core, by two processes, and by two workers of a Dask cluster on this machine (models/farm.py).
+"""Boosting on one core, by two processes, and by two workers of a Dask cluster on this machine (models/batch/farm.py).
 
 wall_s          S rounds by the clock, from terms that are chosen to hypotheses; parts are sent within it
 cpu_s           processor time of the process that is busiest meanwhile: what the clock would say on idle cores
@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import psutil
 
-from models.boosting import Boosted, Params, boost
-from models.examples import Examples, Labels
-from models.farm import Crew, farm
-from models.reduction import reduced
-from models.text import Analysis, bags
+from models.batch.boosting import Boosted, Params, boost
+from models.batch.farm import Crew, farm
+from models.batch.feature_selection import reduced
+from models.batch.matrix import Examples, Labels
+from models.text.analysis import Analysis, bags
 from scripts.benchmarks.contest import TICK_S, one_core, peak_mb
 from scripts.benchmarks.corpus import generate
 from scripts.evaluation.corpus import Corpus, read

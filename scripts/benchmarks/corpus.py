@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.text import Document
+from models.text.analysis import Document
 
 SEED = 20
 STREAM = 5000  # documents that are scored over and over

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.bank import Bank
-from models.segment import Topic
-from models.text import Document, bags
+from models.bank.bank import Bank
+from models.bank.segment import Topic
+from models.text.analysis import Document, bags
 from scripts.benchmarks import peers
 from scripts.benchmarks.contest import (
     Contender,

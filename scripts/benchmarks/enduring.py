@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from redis import Redis
 
-from models.text import Document
+from models.text.analysis import Document
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import live
 from service.embedded import Embedded

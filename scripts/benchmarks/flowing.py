@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from redis import Redis
 
-from models.text import Document
+from models.text.analysis import Document
 from scripts.benchmarks import ceiling, lasting, starting
 from scripts.benchmarks.contest import TICK_S, Seconds, in_a_process
 from scripts.benchmarks.corpus import load

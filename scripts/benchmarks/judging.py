@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from models import thresholds
-from models.collection import Background
-from models.fold import Example, Spec, Trainer, fold
-from models.measures import Bools
-from models.text import Bags, bags
-from models.vectors import Bag, Reals
-from models.views import view
+from models.core.measures import Bools
+from models.core.vectors import Bag, Reals
+from models.core.views import view
+from models.goals import thresholds
+from models.learners.documents import Background
+from models.online.trainer import Example, Spec, Trainer, fold
+from models.text.analysis import Bags, bags
 from scripts.benchmarks.contest import (
     Contender,
     Seconds,

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from models.text import Document
+from models.text.analysis import Document
 from scripts.benchmarks.contest import Seconds, Turn, Work, fitting, repeated, timed
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.topics import Past, centroids, cuts

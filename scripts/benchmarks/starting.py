@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from models.fold import Model
-from models.segment import Topic
+from models.bank.segment import Topic
+from models.online.trainer import Model
 from scripts.benchmarks.contest import Seconds, in_a_process, peak_mb, timed
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import live

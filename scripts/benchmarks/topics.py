@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from models.batch import see
-from models.frequencies import Counter, Frequencies
-from models.segment import Topic
-from models.text import Analysis, Bags, Document, bags
-from models.vectors import Features, Linear, Singles
+from models.bank.seen import see
+from models.bank.segment import Topic
+from models.core.vectors import Features, Linear, Singles
+from models.text.analysis import Analysis, Bags, Document, bags
+from models.text.idf import Counter, Frequencies
 from scripts.benchmarks.corpus import SEED, Corpus
 
 PLAIN = Analysis()

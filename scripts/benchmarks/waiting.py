@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.rules import Subject, parse
-from models.text import Document
+from models.text.analysis import Document
+from models.text.rules import Subject, parse
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import Client, live, quantiles
 from service.embedded import Embedded

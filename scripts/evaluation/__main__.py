@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from models.learners import parse_params
+from models.online.registry import parse_params
 from scripts.evaluation import abstention, published, report
 from scripts.evaluation.abstain import BASES, Result
 from scripts.evaluation.abstain import measure as measure_pair

@@ -19,9 +19,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.collection import Window
-from models.committee import METHODS, Method, Order, Rule, Votes, least_distance, meta, parts, restrictive, rule, votes
-from models.estimators import (
+from models.batch.passes import train
+from models.batch.registry import fit_examples, parse
+from models.core.measures import Bools
+from models.core.vectors import Reals
+from models.learners.documents import Window
+from models.online.committee import (
+    METHODS,
+    Method,
+    Order,
+    Rule,
+    Votes,
+    least_distance,
+    meta,
+    parts,
+    restrictive,
+    rule,
+    votes,
+)
+from models.online.committee_estimates import (
     Estimate,
     accuracies,
     alike,
@@ -32,10 +48,6 @@ from models.estimators import (
     search,
     unanimous,
 )
-from models.measures import Bools
-from models.methods import fit_examples, parse
-from models.routing import train
-from models.vectors import Reals
 from scripts.evaluation.pairs import Pair
 
 LOSSES = tuple(round(0.05 * i, 2) for i in range(20))  # of the curve

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.committee import METHODS, Method
+from models.online.committee import METHODS, Method
 from scripts.evaluation.abstain import GOALS, KS, LOSSES, Result, Tally, total
 from scripts.evaluation.report import table
 

@@ -17,18 +17,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models import thresholds
-from models.collection import Collection, Window
-from models.dense import Document
-from models.examples import Examples
-from models.frequencies import Counter, Frequencies
-from models.learners import parse_params
-from models.measures import Bools, Contingency, break_even, contingency, f_beta, macro, micro, sap
-from models.routing import Order, Trained, drawn, in_passes, train
-from models.text import Analysis, bags
-from models.vectors import Bag, Reals, View
-from models.views import view
-from models.vocabulary import Vocabulary
+from models.batch.matrix import Examples
+from models.batch.passes import Order, Trained, drawn, in_passes, train
+from models.core.measures import Bools, Contingency, break_even, contingency, f_beta, macro, micro, sap
+from models.core.vectors import Bag, Reals, View
+from models.core.views import view
+from models.goals import thresholds
+from models.learners.base import Document
+from models.learners.documents import Collection, Window
+from models.learners.vocabulary import Vocabulary
+from models.online.registry import parse_params
+from models.text.analysis import Analysis, bags
+from models.text.idf import Counter, Frequencies
 from scripts.evaluation.corpus import Corpus
 
 FOLDS = 3

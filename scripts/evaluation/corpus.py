@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from models.measures import Bools
-from models.text import Document
+from models.core.measures import Bools
+from models.text.analysis import Document
 
 LEAST_TRAIN, LEAST_TEST = 10, 3  # relevant documents; of the 90 topics of ModApte, 59 have so many
 

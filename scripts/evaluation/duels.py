@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from scipy.stats import binom
 
-from models.measures import f_beta, macro
+from models.core.measures import f_beta, macro
 from scripts.evaluation.batch import Result, Setting
 
 SIGNIFICANT = 0.05

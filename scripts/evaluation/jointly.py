@@ -1,4 +1,4 @@
-"""Methods that learn from all training documents, and mostly all topics, at once (models/methods.py).
+"""Methods that learn from all training documents, and mostly all topics, at once (models/batch/registry.py).
 
 What is measured is as in scripts/evaluation/batch.py. Where to cut is one of
 
@@ -27,11 +27,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from models import boosting
-from models.examples import Examples, Labels, Planes
-from models.measures import break_even, contingency, sap
-from models.methods import crossed, fit_examples, parse
-from models.reduction import reduced
+from models.batch import boosting
+from models.batch.feature_selection import reduced
+from models.batch.matrix import Examples, Labels, Planes
+from models.batch.registry import crossed, fit_examples, parse
+from models.core.measures import break_even, contingency, sap
 from scripts.evaluation.batch import Library, Result, threshold
 
 FEW = 5  # relevant documents, below which left-out ones alone say too little

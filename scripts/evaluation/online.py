@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from models.fold import Example, Model, Spec, Trainer
-from models.measures import Bools, Contingency, contingency, f_beta, macro, sap, t11su
+from models.core.measures import Bools, Contingency, contingency, f_beta, macro, sap, t11su
+from models.online.trainer import Example, Model, Spec, Trainer
 from scripts.evaluation.stream import Stream
 from service.background import STALE
 

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from models.dense import Document
-from models.examples import Examples
-from models.frequencies import Counter, Frequencies
-from models.measures import Bools
-from models.text import Analysis, Bags, bags
-from models.vectors import Bag, Features
-from models.views import view
+from models.batch.matrix import Examples
+from models.core.measures import Bools
+from models.core.vectors import Bag, Features
+from models.core.views import view
+from models.learners.base import Document
+from models.text.analysis import Analysis, Bags, bags
+from models.text.idf import Counter, Frequencies
 from scripts.evaluation.corpus import Corpus
 
 LEAST = 901  # documents of a group

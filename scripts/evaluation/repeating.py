@@ -1,8 +1,8 @@
 """Near-duplicates, planted and looked for: how many are found, what else is, and whether they are decided alike.
 
 Some documents come again within WITHIN others, with a share of their words left out. What the stream then repeats is
-asked of models/recent.py, as the service asks it. A document of the corpus itself may repeat another, too: newswires
-send stories twice.
+asked of models/text/duplicates.py, as the service asks it. A document of the corpus itself may repeat another, too:
+newswires send stories twice.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.near import signatures
-from models.recent import Recent
-from models.text import Analysis, Document, bags
+from models.text.analysis import Analysis, Document, bags
+from models.text.duplicates import Recent
+from models.text.minhash import signatures
 from scripts.evaluation.corpus import Corpus
 from scripts.evaluation.online import Protocol, run
 from scripts.evaluation.stream import Stream

@@ -10,12 +10,12 @@ from collections import deque
 
 import numpy as np
 
-from models.collection import Background, Collection, Window
-from models.frequencies import Counter, Frequencies
-from models.text import Analysis, bags
-from models.vectors import Bag, Linear, Reals, View
-from models.views import view
-from models.vocabulary import Vocabulary
+from models.core.vectors import Bag, Linear, Reals, View
+from models.core.views import view
+from models.learners.documents import Background, Collection, Window
+from models.learners.vocabulary import Vocabulary
+from models.text.analysis import Analysis, bags
+from models.text.idf import Counter, Frequencies
 from scripts.evaluation.corpus import Corpus
 from service.background import FIRST, GROWTH, SAMPLE, Epoch, Sampled
 

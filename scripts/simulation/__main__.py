@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from models.assurance import pooled
-from models.goals import Goal
+from models.goals.promises import Goal
+from models.goals.report import pooled
 from scripts.evaluation.corpus import Corpus, read, read_queries
 from scripts.evaluation.report import progress
 from scripts.evaluation.stream import Stream

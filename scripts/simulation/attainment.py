@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, hypergeom
 
-from models.assurance import Passed, State
-from models.goals import SURE
-from models.intervals import Interval, interval
-from models.measures import Bools
+from models.core.intervals import Interval, interval
+from models.core.measures import Bools
+from models.goals.promises import SURE
+from models.goals.report import Passed, State
 
 REJECT, ABSTAIN, ACCEPT = 0, 1, 2
 Decisions = NDArray[np.int8]

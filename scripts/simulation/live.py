@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 from rich.progress import track
 
-from models.goals import Goal
-from models.intervals import Interval
-from models.measures import Bools
+from models.core.intervals import Interval
+from models.core.measures import Bools
+from models.goals.promises import Goal
 from scripts.evaluation.corpus import Corpus
 from scripts.evaluation.report import progress
 from scripts.simulation.attainment import REJECT, Attained, Decisions, Said, attained

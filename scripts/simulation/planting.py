@@ -4,9 +4,9 @@ else one mistake would count as four, and chance no longer explain it."""
 
 import numpy as np
 
-from models.measures import Bools
-from models.near import Groups
-from models.text import Analysis, Document, bags
+from models.core.measures import Bools
+from models.text.analysis import Analysis, Document, bags
+from models.text.minhash import Groups
 from scripts.evaluation.corpus import Corpus
 from scripts.evaluation.repeating import retold
 

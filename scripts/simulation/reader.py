@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.measures import Bools
+from models.core.measures import Bools
 
 
 @dataclass(frozen=True, slots=True)

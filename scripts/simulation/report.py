@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from models.goals import Goal
-from models.intervals import Interval
-from models.measures import macro
+from models.core.intervals import Interval
+from models.core.measures import macro
+from models.goals.promises import Goal
 from scripts.evaluation.report import figure, table
 from scripts.simulation.attainment import NEARLY, After, Attained
 

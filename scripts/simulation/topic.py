@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from models.assurance import recall, report
-from models.fold import Example, Model, Spec, Trainer
-from models.goals import Goal, Origin
-from models.measures import Bools
-from models.vectors import Reals
+from models.core.measures import Bools
+from models.core.vectors import Reals
+from models.goals.promises import Goal, Origin
+from models.goals.report import recall, report
+from models.online.trainer import Example, Model, Spec, Trainer
 from scripts.evaluation.stream import Stream
 from scripts.simulation.attainment import ACCEPT, LATELY, REJECT, Attained, Decisions, Said, attained, passed
 from scripts.simulation.reader import Plan

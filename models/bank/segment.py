@@ -1,0 +1,212 @@
+"""Some thousand topics, served together: an index for each view that they use, and what is known of each topic.
+
+Columns are numbered through the segment: those of the first view, then those of the next. A topic has one column or,
+if it is a committee, several, in any views.
+
+A segment never changes. Taking a topic out gives a segment that shares everything except two small arrays: who is
+alive, and the scores below which a column is not worth a look, where a dead column has +∞.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain, compress
+from typing import NamedTuple
+
+import numpy as np
+
+from models.bank.index import Index, index_of, join
+from models.bank.scan import Bools, Hits, Matrix, Members, Places, find, probe_into, score_into
+from models.bank.seen import Seen
+from models.core.vectors import Linear, Reals, Singles, View
+from models.core.views import VIEWS
+from models.goals.calibration import Calibration
+from models.learners.base import check
+from models.online.committee import Rule
+
+# To look up the weights of one column costs as much as a pass over this many, which share the way to them.
+PROBE = 256
+COMMITTEE = 64  # the most columns of a topic
+
+
+class Topic(NamedTuple):
+    """What is served for a topic, as its owner put it."""
+
+    name: str
+    columns: tuple[Linear, ...]
+    reject_below: float
+    accept_above: float
+    version: int = 0
+    calibration: Calibration | None = None
+    voting: Rule | None = None  # how several columns decide together
+
+
+class Served(NamedTuple):
+    """What the bank remembers of a topic; its weights are in the index."""
+
+    name: str
+    columns: int
+    reject_below: float
+    accept_above: float
+    version: int
+    calibration: Calibration | None
+    voting: Rule | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The columns that share a view: from `first` on."""
+
+    view: View
+    first: int
+    index: Index
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """What segments that differ only in who is alive have in common."""
+
+    topics: tuple[Served, ...]
+    number: dict[str, int]
+    parts: tuple[Part, ...]
+    members: Members
+    sizes: Places  # how many columns each topic has
+    reject_below: Singles  # by column
+
+    @property
+    def width(self) -> int:
+        return len(self.reject_below)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    body: Body
+    alive: Bools
+    cut: Singles
+    live: int  # columns of topics that are alive
+
+    def find(self, name: str) -> int | None:
+        """The number of a topic that is alive here."""
+        number = self.body.number.get(name)
+        return number if number is not None and self.alive[number] else None
+
+    def columns_of(self, numbers: Places) -> Places:
+        """The columns of these topics, one topic after the other."""
+        return self.body.members.columns[ranges(self.body.members.first[numbers], self.body.sizes[numbers])]
+
+    def without(self, names: Collection[str]) -> "Segment":
+        """The segment in which these topics, if it has them, are dead."""
+        found = [n for n in map(self.find, names) if n is not None]
+        if not found:
+            return self
+        alive = self.alive.copy()
+        alive[found] = False
+        return _alive(self.body, alive)
+
+    def score_into(self, seen: dict[View, Seen], out: Matrix) -> None:
+        """Scores of documents in all columns, dead ones too."""
+        for part in self.body.parts:
+            score_into(part.index, seen[part.view], part.first, out)
+
+    def hits(self, seen: dict[View, Seen], scores: Matrix) -> Hits:
+        """What is not rejected among these documents; `scores` is room for them in all columns."""
+        self.score_into(seen, scores)
+        return find(scores, self.cut, self.body.members)
+
+    def choose_into(self, seen: dict[View, Seen], columns: Places, places: Places, out: Matrix) -> None:
+        """Scores of documents in some columns, to their places in `out`."""
+        if len(columns) * PROBE > max(PROBE, self.body.width):
+            scores = np.empty((len(out), self.body.width), np.float32)
+            self.score_into(seen, scores)
+            out[:, places] = scores[:, columns]
+            return
+        for part in self.body.parts:
+            here = (columns >= part.first) & (columns < part.first + part.index.width)
+            if here.any():
+                probe_into(part.index, seen[part.view], columns[here] - part.first, places[here], out)
+
+
+def segment_of(topics: Sequence[Topic]) -> Segment:
+    """A segment of these topics, which have different names."""
+    for topic in topics:
+        check(0 < len(topic.columns) <= COMMITTEE, f"a topic has 1 to {COMMITTEE} columns")
+        check(topic.reject_below == topic.reject_below, "reject_below must be a number")
+        check(topic.accept_above == topic.accept_above, "accept_above must be a number")
+    linears = [linear for topic in topics for linear in topic.columns]
+    view = np.array([VIEWS.index(linear.view) for linear in linears])
+    order = np.argsort(view, kind="stable")
+    columns = np.empty(len(linears), np.int64)
+    columns[order] = np.arange(len(linears))
+    parts = []
+    for code in np.unique(view).tolist():
+        here = np.flatnonzero(view == code)
+        parts.append(Part(VIEWS[code], int(columns[here[0]]), index_of([linears[i] for i in here])))
+    served = tuple(
+        Served(t.name, len(t.columns), t.reject_below, t.accept_above, t.version, t.calibration, t.voting)
+        for t in topics
+    )
+    body = _body(served, tuple(parts), columns)
+    return _alive(body, np.ones(len(topics), np.bool_))
+
+
+def merge(segments: Sequence[Segment]) -> Segment:
+    """One segment of all topics that are alive in these."""
+    stays = [s.alive[s.body.members.owner] for s in segments]
+    moves = [np.full(s.body.width, -1, np.int64) for s in segments]
+    parts, first = [], 0
+    for view in VIEWS:
+        sources, width = [], 0
+        for segment, stay, move in zip(segments, stays, moves, strict=True):
+            for part in segment.body.parts:
+                if part.view == view:
+                    mine = slice(part.first, part.first + part.index.width)
+                    local = np.where(stay[mine], width + np.cumsum(stay[mine]) - 1, -1).astype(np.int32)
+                    move[mine] = np.where(stay[mine], first + local, -1)
+                    width += int(np.count_nonzero(stay[mine]))
+                    sources.append((part.index, local))
+        if width:
+            parts.append(Part(view, first, join(sources, width)))
+            first += width
+    topics = tuple(chain.from_iterable(compress(s.body.topics, s.alive.tolist()) for s in segments))
+    moved = [move[s.body.members.columns] for s, move in zip(segments, moves, strict=True)]
+    columns = np.concatenate([m[m >= 0] for m in moved])
+    body = _body(topics, tuple(parts), columns)
+    return _alive(body, np.ones(len(topics), np.bool_))
+
+
+def _body(topics: tuple[Served, ...], parts: tuple[Part, ...], columns: Places) -> Body:
+    sizes = np.array([t.columns for t in topics], np.int64)
+    owner = np.empty(len(columns), np.int64)
+    owner[columns] = np.repeat(np.arange(len(topics)), sizes)
+    first = np.cumsum(np.append(0, sizes))
+    number = {topic.name: i for i, topic in enumerate(topics)}
+    reject_below = _at_least(np.array([t.reject_below for t in topics]))[owner]
+    accept_above = _at_most(np.array([t.accept_above for t in topics]))
+    return Body(topics, number, parts, Members(first, columns, owner, accept_above), sizes, reject_below)
+
+
+def _alive(body: Body, alive: Bools) -> Segment:
+    stays = alive[body.members.owner]
+    cut = np.where(stays, body.reject_below, np.float32(np.inf))
+    return Segment(body, alive, cut, int(np.count_nonzero(stays)))
+
+
+# A score is float32 and a threshold float64. Rounding the threshold to the side of the scores that it lets pass leaves
+# every comparison as it was: s ≥ t exactly when s ≥ _at_least(t), and s > t exactly when s > _at_most(t).
+
+
+def _at_least(thresholds: Reals) -> Singles:
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(np.float32)
+        return np.where(near < thresholds, np.nextafter(near, np.float32(np.inf)), near)
+
+
+def _at_most(thresholds: Reals) -> Singles:
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(np.float32)
+        return np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
+
+
+def ranges(starts: Places, sizes: Places) -> Places:
+    """starts[0], starts[0] + 1, … (sizes[0] numbers), then starts[1], … : where pieces of unequal size stand."""
+    shifts: Places = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    return shifts + np.arange(len(shifts))

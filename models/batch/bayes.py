@@ -1,0 +1,64 @@
+"""Naive Bayes: how much likelier each word makes it that a document is of the topic, as if words came independently.
+
+    multinomial    P(f|c) = (α + Σ_{d∈c} x_f) / (α r + Σ_{d∈c} Σ_h x_h)           x_f: how often f occurs in d
+                   Φ(d) = ln(P(c)/P(c̄)) + Σ_f x_f ln(P(f|c)/P(f|c̄))
+
+    Bernoulli      P(f|c) = (α + n_fc) / (2α + n_c)                                n_fc: documents of c that have f
+                   Φ(d) = ln(P(c)/P(c̄)) + Σ_{f∈d} ln(P(f|c)/P(f|c̄)) + Σ_{f∉d} ln((1−P(f|c))/(1−P(f|c̄)))
+
+    P(c) = (1 + n_c) / (2 + g)                                                     so that no topic is impossible
+
+McCallum & Nigam, "A comparison of event models for naive Bayes text classification", AAAI-98 workshop. Words that no
+training document has are not counted: they weigh 0.
+
+Parameters. Paper: α = 1, and x_f as above. Ours, on the last quarter of the training documents of Reuters: α = .01 and
+tf-idf for x_f (micro-F1 .688 → .723 with trained cuts; Bernoulli .484 → .616).
+
+Both are linear. Of Bernoulli's sum over the absent words, all words are in the bias, and a present one takes its part
+back. A multinomial may count what any view shows: the formulas do not ask that x_f be whole numbers.
+Few words serve it better than all (`rho`, batch/feature_selection.py): it believes each of them, however weak.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from models.batch.feature_selection import Reduction, reduced
+from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
+from models.core.vectors import View
+from models.learners.base import check
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    model: Literal["multinomial", "bernoulli"] = "multinomial"
+    counts: Literal["tf", "sqrt", "strength", "tfidf"] = "tfidf"  # what a multinomial counts
+    alpha: float = 0.01
+    reduction: Reduction = "chi2"
+    rho: float = 0.9
+
+    def __post_init__(self) -> None:
+        check(0 < self.alpha <= 1000, "alpha must be a number above 0 and up to 1000")
+        check(0 <= self.rho < 1, "rho must be a number from 0 and below 1")
+
+    @property
+    def view(self) -> View:
+        return "presence" if self.model == "bernoulli" else self.counts
+
+
+def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
+    x = reduced(x, labels, p.reduction, p.rho)
+    sums, n = x.sums(labels), labels.sum(axis=0)[:, None].astype(np.float64)
+    others, n_others = x.sums(np.ones((x.size, 1), np.bool_)) - sums, x.size - n
+    bias = np.log((1 + n) / (1 + n_others))[:, 0]
+    if p.model == "multinomial":
+        r = len(x.features)
+        of, out = ((p.alpha + s) / (p.alpha * r + s.sum(axis=1, keepdims=True)) for s in (sums, others))
+        w = np.log(of / out)
+    else:
+        of, out = (p.alpha + sums) / (2 * p.alpha + n), (p.alpha + others) / (2 * p.alpha + n_others)
+        absent = np.log((1 - of) / (1 - out))
+        w, bias = np.log(of / out) - absent, bias + absent.sum(axis=1)
+    tell(1.0)
+    return Planes(x.view, x.features, w, bias, np.zeros(len(bias)))

@@ -1,0 +1,39 @@
+"""Centroid: a document is of the topic if it is nearer to the mean relevant document than to the mean irrelevant one.
+
+    μ = Σ_{d∈c} x_d / n_c      ν = Σ_{d∉c} x_d / (g − n_c)
+    distance    Φ(d) = ½ (‖x_d − ν‖² − ‖x_d − μ‖²) = (μ − ν)·x_d − ½ (‖μ‖² − ‖ν‖²)
+    cosine      Φ(d) = (μ/‖μ‖ − ν/‖ν‖)·x_d
+
+The base classifier beside the SVM in Siersdorfer, Sizov & Weikum, "Goal-oriented methods and meta methods for document
+classification and their parameter tuning", CIKM 2004, which does not say what is near. By distance it is Rocchio's
+formula with β = γ = 1, no query, negative weights left in, and a cut of its own. Cosine is that of Han & Karypis,
+"Centroid-based document classification", PKDD 2000: the more the documents of a kind differ the shorter is their mean,
+and by distance the shorter one gets what lies between. Of two groups of equal size cosine errs less: .0219 against
+.0302, on held-out training documents of 60 pairs of newsgroups. Without documents of a kind its mean is the origin.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
+from models.core.vectors import View
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    view: View = "tfidf"
+    by: Literal["distance", "cosine"] = "distance"
+
+
+def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
+    sums, n = x.sums(labels), labels.sum(axis=0)[:, None]
+    others = x.sums(np.ones((x.size, 1), np.bool_)) - sums
+    mu, nu = sums / np.maximum(n, 1), others / np.maximum(x.size - n, 1)
+    one, other = ((mean**2).sum(axis=1) for mean in (mu, nu))
+    tell(1.0)
+    if p.by == "cosine":
+        w = mu / np.sqrt(np.where(one > 0, one, 1))[:, None] - nu / np.sqrt(np.where(other > 0, other, 1))[:, None]
+        return Planes(x.view, x.features, w, np.zeros(len(w)), np.zeros(len(w)))
+    return Planes(x.view, x.features, mu - nu, (other - one) / 2, np.zeros(len(one)))

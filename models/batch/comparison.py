@@ -1,0 +1,59 @@
+"""Which of two rankings of the same documents is better, and whether that could be chance.
+
+    θ = SAP − SAP'                                      over all documents
+    θ_b = G θ − (G−1) θ without the b-th group          G groups of documents, dealt by chance, either kind evenly
+    θ ± t_{G−1} · s(θ_b) / √G
+
+The delete-a-group jackknife (Quenouille, "Notes on bias in estimation", Biometrika 1956; Tukey 1958). Both rankings
+lose the same documents, so what makes a document hard for both cancels out. Near-duplicates are in one group.
+
+On simulated pairs of rankings, 10 to 100 relevant documents among 1,000, the interval that says .9 covers .86 to .94
+(tests/test_contest.py). Tried there: the percentile bootstrap, .82 to .91; and Student's interval of the differences in
+precision at each relevant document, .67 to .80, since the ranks of relevant documents depend on each other.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from models.batch.registry import dealt
+from models.core.measures import Bools, sap
+from models.core.vectors import Reals
+
+CONFIDENCE = 0.9
+GROUPS = 10
+
+
+class Difference(NamedTuple):
+    """Of the first ranking's SAP over the second's."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether the first is better, by more than chance may give."""
+        return self.low > 0
+
+
+def difference(
+    scores: Reals, other: Reals, relevant: Bools, near: NDArray[np.int64] | None = None, seed: int = 0
+) -> Difference:
+    """`near` has a number for each document; those with the same number are near-duplicates."""
+    near = np.arange(len(relevant)) if near is None else near
+    unit, member = np.unique(near, return_inverse=True)
+    kind = np.bincount(member, weights=relevant, minlength=len(unit)) > 0
+    G = min(GROUPS, int(np.count_nonzero(kind)))
+    theta = sap(scores, relevant) - sap(other, relevant)
+    if G < 2:
+        return Difference(theta if G else 0.0, -1.0, 1.0)
+    group = dealt(kind[:, None], G, seed)[member]
+    without = [
+        sap(scores[kept], relevant[kept]) - sap(other[kept], relevant[kept]) for kept in (group != b for b in range(G))
+    ]
+    pseudo = G * theta - (G - 1) * np.array(without)
+    half = float(stdtrit(G - 1, (1 + CONFIDENCE) / 2) * pseudo.std(ddof=1) / np.sqrt(G))
+    return Difference(theta, max(-1.0, theta - half), min(1.0, theta + half))

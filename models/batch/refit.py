@@ -1,0 +1,151 @@
+"""One topic fitted anew to all its judgements by a batch method, and what that is worth.
+
+    dataset     the judged documents, and recent unjudged ones, which count as irrelevant: people judge what they are
+                shown, and a model that was never told of the rest would accept much of it
+    model       the method's plane, its `weights` strongest weights, brought to the learners' scale: the mean score of
+                the irrelevant is 0, and of the relevant 1 if they lie apart, so that online learning can go on from it
+    held out    for each document the score of a model fitted without its fold, truncated and scaled alike
+
+Near-duplicates stand in one fold. `served_scores` gives the same for what is served now: the online fold over all
+judgements but those of the document's fold. So both are asked about the same documents, and neither has seen them.
+
+Rejected: to compare on the newest judgements only. It asks what matters, the future, but of a few dozen documents; and
+the fold of a learner that goes on is not much worse for a fifth of its judgements less, wherever they are missing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.batch import registry
+from models.batch.matrix import Examples, Tell, quiet
+from models.core.measures import Bools, contingency, f_beta
+from models.core.vectors import Bag, Linear, Reals
+from models.goals import thresholds
+from models.learners.documents import Background
+from models.online.pins import NONE, Terms, applied
+from models.online.trainer import Example, Model, Spec, Trainer
+from models.text.minhash import Groups
+
+FOLDS = 5
+LEAST = 10  # relevant documents, two a fold; with fewer nothing is fitted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """The judged documents in their order, then the unjudged."""
+
+    documents: Sequence[str]
+    bags: Sequence[Bag]
+    relevant: Bools
+    near: NDArray[np.int64]  # the same number for near-duplicates
+    fold: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, judged: Sequence[Example], unjudged: Mapping[str, Bag], seed: int = 0) -> "Dataset":
+        documents = [example.document for example in judged] + list(unjudged)
+        bags = [example.bag for example in judged] + list(unjudged.values())
+        relevant = np.zeros(len(bags), np.bool_)
+        relevant[: len(judged)] = [example.relevant for example in judged]
+        groups = Groups()
+        for bag in bags:
+            groups.add(bag.features)
+        first, member = np.unique(groups.group, return_inverse=True)
+        some = np.bincount(member, weights=relevant, minlength=len(first)) > 0
+        return cls(documents, bags, relevant, groups.group, registry.dealt(some[:, None], FOLDS, seed)[member])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refit:
+    linear: Linear
+    held_out: Reals
+    pinned: Reals  # the same of the models as they would be served, with the topic's pins over them
+
+
+def refit(
+    kind: str,
+    params: Mapping[str, object],
+    data: Dataset,
+    weights: int,
+    terms: Terms = NONE,
+    seed: int = 0,
+    tell: Tell = quiet,
+) -> Refit:
+    """The method's model of the topic. It is fitted FOLDS + 1 times, to documents without banned terms. Pins are no
+    part of it, so that they can be taken back: they come over it when it is served."""
+    p = registry.parse(kind, params)
+    x, labels = Examples.of(data.bags, p.view), data.relevant[:, None]
+    if terms.ban:
+        x = x.only(~np.isin(x.features, terms.banned))
+    over = Terms(tuple(f for f in terms.pin if f in x.features))
+    scores, pinned = np.zeros(len(data.bags)), np.zeros(len(data.bags))
+
+    def fitted(rows: Bools, begun: int) -> Linear:
+        part = (begun / (FOLDS + 1), 1 / (FOLDS + 1))
+        planes = registry.fit_examples(p, x.rows(rows), labels[rows], seed, lambda done: tell(part[0] + done * part[1]))
+        return planes.linear(0).strongest(weights)
+
+    for k in range(FOLDS):
+        out = data.fold == k
+        if out.any() and not out.all():
+            linear, rows = fitted(~out, k), x.rows(out)
+            scores[out], pinned[out] = _scores(linear, rows), _scores(applied(linear, over), rows)
+    linear = fitted(np.ones(len(scores), np.bool_), FOLDS)
+    scale, shift = _scale(scores, data.relevant)
+    return Refit(_scaled(linear, scale, shift), scores * scale + shift, pinned * scale + shift)
+
+
+def served_scores(
+    data: Dataset,
+    spec: Spec,
+    recalled: Sequence[Example],
+    learned: Sequence[Example],
+    weights: int,
+    base: Model | None = None,
+    fitted: Mapping[str, float] | None = None,
+) -> Reals:
+    """What the fold as it is served says of each document, without the judgements of the document's fold."""
+    scores = np.zeros(len(data.bags))
+    at = dict(zip(data.documents, data.fold.tolist(), strict=True))
+    for k in range(FOLDS):
+        out = np.flatnonzero(data.fold == k).tolist()
+        trainer = Trainer(spec, base=base, fitted=fitted or {}, weights=weights)
+        for example in recalled:
+            trainer.recall(example)
+        for example in learned:
+            if at[example.document] != k:
+                trainer.learn(example)
+        model = trainer.model(Background())
+        scores[out] = trainer.strange(model, {data.documents[i]: data.bags[i] for i in out})
+    return scores
+
+
+def crossed_f1(scores: Reals, data: Dataset) -> float:
+    """F1 of all documents, each cut where the documents of the other folds are cut best."""
+    accepted = np.zeros(len(scores), np.bool_)
+    for k in range(FOLDS):
+        out = data.fold == k
+        accepted[out] = scores[out] > thresholds.f_beta(scores[~out], data.relevant[~out]).threshold
+    return f_beta(contingency(accepted, data.relevant))
+
+
+def _scores(linear: Linear, x: Examples) -> Reals:
+    at = np.searchsorted(x.features, linear.features)  # every feature of the model is one of x
+    w = np.zeros(len(x.features))
+    w[at] = linear.weights
+    sums = np.add.reduceat(np.append((w[x.columns] + linear.rest) * x.values, 0.0), x.indptr[:-1])
+    return linear.bias + np.where(np.diff(x.indptr) > 0, sums, 0.0)
+
+
+def _scale(scores: Reals, relevant: Bools) -> tuple[float, float]:
+    # By the whole spread where that is wider: what hardly tells the two apart would else be blown up without bound.
+    low, high = float(scores[~relevant].mean()), float(scores[relevant].mean())
+    spread = max(high - low, float(scores.std()))
+    return (1 / spread, -low / spread) if spread > 0 else (1.0, 0.0)
+
+
+def _scaled(linear: Linear, scale: float, shift: float) -> Linear:
+    weights = (linear.weights * scale).astype(np.float32)
+    return replace(linear, weights=weights, bias=linear.bias * scale + shift, rest=linear.rest * scale)

@@ -1,0 +1,135 @@
+"""Every method that learns from all judged documents at once, by name, and scores that it has not learned from.
+
+A batch method is a module with `Params` (frozen, validated, with the `view` it works in) and
+
+    fit(p, x, labels, seed, tell) → Planes        of all topics at once; one topic alone is one column of labels
+
+The learners of online/registry.py are batch methods too, when they are shown the documents in several passes, or by
+many draws with a pocket (batch/passes.py): their own parameters, and `passes` or `draws`.
+
+`crossed` gives what thresholds and comparisons need: the score of each document by a model trained without its fold.
+A fold is the same for all topics, since some methods learn them together; so documents are dealt out topic by topic,
+the rarest first, each to the fold that has fewest of that topic (Sechidis, Tsoumakas & Vlahavas, "On the stratification
+of multi-label data", 2011). A topic's only relevant document is scored by a model that has seen none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.batch import bayes, boosting, centroid, svm
+from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
+from models.batch.passes import drawn, in_passes, train
+from models.core.vectors import Bag, Reals, View
+from models.learners.base import Document, check
+from models.learners.documents import Window
+from models.online.registry import LEARNERS, parse_params, read_params
+
+FOLDS = 3
+
+
+class Method(Protocol):
+    Params: type[Any]
+
+    def fit(self, p: Any, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes: ...
+
+
+METHODS: Mapping[str, Method] = {"boosting": boosting, "bayes": bayes, "centroid": centroid, "svm": svm}
+KINDS = (*METHODS, *LEARNERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A learner, and how documents are shown to it; draws are balanced for EG, as in the paper (batch/passes.py)."""
+
+    kind: str
+    params: Mapping[str, object] = field(default_factory=dict)
+    passes: int = 1
+    draws: int = 0
+
+    def __post_init__(self) -> None:
+        check(1 <= self.passes <= 100, "passes must be a whole number from 1 to 100")
+        check(0 <= self.draws <= 1_000_000, "draws must be a whole number from 0 to 1000000")
+
+    @property
+    def view(self) -> View:
+        return parse_params(self.kind, self.params).view
+
+
+def parse(kind: str, params: Mapping[str, object]) -> Any:
+    """The parameters of a method, or a ValueError whose sentence says what is wrong."""
+    check(kind in KINDS, f"method must be one of {', '.join(KINDS)}")
+    if kind in METHODS:
+        return read_params(kind, METHODS[kind].Params, params)
+    shown = {name: params[name] for name in ("passes", "draws") if name in params}
+    own = {name: value for name, value in params.items() if name not in shown}
+    parse_params(kind, own)
+    return read_params(kind, Shown, {"kind": kind, **shown}, {"params": own})
+
+
+def fit(
+    kind: str,
+    params: Mapping[str, object],
+    documents: Sequence[Bag],
+    labels: Labels,
+    seed: int = 0,
+    tell: Tell = quiet,
+) -> Planes:
+    """The planes of all topics, from bags as a log keeps them."""
+    p = parse(kind, params)
+    return fit_examples(p, Examples.of(documents, p.view), labels, seed, tell)
+
+
+def fit_examples(p: Any, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
+    """The same from examples that are seen through p's view already."""
+    if isinstance(p, Shown):
+        return _fit_shown(p, x, labels, seed, tell)
+    method = next(method for method in METHODS.values() if isinstance(p, method.Params))
+    return method.fit(p, x, labels, seed, tell)
+
+
+def crossed(p: Any, x: Examples, labels: Labels, folds: int = FOLDS, seed: int = 0, tell: Tell = quiet) -> Reals:
+    """Φ of each document and topic, by a model that was fitted without the document's fold."""
+    fold, scores = dealt(labels, folds, seed), np.zeros(labels.shape)
+    for k in range(folds):
+        out = fold == k
+        if out.any() and not out.all():
+            scores[out] = fit_examples(p, x.rows(~out), labels[~out], seed).scores(x.rows(out))
+        tell((k + 1) / folds)
+    return scores
+
+
+def dealt(labels: Labels, folds: int, seed: int) -> NDArray[np.int64]:
+    """A fold for each document: the relevant ones of every topic as evenly as can be, all others by chance."""
+    g, m = labels.shape
+    rng = np.random.default_rng(seed)
+    fold, have = np.full(g, -1), np.zeros((folds, m), np.int64)
+    for i in np.argsort(labels.sum(axis=0), kind="stable"):
+        for j in rng.permutation(np.flatnonzero(labels[:, i] & (fold < 0))):
+            k = int(np.lexsort((have.sum(axis=1), have[:, i]))[0])
+            fold[j] = k
+            have[k] += labels[j]
+    rest = rng.permutation(np.flatnonzero(fold < 0))
+    fold[rest] = np.arange(len(rest)) % folds
+    return fold
+
+
+def _fit_shown(p: Shown, x: Examples, labels: Labels, seed: int, tell: Tell) -> Planes:
+    ends, m, r = x.indptr.tolist(), labels.shape[1], len(x.features)
+    documents = [Document(x.columns[a:b], x.values[a:b]) for a, b in pairwise(ends)]
+    window = Window(x.indptr, x.columns, x.values.astype(np.float32))
+    w, bias, rest = np.zeros((m, r)), np.zeros(m), np.zeros(m)
+    for i in range(m):
+        relevant = np.ascontiguousarray(labels[:, i])
+        order = (
+            drawn(relevant, p.draws, seed, balanced=p.kind == "eg") if p.draws else in_passes(x.size, p.passes, seed)
+        )
+        v = train(p.kind, p.params, documents, window, relevant, order, pocket=p.draws > 0).vector
+        n = min(r, len(v.w))
+        w[i, :n], bias[i], rest[i] = v.w[:n], v.bias, v.rest
+        tell((i + 1) / m)
+    return Planes(x.view, x.features, w, bias, rest)

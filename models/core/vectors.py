@@ -1,0 +1,68 @@
+"""The three shapes a document takes between its text and a score.
+
+* `Bag`     what the text says: distinct features (64-bit hashes, ascending), how often each occurs, and the idf that
+            was in force when the document was judged or scored. Any view can be computed from it, today or on replay.
+* `Sparse`  a bag seen through a view: features and the values a model multiplies.
+* `Linear`  what every model compiles to:
+
+      score(x) = bias + rest·Σ x_f + Σ w_f x_f
+
+  `rest` is the weight of a feature that the model has never seen, and `weights` are stored *over* it (a feature's
+  whole weight is rest + w_f). So a model that starts every feature at 1/d, as EG does, is sparse too, and dropping
+  the smallest |w_f| moves a feature to what an unseen one weighs, not to zero.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+View = Literal["presence", "tf", "sqrt", "strength", "tfidf"]
+
+Features = NDArray[np.uint64]
+Reals = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+SERVED = 2000  # weights of a topic's model that are served, the largest, unless settings say otherwise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bag:
+    features: Features
+    counts: Singles
+    idf: Singles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    features: Features
+    values: Reals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    view: View
+    features: Features
+    weights: Singles
+    bias: float
+    rest: float = 0.0
+
+    def score(self, x: Sparse) -> float:
+        """The score of one document; the bank computes the same for all topics at once."""
+        return self.bias + self.rest * float(x.values.sum()) + float(self.contributions(x).sum())
+
+    def contributions(self, x: Sparse) -> Reals:
+        """w_f x_f for each feature of x, zero where the model has no weight of its own."""
+        if not len(self.features):
+            return np.zeros(len(x.features))
+        at = np.minimum(np.searchsorted(self.features, x.features), len(self.features) - 1)
+        weights = np.where(self.features[at] == x.features, self.weights[at], np.float32(0))
+        return weights.astype(np.float64) * x.values
+
+    def strongest(self, n: int) -> "Linear":
+        """The same model with only its n largest |w_f|; ties are broken by feature, so the choice is deterministic."""
+        if len(self.features) <= n:
+            return self
+        keep = np.sort(np.lexsort((self.features, -np.abs(self.weights)))[:n])
+        return Linear(self.view, self.features[keep], self.weights[keep], self.bias, self.rest)

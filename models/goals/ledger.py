@@ -1,0 +1,112 @@
+"""How each document came to be judged, in the order of the judgements: what makes a judgement evidence, or not.
+
+A judgement is evidence of how the filter does now if its document is not near an earlier one, and has come since the
+filter last became worse. That is told from decisions that stood before the judgement: something accepted that is
+irrelevant, something drawn for audit that is relevant (see drift.py). What came before such a change still teaches.
+
+Documents of which nobody knows when they came (users brought them, or an old log did not say) are taken to have come
+before all others, in the order of their judgements.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.core.measures import Bools
+from models.core.vectors import Features, Reals
+from models.goals import drift
+from models.goals.promises import ORIGINS, Judged, Origin, Watch
+from models.learners.vocabulary import grown
+from models.text.minhash import Groups
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self.groups = Groups()
+        self._relevant = np.zeros(16, np.bool_)
+        self._origin = np.zeros(16, np.int8)
+        self._chance = np.zeros(16)
+        self._accepted = np.zeros(16, np.bool_)
+        self._came = np.zeros(16, np.int64)
+        self._after = np.zeros(16, np.int64)
+
+    def add(
+        self,
+        features: Features,
+        relevant: bool,
+        origin: Origin,
+        chance: float,
+        accepted: bool,
+        came: int = 0,
+        after: int = 0,
+    ) -> None:
+        """One more judged document, whether it had been accepted, when it came and after how many accepted ones it was
+        judged; 0 if that is not known."""
+        n = self.size
+        self._relevant, self._origin = grown(self._relevant, n + 1), grown(self._origin, n + 1)
+        self._chance, self._accepted = grown(self._chance, n + 1), grown(self._accepted, n + 1)
+        self._relevant[n], self._origin[n] = relevant, ORIGINS.index(origin)
+        self._chance[n], self._accepted[n] = chance, accepted
+        self._came = grown(self._came, n + 1)
+        self._came[n] = came or n + 1
+        self._after = grown(self._after, n + 1)
+        self._after[n] = after
+        self.groups.add(features)
+
+    @property
+    def size(self) -> int:
+        return self.groups.size
+
+    @property
+    def relevant(self) -> Bools:
+        return self._relevant[: self.size]
+
+    @property
+    def alone(self) -> Bools:
+        """Which documents are not near an earlier one."""
+        return np.equal(self.groups.group, np.arange(self.size))
+
+    def changed(self) -> int:
+        """When the document came with which the filter last became worse; 0 if it has not."""
+        accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))
+        decided = np.flatnonzero(self.alone & (accepted | (self._origin[: self.size] == ORIGINS.index("audit"))))
+        decided = decided[np.argsort(self._came[decided], kind="stable")]
+        came = self._came[decided]
+        worse = drift.change(self._relevant[decided] != accepted[decided], accepted[decided], came)
+        return int(came[worse.place]) if worse else 0
+
+    def watch(self) -> Watch:
+        """How people have looked at what is accepted."""
+        accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))
+        looks = np.unique(self._after[: self.size][accepted])
+        looks = looks[looks > 0]
+        return Watch(int(looks[-1]), float(looks[-1]) / len(looks)) if len(looks) else Watch()
+
+    def came_since(self, when: int) -> Bools:
+        """Which documents came then or later."""
+        return self._came[: self.size] >= when
+
+    def newest(self, held_out: Reals, since: int = 0) -> Judged:
+        """The newest judged documents with these scores; what came before `since` is no evidence of how it does now."""
+        newest = slice(self.size - len(held_out), self.size)
+        alone = self.alone[newest]
+        return Judged(
+            held_out,
+            self._relevant[newest],
+            self._origin[newest],
+            alone,
+            alone & self.came_since(since)[newest],
+            self._chance[newest],
+            self._accepted[newest],
+        )
+
+    @property
+    def nbytes(self) -> int:
+        columns: tuple[NDArray[np.generic], ...] = (
+            self._relevant,
+            self._origin,
+            self._chance,
+            self._accepted,
+            self._came,
+            self._after,
+        )
+        return self.groups.nbytes + sum(column.nbytes for column in columns)

@@ -1,0 +1,181 @@
+"""How well a topic has done, told from its judgements: each document was decided before it was learned from.
+
+    precision p   relevant among the accepted                              Clopper & Pearson's bounds
+    recall        not rejected among the relevant: K / (K + M)             K and M bounded, then Clopper & Pearson
+    error         ((1 − p) A + M) / (A + N), accepted A and rejected N     each at its worst
+    F₁            2 p r / (p + r), r: accepted among the relevant          p and r at their worst
+    T11SU         of  r (3 − 1/p) / 2  (see measures)                      the same; accepting nothing gives ⅓
+    abstain       abstained among all that passed                          Clopper & Pearson
+    SAP           of the ranking of what was shown                         see `_sap`
+
+K and M, the relevant documents that were kept and missed, are told from samples (`samples`). An interval of several
+parts takes each at a higher confidence, so that all hold at once with CONFIDENCE: wide, but true. The bootstrap was
+left: on so few finds its intervals covered .10 to .58 of the time. An estimate is None where part of it rests on
+nothing (no audits: nothing is known of what was missed), and a figure is None where its bounds say nothing either.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf, log, sqrt
+
+import numpy as np
+
+from models.core import intervals
+from models.core.measures import MIN_NU, Bools, sap
+from models.core.vectors import Reals
+from models.goals.report import Passed
+from models.goals.samples import Bounded, Rejected, Shown, Trial, share
+
+CONFIDENCE = 0.9
+SIDE = (1 - CONFIDENCE) / 2  # by which each of two bounds may fail
+POINTS, LEAST_WINDOW = 50, 20  # of a series, and judgements a point
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    precision: Bounded | None = None
+    recall: Bounded | None = None
+    f1: Bounded | None = None
+    error: Bounded | None = None
+    abstain: Bounded | None = None
+    sap: Bounded | None = None
+    t11su: Bounded | None = None
+
+
+def quality(trials: Sequence[Trial], passed: Passed | None = None) -> Quality:
+    """The figures of these trials; `passed`: how all documents were decided, judged or not, if that was counted."""
+    if not any(t.origin != "given" for t in trials) and not (passed and passed.documents):
+        return Quality()
+    n = passed or Passed()
+    accepted, abstained = Shown.of(trials, "accept", n.accepted), Shown.of(trials, "abstain", n.abstained)
+    rejected = Rejected.of(trials, None if passed is None else passed.rejected)
+    documents = None if passed is None else max(passed.documents, accepted.total + abstained.total)
+    return Quality(
+        precision=_said(accepted.precision(SIDE)),
+        recall=_recall((accepted, abstained), (), rejected, SIDE / 4),
+        f1=_f1(accepted, abstained, rejected),
+        error=_error(accepted, rejected),
+        abstain=_abstain(accepted, abstained, rejected, documents),
+        sap=_sap([t for t in trials if t.origin == "shown"]),
+        t11su=_t11su(accepted, abstained, rejected),
+    )
+
+
+def errors(trials: Sequence[Trial]) -> tuple[list[int], Bools]:
+    """Which trials are evidence of a decision, and whether each of these was wrong."""
+    decided = [
+        i
+        for i, t in enumerate(trials)
+        if (t.origin == "shown" and t.decision == "accept") or (t.origin == "audit" and t.decision == "reject")
+    ]
+    return decided, np.array([trials[i].relevant != (trials[i].decision == "accept") for i in decided], np.bool_)
+
+
+def windows(n: int) -> list[slice]:
+    """n judgements in at most POINTS windows of equal size, the newest last; the oldest may be smaller."""
+    size = max(LEAST_WINDOW, ceil(n / POINTS))
+    return [slice(max(0, end - size), end) for end in range(n, 0, -size)][::-1]
+
+
+def _said(found: Bounded) -> Bounded | None:
+    return None if found.estimate is None and found.low <= 0 and found.high >= 1 else found
+
+
+def _recall(kept: Sequence[Shown], lost: Sequence[Shown], rejected: Rejected, side: float) -> Bounded | None:
+    """The share of the relevant that is in the parts that are kept, not in those that are lost or rejected."""
+    k = [part.relevant(side) for part in kept]
+    m = [*(part.relevant(side) for part in lost), rejected.relevant(side)]
+    estimates = [one.estimate for one in (*k, *m)]
+    estimate = None
+    if None not in estimates and (total := sum(e for e in estimates if e is not None)):
+        estimate = sum(one.estimate or 0.0 for one in k) / total
+    least, most = sum(one.low for one in k), sum(one.high for one in k)
+    missed = sum(one.high for one in m)
+    low = intervals.low(least, least + missed, 1 - side) if missed < inf else 0.0
+    high = intervals.high(most, most + sum(one.low for one in m), 1 - side)
+    return _said(Bounded(estimate, low, high))
+
+
+def _f1(accepted: Shown, abstained: Shown, rejected: Rejected) -> Bounded | None:
+    p = accepted.precision(SIDE / 5)
+    r = _recall((accepted,), (abstained,), rejected, SIDE / 5) or Bounded(None, 0.0, 1.0)
+    estimate = None
+    if r.estimate is not None and (accepted.n or not accepted.total):
+        estimate = _harmonic(p.estimate or 0.0, r.estimate)
+    return _said(Bounded(estimate, _harmonic(p.low, r.low), _harmonic(p.high, r.high)))
+
+
+def _harmonic(p: float, r: float) -> float:
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
+def _t11su(accepted: Shown, abstained: Shown, rejected: Rejected) -> Bounded | None:
+    p = accepted.precision(SIDE / 5)
+    r = _recall((accepted,), (abstained,), rejected, SIDE / 5) or Bounded(None, 0.0, 1.0)
+
+    def stretched(p: float, r: float) -> float:
+        nu = r * (3 - 1 / p) / 2 if p > 0 else MIN_NU
+        return (max(nu, MIN_NU) - MIN_NU) / (1 - MIN_NU)
+
+    estimate = None
+    if not accepted.total:
+        estimate = stretched(1.0, 0.0)
+    elif accepted.k and p.estimate is not None and r.estimate is not None:
+        estimate = stretched(p.estimate, r.estimate)
+    # Where what is accepted costs more than it gains, more of it is worse.
+    low = min(stretched(p.low, r.low), stretched(p.low, r.high))
+    high = max(stretched(p.high, r.low), stretched(p.high, r.high))
+    return _said(Bounded(estimate, low, high))
+
+
+def _error(accepted: Shown, rejected: Rejected) -> Bounded | None:
+    side = SIDE / 3
+    p, missed, n = accepted.precision(side), rejected.relevant(side), rejected.documents(side)
+    a = accepted.total
+    if n is None or not a + n.high:
+        return None
+    estimate = None
+    if missed.estimate is not None and n.estimate is not None and (accepted.n or not a):
+        wrong = 1 - p.estimate if p.estimate is not None else 0.0
+        estimate = (wrong * a + missed.estimate) / (a + n.estimate)
+    low = ((1 - p.high) * a + missed.low) / (a + n.high)
+    high = ((1 - p.low) * a + missed.high) / (a + n.low) if a + n.low else 1.0
+    return _said(Bounded(estimate, low, min(1.0, high)))
+
+
+def _abstain(accepted: Shown, abstained: Shown, rejected: Rejected, documents: int | None) -> Bounded | None:
+    if documents is not None:
+        return _said(share(abstained.total, documents, SIDE))
+    n = rejected.documents(SIDE / 2)
+    if n is None or n.estimate is None:
+        return None
+    m, shown = abstained.n, accepted.n + abstained.n
+    low = intervals.low(m, shown + n.high, 1 - SIDE / 2)
+    return _said(Bounded(m / (shown + n.estimate), low, intervals.high(m, shown + n.low, 1 - SIDE / 2)))
+
+
+def _sap(shown: Sequence[Trial]) -> Bounded | None:
+    """SAP = ∫ π u / (π u + (1 − π) F₀(q(u))) du: q(u) is the score that the share u of the relevant reaches, F₀ the
+    share of the others that does. At its worst, q is taken from so much further down and F₀ from so much higher."""
+    scores, relevant = np.array([t.score for t in shown]), np.array([t.relevant for t in shown], np.bool_)
+    n, k = len(shown), int(np.count_nonzero(relevant))
+    if not k:
+        return None
+    side = SIDE / 3
+    found, others = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])
+    moved = log(1 / side) / 2
+    e1, e0 = sqrt(moved / k), sqrt(moved / len(others)) if len(others) else 1.0
+    j = np.arange(1, k + 1)
+
+    def reached(places: Reals) -> Reals:
+        """F₀ of the scores of the relevant at these places, counted from 1; nothing before them, everything after."""
+        at = found[np.clip(places.astype(np.int64) - 1, 0, k - 1)]
+        share = (len(others) - np.searchsorted(others, at)) / max(1, len(others))
+        return np.where(places > k, 1.0, np.where(places < 1, 0.0, share))
+
+    def whole(u: Reals, f0: Reals, pi: float) -> float:
+        return float(np.mean(pi * u / np.maximum(pi * u + (1 - pi) * f0, 1e-300)))
+
+    low = whole((j - 1) / k, np.minimum(1, reached(np.ceil(j + e1 * k)) + e0), intervals.low(k, n, 1 - side))
+    high = whole(j / k, np.maximum(0, reached(np.floor(j - 1 - e1 * k)) - e0), intervals.high(k, n, 1 - side))
+    return Bounded(sap(scores, relevant), low, high)

@@ -1,0 +1,194 @@
+"""Documents kept by slot, one after the other, so that a vector scores all of them in one pass.
+
+    indptr[i] .. indptr[i+1]   where document i stands in `slots` and in the values of each view
+    score_i = bias + rest·Σ x_f + Σ w_f x_f
+
+A topic keeps its judged documents so: the window in which vectors compete and thresholds are chosen. The service keeps
+a sample of unjudged ones, the background, which all topics share and which numbers its features by itself. It is kept
+the other way round, from a feature to its documents: a served model weighs few features, and most of them rare, so a
+sixth of the sample is touched (of Reuters, by 500 weights). The order of additions is that of the model's features.
+Values are single precision: they are only ranked, never learned from.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.core.kernel import kernel
+from models.core.measures import Bools
+from models.core.vectors import Bag, Linear, Reals, Singles, View
+from models.core.views import view
+from models.learners.vocabulary import Slots, Vocabulary, grown
+
+Starts = NDArray[np.int64]
+
+
+class Collection:
+    """Documents in the order in which they were added, each seen through the same views."""
+
+    def __init__(self, views: Sequence[View]) -> None:
+        self.size = 0
+        self._indptr = np.zeros(16, np.int64)
+        self._slots = np.zeros(256, np.int32)
+        self._values = {name: np.zeros(256, np.float32) for name in views}
+
+    def add(self, slots: Slots, values: Sequence[Reals]) -> None:
+        """Keep one document: its slots, and its values in each of the views, in their order."""
+        start = int(self._indptr[self.size])
+        end = start + len(slots)
+        self._indptr = grown(self._indptr, self.size + 2)
+        self._slots = grown(self._slots, end)
+        self._slots[start:end] = slots
+        for name, x in zip(self._values, values, strict=True):
+            self._values[name] = grown(self._values[name], end)
+            self._values[name][start:end] = x
+        self.size += 1
+        self._indptr[self.size] = end
+
+    def newest(self, n: int, name: View) -> "Window":
+        """The last n documents (all, if there are fewer) through one view."""
+        first = max(0, self.size - n)
+        return Window(self._indptr[first : self.size + 1], self._slots, self._values[name])
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        return tuple(self._values)
+
+    @property
+    def nbytes(self) -> int:
+        return self._indptr.nbytes + self._slots.nbytes + sum(v.nbytes for v in self._values.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    indptr: Starts
+    slots: Slots
+    values: Singles
+
+    @property
+    def size(self) -> int:
+        return len(self.indptr) - 1
+
+    def scores(self, w: Reals, bias: float, rest: float) -> Reals:
+        """The score of every document under a vector by slot; slots beyond its end weigh nothing of their own."""
+        return _scores(self.indptr, self.slots, self.values, w, bias, rest)
+
+    def kept(self, kept: Bools, w: Reals, bias: float, rest: float) -> tuple[Reals, Reals]:
+        """The score of every document under a vector that has only the kept weights, and the sum of x_f² over these
+        features: what the document would add to its own score if it were added to the vector."""
+        return _kept(self.indptr, self.slots, self.values, kept, w, bias, rest)
+
+    def without(self, slots: Slots) -> "Window":
+        """The same documents with nothing in these slots."""
+        return Window(self.indptr, self.slots, np.where(np.isin(self.slots, slots), np.float32(0), self.values))
+
+
+class Background:
+    """A sample of unjudged documents, prepared once for every topic that will be measured against it."""
+
+    def __init__(self, bags: Sequence[Bag] = (), documents: Sequence[str] = ()) -> None:
+        self.size = len(bags)
+        self._bags = tuple(bags)
+        self._at = {document: i for i, document in enumerate(documents)}
+        self._vocabulary = Vocabulary()
+        self._slots = [self._vocabulary.intern(bag.features) for bag in bags]
+        self._seen: dict[View, Inverted] = {}
+
+    def scores(self, model: Linear) -> Reals:
+        """The score of every document under a model."""
+        seen = self._through(model.view)
+        scores = model.bias + model.rest * seen.sums
+        # A copy, because the weights of a model that was read from the store are read-only (see Vocabulary.intern).
+        _add(seen, self._vocabulary.find(model.features), np.array(model.weights), scores)
+        return scores
+
+    def without(self, judged: Set[str]) -> Bools:
+        """Which of its documents are not among these: a judged one must not count as unjudged too."""
+        unjudged = np.ones(self.size, np.bool_)
+        unjudged[[self._at[document] for document in self._at.keys() & judged]] = False
+        return unjudged
+
+    def among(self, judged: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of its documents that are among these: their places here, and the numbers they have there."""
+        pairs = [(self._at[document], judged[document]) for document in self._at.keys() & judged.keys()]
+        places, numbers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+        return places, numbers
+
+    def _through(self, name: View) -> "Inverted":
+        # Two threads may both prepare a view for the first time: they prepare the same one, and either may stay.
+        if name not in self._seen:
+            values = [view(name, bag).values for bag in self._bags]
+            self._seen[name] = _inverted(self._slots, values, self._vocabulary.size)
+        return self._seen[name]
+
+
+class Inverted(NamedTuple):
+    """Slot s is in documents[starts[s]] .. documents[starts[s + 1]], with these values; Σ x of each document."""
+
+    starts: Starts
+    documents: NDArray[np.int32]
+    values: Singles
+    sums: Reals
+
+
+def _inverted(slots: Sequence[Slots], values: Sequence[Reals], features: int) -> Inverted:
+    every = np.concatenate([np.empty(0, np.int32), *slots])
+    order = np.argsort(every, kind="stable")
+    starts = np.zeros(features + 1, np.int64)
+    np.cumsum(np.bincount(every, minlength=features), out=starts[1:])
+    documents = np.repeat(np.arange(len(slots), dtype=np.int32), [len(x) for x in slots])[order]
+    joined = np.concatenate([np.empty(0), *values])[order].astype(np.float32)
+    return Inverted(starts, documents, joined, np.array([x.sum() for x in values], np.float64))
+
+
+# Arrays are taken out of their tuple once, since numba counts a reference for every look into it, and indexes are
+# unsigned, since for others it asks whether they are negative.
+
+
+@kernel
+def _add(seen: Inverted, slots: Slots, weights: Singles, scores: Reals) -> None:
+    starts, documents, values = seen.starts, seen.documents, seen.values
+    for i in range(len(slots)):
+        if slots[i] >= 0:
+            slot, weight = np.uint64(slots[i]), np.float64(weights[i])
+            for k in range(np.uint64(starts[slot]), np.uint64(starts[slot + np.uint64(1)])):
+                scores[np.uint64(documents[k])] += weight * values[k]
+
+
+@kernel
+def _scores(indptr: Starts, slots: Slots, values: Singles, w: Reals, bias: float, rest: float) -> Reals:
+    size = np.uint64(len(w))
+    weights = np.full(len(w) + 1, rest)  # the last for slots beyond the end
+    for s in range(size):
+        weights[s] += w[s]
+    scores = np.empty(len(indptr) - 1)
+    for i in range(len(scores)):
+        score = bias  # a sum in a register: one in memory would be written and read again for every feature
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            score += weights[min(np.uint64(slots[k]), size)] * values[k]
+        scores[i] = score
+    return scores
+
+
+@kernel
+def _kept(
+    indptr: Starts, slots: Slots, values: Singles, kept: Bools, w: Reals, bias: float, rest: float
+) -> tuple[Reals, Reals]:
+    # Which feature was kept no processor can foresee, so all are added, those that were not with a weight of zero.
+    size = np.uint64(len(w))
+    weights, counts = np.zeros(len(w) + 1), np.zeros(len(w) + 1)
+    for s in range(size):
+        weights[s], counts[s] = (w[s], 1.0) if kept[s] else (0.0, 0.0)
+    scores, squares = np.empty(len(indptr) - 1), np.empty(len(indptr) - 1)
+    for i in range(len(scores)):
+        total, score, square = 0.0, bias, 0.0
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            x, slot = np.float64(values[k]), min(np.uint64(slots[k]), size)
+            total += x
+            score += weights[slot] * x
+            square += counts[slot] * (x * x)
+        scores[i], squares[i] = score + rest * total, square
+    return scores, squares

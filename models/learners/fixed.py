@@ -1,0 +1,44 @@
+"""A vector that does not learn: a model that came from elsewhere, as one more candidate for the pocket."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.core.vectors import Reals, View
+from models.learners.base import Document, Vector
+from models.learners.documents import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    view: View
+
+
+@dataclass(slots=True)
+class State:
+    v: Vector
+
+
+def start(p: Params, query: Document | None) -> State:
+    return State(Vector(np.zeros(0)))
+
+
+def resume(p: Params, v: Vector) -> State:
+    return State(v)
+
+
+def learn(p: Params, s: State, x: Document, y: bool) -> State:
+    return s
+
+
+def update(p: Params, s: State, x: Document, y: bool) -> float:
+    return 0.0
+
+
+def vectors(p: Params, s: State) -> tuple[Vector, ...]:
+    return (s.v,)
+
+
+def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
+    return window.scores(v.w, v.bias, v.rest)

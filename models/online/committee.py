@@ -1,0 +1,194 @@
+"""Committees: several classifiers of one topic, each trained on a part of the examples, and what they decide together.
+
+    k-split          T_0 = T_1 ∪ … ∪ T_k        disjoint; examples of either kind are dealt out evenly
+    resampling       |T_i| = m = 1.5·|T_0| / k  drawn by chance for each i: A with, B without replacement
+
+    R(v_i, d)        +1 member i accepts d, −1 it rejects d, 0 neither
+    Meta(d)          +1 if Σ w_i R(v_i, d) > t,  −1 if < −t,  0 (the committee abstains) otherwise
+      unanimous      w_i = 1/k, t just below 1
+      vote           w_i = 1/k, t = 0
+      weighted       w_i ∝ log(p_i / (1 − p_i)), p_i being the estimated accuracy of v_i; t = 0
+    mean             no vote: the mean of the members' distances from their cuts decides, as a single classifier would
+
+Siersdorfer, Sizov & Weikum, "Goal-oriented methods and meta methods for document classification and their parameter
+tuning", CIKM 2004, equation (1) and sections 3 and 5.1. The paper leaves the weights of the third rule open: log-odds
+are right for members that err independently, and a member no better than a coin has no say. We draw relevant and
+irrelevant examples apart, as both are dealt apart: a small part that has more of one kind by chance accepts, or
+rejects, nearly everything.
+
+A goal moves the cuts at which members vote: accepted is what a vote at `accept_above` accepts, rejected what one at
+`reject_below` rejects, with sign(v_i(d) − cut) for R(v_i, d); without a goal both are 0, and the rule is that above. So
+each document has two turning points, order statistics of its members' scores: it is accepted as long as accept_above is
+below the one, and rejected as long as reject_below is above the other. From there on all is as with one score.
+
+A single classifier becomes restrictive by distance: it abstains within `t` of its cut, and `least_distance` finds the t
+that loses a given share of documents. (The paper searches for it by halving; it is an order statistic.)
+
+Two ways to form the parts. `parts` draws them from a list that is all there, as the paper does. `shown` says of one
+example alone which members learn it, so that a log can grow and every earlier example stay where it is; a part then has
+the paper's size on average: with replacement an example comes to a member Poisson(m/n) times, which is the binomial of
+the paper when n is large (Oza & Russell, "Online bagging and boosting", 2001), and without, with probability m/n.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.core.measures import Bools
+from models.core.vectors import Linear, Reals
+from models.learners.base import check
+from models.online.committee_estimates import Estimate
+
+Method = Literal["split", "resample_a", "resample_b"]
+Combine = Literal["unanimous", "vote", "weighted", "mean"]
+Member = Literal["wh", "eg", "winnow", "perceptron", "rocchio", "pa"]
+Order = NDArray[np.int64]
+Votes = NDArray[np.int8]
+
+METHODS: tuple[Method, ...] = ("split", "resample_a", "resample_b")
+DRAWN = 1.5  # m as a multiple of |T_0| / k
+MOST = 16  # members, as in the paper
+ROUNDING = 1e-9  # a sum of weights is a little off what it should be, and a tie must not be broken by that
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    of: Member = "wh"
+    params: Mapping[str, object] = field(default_factory=dict)  # of the members
+    k: int | None = 4  # None: the search's choice
+    method: Method = "split"
+    combine: Combine = "unanimous"
+    max_loss: float = 0.1  # the bound of the search
+    estimator: Literal["beta", "cv", "kl"] = "beta"  # which the search believes
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check(self.k is None or 1 <= self.k <= MOST, f"k must be null, for the search's choice, or 1 to {MOST}")
+        check(
+            self.k is not None or self.method == "split", "only the k of a split can be null: nothing estimates others"
+        )
+        check(0 < self.max_loss <= 1, "max_loss must be a number above 0 and up to 1")
+        check(0 <= self.seed < 2**32, "seed must be a whole number from 0 to 4294967295")
+
+
+class Rule(NamedTuple):
+    weights: tuple[float, ...]
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
+class Committee:
+    """What is served of a committee. The cuts that members had alone are at 0 of their scores; where the mean of their
+    scores decides, one linear form is all of them, and none is kept."""
+
+    k: int
+    members: tuple[Linear, ...] = ()
+    rule: Rule | None = None
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)  # by estimator, of the last check
+
+
+def rule(combine: Literal["unanimous", "vote", "weighted"], accuracies: Sequence[float]) -> Rule:
+    """How members of these estimated accuracies decide together."""
+    k = len(accuracies)
+    if combine == "weighted":
+        p = np.clip(accuracies, 0.5, 1 - 1e-6)
+        says = np.log(p / (1 - p))
+        if says.sum():
+            return Rule(tuple((says / says.sum()).tolist()), 0.0)
+    return Rule((1 / k,) * k, 1 - 1 / (2 * k) if combine == "unanimous" else 0.0)
+
+
+def votes(scores: Reals, reject_below: float = 0.0, accept_above: float = 0.0) -> Votes:
+    """R of each score: where it lies between the thresholds, or on one of them, neither."""
+    return (scores > accept_above).astype(np.int8) - (scores < reject_below).astype(np.int8)
+
+
+def meta(said: Votes, by: Rule) -> Votes:
+    """Meta of each document; `said` has a row for each and a column for each member."""
+    total = said @ np.array(by.weights)
+    return votes(total, -by.t - ROUNDING, by.t + ROUNDING)
+
+
+def decide(scores: Sequence[float], reject_below: float, accept_above: float, by: Rule) -> int:
+    """Meta of one document, from its members' scores."""
+
+    def total(cut: float) -> float:
+        return sum(w * ((s > cut) - (s < cut)) for w, s in zip(by.weights, scores, strict=True))
+
+    return int(total(accept_above) > by.t + ROUNDING) - int(total(reject_below) < -by.t - ROUNDING)
+
+
+class Turns(NamedTuple):
+    """Of each document: below which cut it is accepted, and above which it is rejected; the first is not higher."""
+
+    accepted_below: Reals
+    rejected_above: Reals
+
+    def stand(self, reject_below: float, accept_above: float) -> Reals:
+        """Scores that lie to these cuts as the decisions do."""
+        accepted, rejected = self.accepted_below > accept_above, self.rejected_above < reject_below
+        open_ = np.clip((self.accepted_below + self.rejected_above) / 2, reject_below, accept_above)
+        return np.where(accepted, self.accepted_below, np.where(rejected, self.rejected_above, open_))
+
+
+def turning_points(scores: Reals, by: Rule) -> Turns:
+    """From the members' scores, a row for each document. A vote is won with more than (1 + t) / 2 of the weight."""
+    need, weights = (1 + by.t + ROUNDING) / 2, np.array(by.weights)
+    found = []
+    for order in (np.argsort(-scores, axis=1), np.argsort(scores, axis=1)):
+        enough = np.argmax(np.cumsum(weights[order], axis=1) > need, axis=1)
+        last = np.take_along_axis(order, enough[:, None], axis=1)
+        found.append(np.take_along_axis(scores, last, axis=1)[:, 0])
+    return Turns(*found)
+
+
+def mean_form(members: Sequence[Linear]) -> Linear:
+    """The linear form whose score is the mean of the members' scores; they share a view."""
+    k = len(members)
+    features, at = np.unique(np.concatenate([m.features for m in members]), return_inverse=True)
+    weights = np.bincount(at, np.concatenate([m.weights for m in members]), minlength=len(features)) / k
+    bias, rest = sum(m.bias for m in members) / k, sum(m.rest for m in members) / k
+    return Linear(members[0].view, features, weights.astype(np.float32), bias, rest)
+
+
+def least_distance(distances: Reals, loss: float) -> float:
+    """The smallest t such that at least this share of documents lies within t of the cut; 0 for no loss."""
+    dropped = int(np.ceil(loss * len(distances) - 1e-9))
+    return float(np.partition(np.abs(distances), dropped - 1)[dropped - 1]) if dropped > 0 else 0.0
+
+
+def restrictive(distances: Reals, t: float) -> Votes:
+    """What a single classifier says that abstains within t of its cut."""
+    return votes(distances, -t, t)
+
+
+def parts(method: Method, relevant: Bools, k: int, seed: int) -> tuple[Order, ...]:
+    """The examples of each member, by their places in the list."""
+    rng = np.random.default_rng(seed)
+    kinds = [np.flatnonzero(relevant == kind) for kind in (True, False)]
+    if method == "split":
+        dealt = np.concatenate([rng.permutation(kind) for kind in kinds])
+        return tuple(np.sort(dealt[i::k]) for i in range(k))
+
+    m = round(DRAWN * len(relevant) / k)
+    of_first = round(m * len(kinds[0]) / max(len(relevant), 1))
+
+    def draw(kind: Order, size: int) -> Order:
+        return rng.choice(kind, size) if method == "resample_a" and len(kind) else rng.permutation(kind)[:size]
+
+    return tuple(np.concatenate([draw(kinds[0], of_first), draw(kinds[1], m - of_first)]) for _ in range(k))
+
+
+def shown(method: Method, k: int, seed: int, relevant: bool, nth: int) -> NDArray[np.int64]:
+    """How often each member learns the example that is the nth (from 0) of its kind."""
+    times: NDArray[np.int64]
+    if method == "split":
+        turn, place = divmod(nth, k)
+        times = (np.random.default_rng([seed, relevant, turn]).permutation(k) == place).astype(np.int64)
+        return times
+    rng = np.random.default_rng([seed, relevant, nth])
+    times = rng.poisson(DRAWN / k, k) if method == "resample_a" else (rng.random(k) < DRAWN / k).astype(np.int64)
+    return times

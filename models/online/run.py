@@ -1,0 +1,121 @@
+"""One learner at work on one topic, with what it must remember of each judgement.
+
+A member of a committee does not learn every judgement, and may be shown one several times in a row: then its steps are
+added up, as if all were taken at the last of these times.
+
+A lane that goes on from a base does not learn again what the base was fitted on. Such a document has no step that could
+be taken out of its score; in its place stands an offset: what a model that was fitted without the document says of it,
+less what the base says. Later steps are other documents', so v·x + offset is a score that the document had no part in.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from models.core.measures import Bools
+from models.core.vectors import Reals, View
+from models.learners import fixed
+from models.learners.base import Document, Vector
+from models.learners.documents import Window
+from models.learners.vocabulary import Slots, grown
+from models.online.pins import least, raised
+from models.online.registry import AUTO, LEARNERS, Learner, parse_params
+
+NONE = np.empty(0, np.int32)
+
+
+class Lane:
+    def __init__(self, learner: Learner, params: Any) -> None:
+        self.view: View = params.view
+        self._learner = learner
+        self._params = params
+        self._state = learner.start(params, None)
+        self._steps = np.zeros(16)
+        self._at = np.zeros(16, np.int64)  # after how many updates each judgement was learned; 0 if it was not
+        self._judged = 0
+        self._updates = 0
+        self._before = 0  # updates that no judgement caused, but the query
+        self._offsets = np.zeros(16)
+        self.based = False  # goes on from a base
+        self._pins: Slots = NONE
+        self._floor = 0.0  # below which no pinned term weighs
+
+    @classmethod
+    def all_of(cls, kind: str, params: Mapping[str, object]) -> "list[Lane]":
+        """The lanes of a topic: one, or under `auto` one for each learner that competes."""
+        first = parse_params(kind, params)
+        if kind != "auto":
+            return [cls(LEARNERS[kind], first)]
+        return [cls(LEARNERS[one], parse_params(one, {})) for one in AUTO]
+
+    @classmethod
+    def fixed(cls, view: View) -> "Lane":
+        return cls(fixed, fixed.Params(view))
+
+    def start(self, query: Document | None, pins: Slots = NONE) -> None:
+        self._state = self._learner.start(self._params, query)
+        self._pins = pins
+        if len(pins):
+            alone = self._learner.start(self._params, Document(np.zeros(1, np.int32), np.ones(1)))
+            self._floor = max((float(v.w[0]) + v.rest for v in self._made(alone) if len(v.w)), default=0.0)
+        self._before = self.vectors()[0].at
+
+    def resume(self, v: Vector) -> None:
+        self._state = self._learner.resume(self._params, v)
+        if len(self._pins):
+            self._floor = max(least(v.w, v.rest) for v in self._made(self._state))
+        self._before = 0
+        self.based = True
+
+    def learn(self, x: Document, y: bool, times: int = 1) -> None:
+        step = 0.0
+        for _ in range(times):
+            step += self._learner.update(self._params, self._state, x, y)
+        self._updates += times
+        self._remember(step, self._before + self._updates if times else 0, 0.0)
+
+    def recall(self, offset: float) -> None:
+        """A judgement that the base was fitted on."""
+        self._remember(0.0, 0, offset)
+
+    def learned(self, n: int) -> Bools:
+        """Which of the newest n judgements this learner was shown."""
+        return self._at[self._judged - n : self._judged] > 0
+
+    def vectors(self) -> tuple[Vector, ...]:
+        vectors = self._made(self._state)
+        return tuple(raised(v, self._pins, self._floor) for v in vectors) if len(self._pins) else vectors
+
+    def held_out(self, v: Vector, window: Window) -> Reals:
+        """The scores that v gives the newest judged documents, each without its own step."""
+        judged = slice(self._judged - window.size, self._judged)
+        learned = window if v.imposed is None else window.without(v.imposed)
+        scores = self._learner.held_out(self._params, v, learned, self._steps[judged], self._at[judged])
+        if v.imposed is not None:
+            w = np.zeros(len(v.w))
+            w[v.imposed] = v.w[v.imposed] + v.rest
+            scores += window.scores(w, 0.0, 0.0)
+        return scores + self._offsets[judged] if self.based else scores
+
+    def scores(self, v: Vector, window: Window) -> Reals:
+        """The same with their steps: what was learned from a document counts, what it was fitted on does not."""
+        scores = window.scores(v.w, v.bias, v.rest)
+        return scores + self._offsets[self._judged - window.size : self._judged] if self.based else scores
+
+    @property
+    def nbytes(self) -> int:
+        parts = [getattr(self._state, f.name) for f in dataclasses.fields(self._state)]
+        parts += [self._steps, self._at, self._offsets]
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
+    def _made(self, state: Any) -> tuple[Vector, ...]:
+        return self._learner.vectors(self._params, state)
+
+    def _remember(self, step: float, at: int, offset: float) -> None:
+        n = self._judged
+        self._steps, self._offsets = grown(self._steps, n + 1), grown(self._offsets, n + 1)
+        self._at = grown(self._at, n + 1)
+        self._steps[n], self._at[n], self._offsets[n] = step, at, offset
+        self._judged += 1
