@@ -8,7 +8,7 @@ RUN .venv/bin/pip install --require-hashes -r requirements.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY models models
 COPY service service
-RUN .venv/bin/pip install --no-deps --no-build-isolation -e . && .venv/bin/python -m service.warm
+RUN .venv/bin/pip install --no-deps --no-build-isolation -e . && .venv/bin/python -m service.run.warm
 
 FROM python:3.12-slim
 RUN groupadd --gid 10001 sluice \

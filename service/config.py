@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from service import nodes
+from service import redis_url
 
 PREFIX = "SLUICE_"
 # What the supervisor tells a process that is for no user to set: its name, and the directory of what all API processes
-# count (see telemetry.py; the library has a name of its own for that).
+# count (see api/telemetry.py; the library has a name of its own for that).
 PROCESS, COUNTS = f"{PREFIX}PROCESS", "PROMETHEUS_MULTIPROC_DIR"
-SCHEMES = ("redis://", "rediss://", "unix://", *nodes.SCHEMES)
+SCHEMES = ("redis://", "rediss://", "unix://", *redis_url.SCHEMES)
 
 
 class StartError(Exception):
@@ -27,8 +27,8 @@ class StartError(Exception):
 def _store_address(url: str) -> str:
     if not url.startswith(SCHEMES):
         raise ValueError(f"the address of a store begins with one of {', '.join(SCHEMES)}")
-    if nodes.is_cluster(url):
-        nodes.nodes(url)
+    if redis_url.is_cluster(url):
+        redis_url.nodes(url)
     return url
 
 

@@ -12,8 +12,8 @@
   x StoreUnavailable    503   Redis did not answer, or is full
   x Busy                503   more listeners than the settings allow, or one that does not keep up
 
-Each becomes an RFC 9457 problem document in one place, `problems.py`. The detail is a sentence that says what to do;
-it never repeats the input.
+Each becomes an RFC 9457 problem document in one place, `api/problems.py`. The detail is a sentence that says what to
+do; it never repeats the input.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,7 +2,7 @@
 
     document    tokenise, score (serving)  →  remember it, see whether it repeats another (store, repeats)  →  decide
                 (serving)  →  count it, let it through (background, tallies, outbox)
-    judgement   see judging.py
+    judgement   see feedback/judge.py
 
 Everything that may take longer than a millisecond or two runs in a thread; the kernels there release the interpreter.
 """
@@ -21,42 +21,42 @@ import structlog
 from models.online.trainer import Model
 from models.text.analysis import bags
 from models.text.json_shape import shape
-from service import changes
-from service.archive import Archive
-from service.background import Epoch, Epochs, Sampled
+from service.archive.file import Archive
+from service.archive.transfer import Moving, Outcome
 from service.clock import now_ms
 from service.config import Settings as Config
-from service.connection import end
-from service.destinations import Destination, Destinations
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
-from service.folding import Fold
-from service.following import Following
-from service.inbox import Inbox
-from service.jobs import Jobs
-from service.jobstore import JobStore
-from service.journal import Event
-from service.judging import Judging
-from service.known import Known
-from service.learning import Learning
-from service.listening import Listening
-from service.moving import Moving, Outcome
-from service.outbox import Outbox
-from service.passage import Passages
-from service.preview import Previews
-from service.promises import Promises
-from service.review import Review
+from service.feedback.goals import Promises
+from service.feedback.judge import Judging
+from service.feedback.known import Known
+from service.feedback.preview import Previews
+from service.feedback.review import Review
+from service.flow.classify import Passages
+from service.flow.subscribers import Listening
+from service.jobs.jobs import Jobs
 from service.schemas import (
     ClassifyOptions,
     Document,
     NewTopic,
     TopicChange,
 )
-from service.schemas_flow import Route
-from service.schemas_jobs import Retrain
-from service.served import Base, Recipe, Served, Settings
-from service.serving import Serving, analysis_of
-from service.store import Head, Store
-from service.tallies import Tallies
+from service.schemas.flow import Route
+from service.schemas.jobs import Retrain
+from service.store.connection import end
+from service.store.inbox import Inbox
+from service.store.jobs import JobStore
+from service.store.log import Event
+from service.store.outbox import Outbox
+from service.store.routes import Destination, Destinations
+from service.store.topics import Head, Store
+from service.topics import settings as changes
+from service.topics.background import Epoch, Epochs, Sampled
+from service.topics.counts import Tallies
+from service.topics.deciding import Serving, analysis_of
+from service.topics.learning import Learning
+from service.topics.published import Base, Recipe, Served, Settings
+from service.topics.state import Fold
+from service.topics.sync import Following
 
 log = structlog.get_logger("sluice")
 

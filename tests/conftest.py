@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from redis import Redis
 
 from service.config import PREFIX
-from service.embedded import Embedded
+from service.store.embedded import Embedded
 from tests.serving import Api, serving
 from tests.waiting import STORE_S
 

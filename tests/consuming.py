@@ -8,9 +8,9 @@ from typing import Any
 
 from redis import Redis
 
-from service.connection import Connection
-from service.consuming import BATCH, Consumer
-from service.inbox import DEAD, IN, Inbox
+from service.flow.consumer import BATCH, Consumer
+from service.store.connection import Connection
+from service.store.inbox import DEAD, IN, Inbox
 from tests.serving import OIL, Api
 from tests.waiting import soon
 

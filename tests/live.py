@@ -32,12 +32,12 @@ class Live(NamedTuple):
 
 @contextmanager
 def live(redis_url: str, **settings: object) -> Iterator[Live]:
-    """`python -m service.server`, as the supervisor starts it, until the end of the block."""
+    """`python -m service.run.api`, as the supervisor starts it, until the end of the block."""
     environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         fd = listener.fileno()
         process = subprocess.Popen(
-            [sys.executable, "-m", "service.server", str(fd), "service.app:create_app"],
+            [sys.executable, "-m", "service.run.api", str(fd), "service.api.app:create_app"],
             env=environment | {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"},
             pass_fds=[fd],
         )

@@ -14,8 +14,8 @@ import httpx
 from redis import Redis
 from redis.exceptions import RedisError
 
-from service import supervisor
-from service.embedded import socket_path
+from service.run import supervisor
+from service.store.embedded import socket_path
 from tests.waiting import PATIENCE_S
 
 T = TypeVar("T")

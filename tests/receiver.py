@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from service.webhooks import signed
+from service.flow.webhooks import signed
 
 SECRET = "whsec_" + "c2x1aWNl" * 4
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from service.app import create_app
+from service.api.app import create_app
 from service.config import Settings
 from service.sluice import Sluice
 

@@ -9,9 +9,9 @@ import pytest
 
 from models.text.analysis import Analysis, bags
 from models.text.idf import Counter
-from service.background import AGE, FIRST, SAMPLE, Epoch, Epochs, numbered, place_of
-from service.replay import replay
-from service.store import Store
+from service.run.replay import replay
+from service.store.topics import Store
+from service.topics.background import AGE, FIRST, SAMPLE, Epoch, Epochs, numbered, place_of
 from tests.judging import Reader
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.waiting import PATIENCE_S, soon
@@ -91,7 +91,7 @@ async def test_the_sample_holds_the_newest_documents_each_once(store: Store) -> 
 
 
 async def test_epochs_come_more_rarely_as_the_stream_grows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.background.PAUSE_S", 0.0)
+    monkeypatch.setattr("service.topics.background.PAUSE_S", 0.0)
     epochs = Epochs(store)
     published = []
     for n in range(2000):

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.memory import PARTITIONS
-from service.replay import replay
+from service.run.replay import replay
+from service.store.documents import PARTITIONS
 from tests.serving import Api, serving
 
 KEPT, VERSIONS, DOCUMENTS = 40, 12, 64
-SLACK = KEPT // 10 + 1  # as in learning.py
+SLACK = KEPT // 10 + 1  # as in service/topics/learning.py
 
 
 @pytest.fixture

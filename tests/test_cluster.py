@@ -17,7 +17,7 @@ from models.batch.boosting import fit as fit_alone
 from models.batch.farm import WorkerDied, farm
 from models.batch.matrix import Examples
 from models.text.analysis import Analysis, bags
-from service.cluster import Cluster
+from service.jobs.farm.dask import Cluster
 from tests.judging import GRAIN, OIL
 from tests.test_farm import assert_same, corpus
 

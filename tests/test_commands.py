@@ -13,17 +13,17 @@ import pytest
 from redis import Redis
 from rich.text import Text
 
-from service import cli
+from service.cli import main
+from service.cli.terminal import literal
 from service.client import Client
-from service.commands.terminal import literal
-from service.embedded import Embedded
+from service.store.embedded import Embedded
 from tests.live import Live, live
 from tests.serving import GRAIN, OIL, QUERY
 from tests.streaming import grain, oil
 from tests.terminal import Terminal
 from tests.working import working
 
-SLUICE = [sys.executable, "-m", "service.cli"]
+SLUICE = [sys.executable, "-m", "service.cli.main"]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ class Runner:
             self._monkeypatch.setattr(sys, name, stream)
         self._monkeypatch.setattr(sys, "argv", ["sluice", *arguments])
         try:
-            cli.main()
+            main.main()
             code = 0
         except SystemExit as end:
             code = int(end.code or 0)

@@ -10,7 +10,7 @@ from models.core.views import view
 from models.goals.thresholds import NEVER
 from models.online.committee import decide
 from models.text.analysis import bags
-from service.served import Base, Served
+from service.topics.published import Base, Served
 from tests.judging import GRAIN as GRAIN_WORDS
 from tests.judging import OIL as OIL_WORDS
 from tests.serving import GRAIN, OIL, Api, serving

@@ -18,10 +18,10 @@ from pathlib import Path
 import httpx
 
 from service.config import Settings
-from service.embedded import socket_path
-from service.replay import Replayed, replay
-from service.store import Store
-from service.supervisor import APPLICATION, WORKER
+from service.run.replay import Replayed, replay
+from service.run.supervisor import APPLICATION, WORKER
+from service.store.embedded import socket_path
+from service.store.topics import Store
 from tests.judging import Maker, Reader, compare, everything, judgements
 from tests.processes import Serve, children, eventually
 from tests.waiting import PATIENCE_S, soon
@@ -56,16 +56,16 @@ class Service:
     def apis(self) -> list[int]:
         """The API processes that serve already."""
         said = re.findall(r"Started server process \[(\d+)\]", self._serve.errors.read_text())
-        return [pid for pid in self._running("service.server") if str(pid) in said]
+        return [pid for pid in self._running("service.run.api") if str(pid) in said]
 
     def kill(self, target: str, chance: random.Random) -> None:
-        one_api = chance.sample(self.apis() or self._running("service.server"), 1)
+        one_api = chance.sample(self.apis() or self._running("service.run.api"), 1)
         victims = {
             "store": self._running("valkey-server"),
             "store twice": self._running("valkey-server"),
             "api": one_api,
             "api and store": [*one_api, *self._running("valkey-server")],
-            "worker": self._running("service.worker"),
+            "worker": self._running("service.run.housekeeping"),
             "supervisor": [self._serve.process.pid],
             "everything": [self._serve.process.pid, *self._running("")],
         }[target]

@@ -17,7 +17,7 @@ from service.demo.readers import INTERESTS
 from service.demo.screen import live as shown
 from service.demo.screen import summary
 from service.demo.stories import FILLERS, GAPS, THEMES
-from service.embedded import Embedded
+from service.store.embedded import Embedded
 from tests.live import Live, live
 
 
@@ -93,7 +93,7 @@ def test_topics_are_kept_if_asked_and_a_second_demonstration_says_so(server: Liv
 
 
 def test_a_demonstration_that_is_ended_leaves_no_topic(server: Live) -> None:
-    command = [sys.executable, "-m", "service.cli", "demo", "--url", server.address, "--json"]
+    command = [sys.executable, "-m", "service.cli.main", "demo", "--url", server.address, "--json"]
     playing = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         with Client(server.address) as sluice:

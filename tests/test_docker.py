@@ -16,7 +16,7 @@ from redis import Redis
 from ruamel.yaml import YAML
 
 from service.config import PREFIX, Settings
-from service.embedded import find_server
+from service.store.embedded import find_server
 from tests.processes import Serve, eventually
 
 ROOT = Path(__file__).parent.parent
@@ -106,7 +106,7 @@ def test_the_programs_run_while_building_exist() -> None:
     run = " ".join(instructions("RUN"))
     for module in re.findall(r"python -m (service\.\w+)", run):
         assert (ROOT / f"{module.replace('.', '/')}.py").exists()
-    assert "service.warm" in run
+    assert "service.run.warm" in run
 
 
 def test_the_store_starts_with_the_options_given_and_is_durable(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from models.online.registry import KINDS
-from service.app import create_app
+from service.api.app import create_app
 from service.config import PREFIX, Settings
-from service.supervisor import APPLICATION
+from service.run.supervisor import APPLICATION
 from tests.processes import Serve
 from tests.terminal import Terminal
 from tests.waiting import PATIENCE_S

@@ -11,7 +11,7 @@ from models.batch.boosting import VARIANTS, Boosted, Candidates, Chosen, Params,
 from models.batch.farm import MOST, WorkerDied, dealt, farm, fit
 from models.batch.matrix import Examples, Labels
 from models.core.vectors import Reals
-from service.processes import Processes
+from service.jobs.farm.local import Processes
 from tests.test_boosting import corpora, examples
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from models.online.registry import LEARNERS
-from service.fields import BEYOND, LARGEST
+from service.schemas.fields import BEYOND, LARGEST
 from tests.refusals import MARK, pointers, refused, send
 from tests.serving import OIL, QUERY, Api
 

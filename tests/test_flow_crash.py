@@ -25,10 +25,10 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from service.embedded import socket_path
-from service.inbox import DEAD, GROUP, IN
-from service.outbox import entry_id, key
-from service.supervisor import APPLICATION, WORKER
+from service.run.supervisor import APPLICATION, WORKER
+from service.store.embedded import socket_path
+from service.store.inbox import DEAD, GROUP, IN
+from service.store.outbox import entry_id, key
 from tests.processes import Serve, children, eventually
 from tests.waiting import PATIENCE_S
 
@@ -36,7 +36,7 @@ SEED = 20
 DOCUMENTS, KILLS = 3000, 22
 AT_ONCE = 50  # documents that are added together
 # What is killed; mostly the store, which is back in a tenth of a second: others take seconds to start.
-TARGETS = [*["valkey-server"] * 6, *["service.consumer"] * 3, "service.server", "service.worker"]
+TARGETS = [*["valkey-server"] * 6, *["service.run.consumer"] * 3, "service.run.api", "service.run.housekeeping"]
 PAUSE_S = 0.2  # at most, from when documents are being decided until the next kill
 TOPIC = "news"
 

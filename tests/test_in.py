@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.connection import Connection, GroupGone
-from service.consuming import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Batch, Consumer
-from service.group import Arrived
-from service.inbox import DEAD, GROUP, IN, Figures, Inbox
-from service.passage import Passage
+from service.flow.classify import Passage
+from service.flow.consumer import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Batch, Consumer
+from service.store.connection import Connection, GroupGone
+from service.store.consumer_group import Arrived
+from service.store.inbox import DEAD, GROUP, IN, Figures, Inbox
 from tests.consuming import MANY, accepted, add, consuming, dead, let_through, settled
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes
@@ -204,7 +204,9 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
 
 
 def test_a_consumer_that_nobody_needs_has_loaded_neither_kernels_nor_models() -> None:
-    loaded = "import service.consumer, sys; print(*sorted({'models', 'numba', 'numpy', 'scipy'} & sys.modules.keys()))"
+    loaded = (
+        "import service.run.consumer, sys; print(*sorted({'models', 'numba', 'numpy', 'scipy'} & sys.modules.keys()))"
+    )
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout == b"\n"
 
 

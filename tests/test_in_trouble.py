@@ -8,12 +8,12 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from service.connection import Connection, Step
-from service.consuming import BATCH, FIRST, IN_HAND, Consumer
 from service.errors import StoreUnavailable
-from service.group import Arrived, Group
-from service.inbox import GROUP, IN, Figures, Inbox
-from service.passage import Passage
+from service.flow.classify import Passage
+from service.flow.consumer import BATCH, FIRST, IN_HAND, Consumer
+from service.store.connection import Connection, Step
+from service.store.consumer_group import Arrived, Group
+from service.store.inbox import GROUP, IN, Figures, Inbox
 from tests.consuming import MANY, OUT, accepted, add, consuming, dead, let_through, settled
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil

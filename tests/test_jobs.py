@@ -12,10 +12,10 @@ import pytest_asyncio
 from redis import Redis
 
 from service.clock import now_ms
-from service.embedded import Embedded
-from service.jobstore import JobStore
-from service.replay import replay
-from service.served import Base
+from service.run.replay import replay
+from service.store.embedded import Embedded
+from service.store.jobs import JobStore
+from service.topics.published import Base
 from tests.judging import BOTH, GRAIN, OIL
 from tests.serving import Api, serving
 from tests.waiting import soon

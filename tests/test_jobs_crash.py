@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from service.embedded import Embedded
-from service.replay import replay
+from service.run.replay import replay
+from service.store.embedded import Embedded
 from tests.processes import children, gone
 from tests.serving import Api, serving
 from tests.test_jobs import documents, teach
@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[Embedded]:
 
 def toiling(engine: subprocess.Popen[bytes]) -> list[int]:
     """The processes in which this worker has jobs done."""
-    return [pid for pid, command in children(engine.pid).items() if "service.toil" in command]
+    return [pid for pid, command in children(engine.pid).items() if "service.jobs.child" in command]
 
 
 async def at_work(engines: list[subprocess.Popen[bytes]]) -> tuple[int, int]:

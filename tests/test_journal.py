@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.journal import Event, Lineage, obsolete, resolve, without
+from service.store.log import Event, Lineage, obsolete, resolve, without
 
 DOCUMENTS = st.sampled_from(["a", "b", "c", "d"])
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from models.core import intervals
-from service.replay import replay
+from service.run.replay import replay
 from tests.refusals import pointers, refused, send
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.streaming import grain, oil, passes

@@ -6,10 +6,10 @@ In what time, `scripts/bench wait` measures.
 import numpy as np
 import pytest
 
-from service import codec
 from service.clock import now_ms
-from service.journal import Event
-from service.replay import replay
+from service.run.replay import replay
+from service.store import codec
+from service.store.log import Event
 from tests.serving import Api, serving
 
 JUDGEMENTS = 5000

@@ -5,8 +5,8 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.memory import LONG, packed, unpacked
 from service.schemas import Document
+from service.store.documents import LONG, packed, unpacked
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=50)
 

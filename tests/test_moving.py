@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
-from service import codec, outbox
-from service.archive import example
-from service.background import place_of
+from service.archive.file import example
+from service.archive.lines import EventLine, Words
 from service.config import Settings
-from service.embedded import Embedded
-from service.journal import Event
-from service.replay import replay
-from service.schemas_archive import EventLine, Words
-from service.worker import keep_house
+from service.run.housekeeping import keep_house
+from service.run.replay import replay
+from service.store import codec, outbox
+from service.store.embedded import Embedded
+from service.store.log import Event
+from service.topics.background import place_of
 from tests.judging import Reader
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.streaming import grain, oil, passes

@@ -14,10 +14,10 @@ import httpx
 import pytest
 from redis import Redis
 
-from service import outbox
-from service.embedded import Embedded
 from service.errors import NotFound
-from service.listening import QUEUED, Queue
+from service.flow.subscribers import QUEUED, Queue
+from service.store import outbox
+from service.store.embedded import Embedded
 from tests.live import Live, live
 from tests.refusals import NDJSON
 from tests.serving import OIL, Api, serving
@@ -390,7 +390,7 @@ async def test_a_listener_who_left_while_nothing_came_leaves_no_trouble_behind(
 
 
 async def test_a_listener_to_a_topic_that_is_deleted_is_told(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.listening.HEARTBEAT_S", 0.05)
+    monkeypatch.setattr("service.flow.subscribers.HEARTBEAT_S", 0.05)
     joined = api.sluice.listening.joined("crude", None)
     async with joined as events:
         await anext(events)

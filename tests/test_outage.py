@@ -18,10 +18,10 @@ import httpx
 import pytest
 from redis import Redis
 
-from service.embedded import Embedded
 from service.errors import StoreUnavailable
-from service.replay import replay
-from service.store import Store
+from service.run.replay import replay
+from service.store.embedded import Embedded
+from service.store.topics import Store
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.waiting import soon
 

@@ -10,13 +10,13 @@ import pytest
 from redis import Redis
 
 from models.text.analysis import Analysis
-from service import changes
 from service.config import Settings
-from service.embedded import Embedded
 from service.errors import BadInput
-from service.replay import replay
+from service.run.replay import replay
 from service.schemas import Pins
-from service.served import Settings as TopicSettings
+from service.store.embedded import Embedded
+from service.topics import settings
+from service.topics.published import Settings as TopicSettings
 from tests.refusals import pointers, refused
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.streaming import grain, oil
@@ -199,9 +199,9 @@ async def test_what_cannot_be_pinned_or_banned_is_refused(api: Api) -> None:
 
 def test_a_term_is_what_the_deployment_takes_for_one() -> None:
     pairs, stems = Analysis(bigrams=True), Analysis(stemmer="english")
-    assert changes.read(Pins(pin=["Crude-Oil"], ban=["oil"]), pairs).pin == ["crude oil"]
-    assert changes.read(Pins(pin=["connections", "connected"]), stems).pin == ["connect"]
-    assert changes.read(Pins(ban=["Café"]), Analysis()).ban == ["cafe\u0301"]
+    assert settings.read(Pins(pin=["Crude-Oil"], ban=["oil"]), pairs).pin == ["crude oil"]
+    assert settings.read(Pins(pin=["connections", "connected"]), stems).pin == ["connect"]
+    assert settings.read(Pins(ban=["Café"]), Analysis()).ban == ["cafe\u0301"]
     for wrong, analysis in ((["the crude oil"], pairs), (["the"], Analysis(stop_words=frozenset({"the"})))):
         with pytest.raises(BadInput):
-            changes.read(Pins(pin=wrong), analysis)
+            settings.read(Pins(pin=wrong), analysis)

@@ -10,13 +10,14 @@ from redis import Redis
 from models.core.vectors import Linear
 from models.goals.promises import Evidence
 from models.online.trainer import Model
-from service import jobs, scripts
 from service.config import Settings as Config
-from service.policy import Last, policy_of, standing
+from service.jobs import jobs
+from service.run.housekeeping import keep_house
 from service.schemas import Policy
-from service.served import Served, Settings
-from service.store import Call
-from service.worker import keep_house
+from service.store import scripts
+from service.store.topics import Call
+from service.topics.published import Served, Settings
+from service.topics.retrain_policy import Last, policy_of, standing
 from tests.serving import Api, serving
 from tests.test_jobs import teach
 

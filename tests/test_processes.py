@@ -11,9 +11,9 @@ import pytest
 from redis import Redis
 
 from service.config import Settings
-from service.embedded import Embedded
-from service.replay import replay
-from service.store import Store
+from service.run.replay import replay
+from service.store.embedded import Embedded
+from service.store.topics import Store
 from tests.judging import Reader, compare, judgements
 from tests.live import Live, live
 from tests.serving import GRAIN, OIL, QUERY, Api, serving

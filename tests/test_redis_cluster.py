@@ -14,16 +14,16 @@ import pytest
 from redis.cluster import RedisCluster
 from redis.exceptions import RedisError
 
-from service import outbox
 from service.config import Settings, StartError
-from service.connection import FULL, Connection
 from service.errors import StoreUnavailable
-from service.inbox import DEAD, GROUP, IN
-from service.nodes import Nodes, nodes
-from service.outbox import entry_id
-from service.replay import replay_all
-from service.store import key
-from service.supervisor import APPLICATION, WORKER
+from service.redis_url import Nodes, nodes
+from service.run.replay import replay_all
+from service.run.supervisor import APPLICATION, WORKER
+from service.store import outbox
+from service.store.connection import FULL, Connection
+from service.store.inbox import DEAD, GROUP, IN
+from service.store.outbox import entry_id
+from service.store.topics import key
 from tests.clustering import PRIMARIES, Cluster, Node, clustered
 from tests.consuming import accepted, add, consuming, dead, let_through, settled
 from tests.judging import Reader
@@ -353,7 +353,7 @@ class Campaign:
 
     def kill_a_consumer(self) -> None:
         found = children(self._serve.process.pid).items()
-        victims = [pid for pid, command in found if "service.consumer" in command]
+        victims = [pid for pid, command in found if "service.run.consumer" in command]
         with suppress(ProcessLookupError):
             os.kill(self._chance.choice(victims), signal.SIGKILL)
 

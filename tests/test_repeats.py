@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from models.goals.audit import drawn
-from service.repeats import NOTED, SIGNATURES
+from service.store.signatures import NOTED, SIGNATURES
 from tests.serving import OIL, Api, serving
 from tests.streaming import grain, oil, passes, status
 

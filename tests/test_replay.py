@@ -11,9 +11,9 @@ import pytest
 from redis import Redis
 
 from service.config import Settings
-from service.embedded import Embedded
-from service.replay import replay
-from service.store import Store
+from service.run.replay import replay
+from service.store.embedded import Embedded
+from service.store.topics import Store
 from tests.judging import Reader
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.waiting import PATIENCE_S, soon
@@ -22,7 +22,7 @@ TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "service.replay", *options]
+    command = [sys.executable, "-m", "service.run.replay", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 

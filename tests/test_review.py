@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from models.goals.audit import drawn
-from service.memory import unpacked
+from service.store.documents import unpacked
 from tests.live import live
 from tests.refusals import refused, send
 from tests.serving import GRAIN, OIL, Api, serving

@@ -15,11 +15,11 @@ import pytest
 from redis import Redis
 
 from service.config import Settings
-from service.connection import Connection, end
-from service.courier import WINDOW, Courier
 from service.errors import PreconditionFailed
-from service.supervisor import APPLICATION, WORKER
-from service.webhooks import Undelivered, Webhooks, is_public, signed
+from service.flow.deliveries import WINDOW, Courier
+from service.flow.webhooks import Undelivered, Webhooks, is_public, signed
+from service.run.supervisor import APPLICATION, WORKER
+from service.store.connection import Connection, end
 from tests.processes import Serve, children
 from tests.receiver import SECRET, Receiver, receiving
 from tests.serving import OIL, QUERY, Api, serving
@@ -108,7 +108,7 @@ async def test_what_is_let_through_is_delivered_once_signed_and_whole(api: Api, 
 async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_nothing(
     api: Api, receiver: Receiver, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.courier.SILENT_S", 0.2)
+    monkeypatch.setattr("service.flow.deliveries.SILENT_S", 0.2)
     await put(api, webhook(receiver))
     (destination,) = await api.sluice.destinations.of("crude")
     idle, holding = (api.sluice.destinations.group(destination, name) for name in ("idle", "holding"))
@@ -175,7 +175,7 @@ async def test_a_receiver_that_hangs_keeps_nobody_else_waiting_and_is_not_floode
 async def test_what_fails_too_often_is_dead_until_it_is_replayed(
     api: Api, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.courier.ATTEMPTS", 2)
+    monkeypatch.setattr("service.flow.deliveries.ATTEMPTS", 2)
     (route,) = await put(api, webhook(receiver))
     receiver.answer = lambda n: 500
     path = f"/topics/crude/routes/{route['id']}"
@@ -366,7 +366,9 @@ async def test_deliveries_survive_the_death_of_whoever_makes_them(tmp_path: Path
 
                 await soon(going_on)
                 found = await asyncio.to_thread(children, serve.process.pid)
-                os.kill(next(pid for pid, command in found.items() if "service.consumer" in command), signal.SIGKILL)
+                os.kill(
+                    next(pid for pid, command in found.items() if "service.run.consumer" in command), signal.SIGKILL
+                )
             await all_taken(receiver, sent)
             assert len(set(receiver.ids)) == len(sent)
     finally:

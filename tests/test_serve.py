@@ -13,7 +13,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from service.embedded import socket_path
+from service.store.embedded import socket_path
 from tests.processes import Serve, children, eventually, gone
 from tests.waiting import PATIENCE_S
 

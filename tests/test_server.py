@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import service.server
+import service.run.api
 from service.config import Settings
 from tests.tiny import arrived, create_app, flooded, let_go
 from tests.waiting import PATIENCE_S
@@ -22,13 +22,13 @@ BODY_S = 1.5
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(service.server, "HEADERS_S", HEADERS_S)
-    monkeypatch.setattr(service.server, "BODY_S", BODY_S)
-    monkeypatch.setattr(service.server, "LINGER_S", 0.3)
-    monkeypatch.setattr(service.server, "READ_S", 0.5)
-    monkeypatch.setattr(service.server, "TICK_S", 0.05)
+    monkeypatch.setattr(service.run.api, "HEADERS_S", HEADERS_S)
+    monkeypatch.setattr(service.run.api, "BODY_S", BODY_S)
+    monkeypatch.setattr(service.run.api, "LINGER_S", 0.3)
+    monkeypatch.setattr(service.run.api, "READ_S", 0.5)
+    monkeypatch.setattr(service.run.api, "TICK_S", 0.05)
     listener = socket.create_server(("127.0.0.1", 0))
-    server = service.server.server(create_app, Settings(max_requests=2))
+    server = service.run.api.server(create_app, Settings(max_requests=2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     let_go.clear()
@@ -156,7 +156,7 @@ def test_a_body_that_stalls_or_drips_is_refused_and_the_application_told(port: i
 
 def test_a_body_that_flows_may_take_longer_than_the_deadline(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = 40
-    monkeypatch.setattr(service.server, "BODY_BYTES_PER_S", 1)  # each piece fills the purse
+    monkeypatch.setattr(service.run.api, "BODY_BYTES_PER_S", 1)  # each piece fills the purse
     with Client(port) as client:
         begun = time.monotonic()
         client.sendall(post("/length", pieces * 1000))

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from service.embedded import Embedded
+from service.store.embedded import Embedded
 from tests.refusals import JSON, NDJSON, refused, send, well_formed
 from tests.serving import OIL, serving
 

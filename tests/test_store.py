@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from service import outbox, scripts
-from service.connection import GroupGone, Packing, Script, Step, problems
 from service.errors import NotFound, StoreUnavailable
-from service.journal import Event
-from service.memory import PARTITIONS, Remembering
-from service.outbox import Entry, Outbox
-from service.store import PARTS, Call, Change, Head, Saved, Store, counting
+from service.store import outbox, scripts
+from service.store.connection import GroupGone, Packing, Script, Step, problems
+from service.store.documents import PARTITIONS, Remembering
+from service.store.log import Event
+from service.store.outbox import Entry, Outbox
+from service.store.topics import PARTS, Call, Change, Head, Saved, Store, counting
 from tests.waiting import PATIENCE_S
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")

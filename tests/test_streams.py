@@ -12,7 +12,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from service.embedded import Embedded
+from service.store.embedded import Embedded
 from tests.live import Live, live
 from tests.refusals import NDJSON, well_formed
 from tests.serving import OIL, QUERY

@@ -12,7 +12,7 @@ import pytest
 
 from service.client import AsyncClient, Client, Refused, Retries, Unreachable
 from service.client.errors import Strange
-from service.embedded import Embedded
+from service.store.embedded import Embedded
 from tests.live import Live, live
 from tests.serving import QUERY
 from tests.streaming import oil
@@ -124,7 +124,11 @@ async def test_what_a_topic_lets_through_is_heard_as_it_happens(server: Live) ->
         assert [(await anext(again)).document for _ in before] == before[::-1]
         told = ["tail", "heard", "--all", "--most", "1", "--url", server.address]
         ran = await asyncio.to_thread(
-            subprocess.run, [sys.executable, "-m", "service.cli", *told], capture_output=True, timeout=60, check=True
+            subprocess.run,
+            [sys.executable, "-m", "service.cli.main", *told],
+            capture_output=True,
+            timeout=60,
+            check=True,
         )
         assert json.loads(ran.stdout)["document"] == before[-1]
         await client.delete("heard")

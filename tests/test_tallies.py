@@ -11,11 +11,11 @@ from redis import Redis
 
 from models.goals.report import Passed
 from models.goals.volume import flow
-from service import scripts
 from service.errors import NotFound
-from service.replay import replay
-from service.store import Call
-from service.tallies import BUCKET, LATELY, PARTS, SLOTS, tally_of
+from service.run.replay import replay
+from service.store import scripts
+from service.store.topics import Call
+from service.topics.counts import BUCKET, LATELY, PARTS, SLOTS, tally_of
 from tests.live import live
 from tests.serving import Api, serving
 from tests.streaming import grain, oil, passes, status

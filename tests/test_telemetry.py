@@ -12,10 +12,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 
-from service import worker
-from service.embedded import Embedded
-from service.inbox import Figures
-from service.supervisor import APPLICATION
+from service.run import housekeeping
+from service.run.supervisor import APPLICATION
+from service.store.embedded import Embedded
+from service.store.inbox import Figures
 from tests.live import live
 from tests.processes import Serve, children, eventually
 from tests.serving import GRAIN, OIL, Api, serving
@@ -67,7 +67,7 @@ async def test_documents_decisions_and_judgements_are_counted(api: Api) -> None:
     await api.judge(OIL, True)
     await api.judge(OIL, True)
     await api.judge(GRAIN, False)
-    await worker.note_goals(api.sluice)
+    await housekeeping.note_goals(api.sluice)
     found = await scraped(api)
     tally = (await api.ok("GET", "/topics/crude"))["status"]["passed"]
     assert len(results) == 10
@@ -239,12 +239,12 @@ def test_any_process_tells_of_all_and_none_forgets_what_the_dead_have_counted(tm
         assert [counted() for _ in range(10)] == [40] * 10
         assert processes() == {"api-1", "api-2"}
         before = counters(scrape())
-        serving = [pid for pid, command in children(sluice.process.pid).items() if "service.server" in command]
+        serving = [pid for pid, command in children(sluice.process.pid).items() if "service.run.api" in command]
         assert len(serving) == 2
         os.kill(serving[0], signal.SIGKILL)
 
         def restarted() -> bool:
-            now = [pid for pid, command in children(sluice.process.pid).items() if "service.server" in command]
+            now = [pid for pid, command in children(sluice.process.pid).items() if "service.run.api" in command]
             return len(now) == 2 and serving[0] not in now and processes() == {"api-1", "api-2"}
 
         eventually(restarted)

@@ -15,7 +15,7 @@ NOT_SERVED = {("models.text.idf", "_count"), ("models.batch.matrix", "_scores")}
 # Says which of these kernels the rehearsal has not called.
 REHEARSED = """
 import asyncio, importlib, json, sys
-from service.warm import rehearse
+from service.run.warm import rehearse
 asyncio.run(rehearse(sys.argv[1]))
 print()
 found = ((module, name, importlib.import_module(module)) for module, name in json.loads(sys.argv[2]))

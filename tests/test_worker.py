@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from service.background import KEPT, SOON, STALE, place_of
-from service.replay import replay
-from service.worker import keep_house
+from service.run.housekeeping import keep_house
+from service.run.replay import replay
+from service.topics.background import KEPT, SOON, STALE, place_of
 from tests.serving import GRAIN, OIL, Api, serving
 from tests.test_background import count, texts
 from tests.waiting import PATIENCE_S, soon
@@ -124,7 +124,7 @@ async def test_the_process_does_its_work_and_ends_when_asked(api: Api, redis_url
 @contextmanager
 def worker(redis_url: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {"SLUICE_REDIS": redis_url, "SLUICE_SWEEP_S": "0.1"}
-    with subprocess.Popen([sys.executable, "-m", "service.worker"], env=environment) as process:
+    with subprocess.Popen([sys.executable, "-m", "service.run.housekeeping"], env=environment) as process:
         try:
             yield process
         finally:

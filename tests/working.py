@@ -16,7 +16,7 @@ OVER = ("succeeded", "failed", "cancelled")
 def start(redis_url: str, **settings: object) -> subprocess.Popen[bytes]:
     environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
     told = {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"}
-    return subprocess.Popen([sys.executable, "-m", "service.engine"], env=environment | told)
+    return subprocess.Popen([sys.executable, "-m", "service.jobs.queue"], env=environment | told)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -12,8 +12,8 @@ the result is the same, bit for bit, with any number of workers.
 
 Ranges hold about as many occurrences of terms, not as many terms: an occurrence is what costs.
 
-Who the workers are is the caller's: processes of this machine (service/processes.py) or of a Dask cluster
-(service/cluster.py). A crew is told each part once, and keeps it; what goes to and fro in a round is small.
+Who the workers are is the caller's: processes of this machine (service/jobs/farm/local.py) or of a Dask cluster
+(service/jobs/farm/dask.py). A crew is told each part once, and keeps it; what goes to and fro in a round is small.
 """
 
 from collections.abc import Sequence

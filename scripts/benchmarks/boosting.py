@@ -35,7 +35,7 @@ from models.text.analysis import Analysis, bags
 from scripts.benchmarks.contest import TICK_S, one_core, peak_mb
 from scripts.benchmarks.corpus import generate
 from scripts.evaluation.corpus import Corpus, read
-from service.processes import Processes
+from service.jobs.farm.local import Processes
 
 WORKERS = 2
 
@@ -120,7 +120,7 @@ def _by_dask(sizes: Sizes, rho: float) -> Run:
 def _cluster() -> Iterator[Crew]:
     from distributed import Client, LocalCluster
 
-    from service.cluster import Cluster
+    from service.jobs.farm.dask import Cluster
 
     here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
     with LocalCluster(n_workers=WORKERS, threads_per_worker=1, **here) as cluster, Client(cluster) as client:

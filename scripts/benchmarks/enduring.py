@@ -25,10 +25,10 @@ from redis import Redis
 from models.text.analysis import Document
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import live
-from service.embedded import Embedded
-from service.journal import Event
-from service.served import Settings
-from service.store import Store
+from service.store.embedded import Embedded
+from service.store.log import Event
+from service.store.topics import Store
+from service.topics.published import Settings
 
 Policy = Literal["always", "everysec"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

@@ -32,8 +32,8 @@ from scripts.benchmarks import ceiling, lasting, starting
 from scripts.benchmarks.contest import TICK_S, Seconds, in_a_process
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import Client, Live, live
-from service.embedded import Embedded
-from service.inbox import GROUP, IN
+from service.store.embedded import Embedded
+from service.store.inbox import GROUP, IN
 
 TIMEOUT_S = 600.0
 WAITING = "waiting"
@@ -179,7 +179,7 @@ def _consumed(url: str, documents: Sequence[Document], numbers: range, team: Tea
 @contextmanager
 def consuming(url: str, consumers: int) -> Iterator[list[int]]:
     environment = os.environ | {"SLUICE_REDIS": url, "SLUICE_LOG_LEVEL": "error"}
-    command = [sys.executable, "-m", "service.consumer"]
+    command = [sys.executable, "-m", "service.run.consumer"]
     started = [subprocess.Popen(command, env=environment) for _ in range(consumers)]
     try:
         yield [process.pid for process in started]

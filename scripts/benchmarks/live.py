@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from service.supervisor import APPLICATION, ENGINE
+from service.run.supervisor import APPLICATION, ENGINE
 
 PATIENCE_S = 120.0
 PAUSE_S = 0.01
@@ -33,7 +33,7 @@ def live(store: str, application: str = APPLICATION) -> Iterator[Live]:
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         began = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "service.server", str(listener.fileno()), application],
+            [sys.executable, "-m", "service.run.api", str(listener.fileno()), application],
             env=os.environ | {"SLUICE_REDIS": store, "SLUICE_LOG_LEVEL": "error"},
             pass_fds=[listener.fileno()],
         )

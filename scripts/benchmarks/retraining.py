@@ -23,7 +23,7 @@ from rich.progress import track
 
 from scripts.benchmarks.corpus import SEED, Corpus, load
 from scripts.benchmarks.live import Client, live, quantiles, working
-from service.embedded import Embedded
+from service.store.embedded import Embedded
 
 AT_ONCE = 100  # judgements a request, when topics are made
 PAUSE_S = 0.02

@@ -18,11 +18,11 @@ from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import live
 from scripts.benchmarks.topics import Past
 from service.config import Settings as Config
-from service.embedded import Embedded
-from service.journal import Event
-from service.served import Served, Settings
 from service.sluice import Sluice
-from service.store import Saved, Store
+from service.store.embedded import Embedded
+from service.store.log import Event
+from service.store.topics import Saved, Store
+from service.topics.published import Served, Settings
 
 BORN = "0"
 TIMEOUT_S = 60.0

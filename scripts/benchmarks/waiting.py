@@ -30,7 +30,7 @@ from models.text.analysis import Document
 from models.text.rules import Subject, parse
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import Client, live, quantiles
-from service.embedded import Embedded
+from service.store.embedded import Embedded
 
 ASKING = 60  # at once, each one kind of request after the other
 TOPICS, BATCH = 100, 1000

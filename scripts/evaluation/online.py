@@ -16,7 +16,7 @@ import numpy as np
 from models.core.measures import Bools, Contingency, contingency, f_beta, macro, sap, t11su
 from models.online.trainer import Example, Model, Spec, Trainer
 from scripts.evaluation.stream import Stream
-from service.background import STALE
+from service.topics.background import STALE
 
 POINTS = (10, 20, 35, 50, 75, 100, 150, 200, 350, 500, 1000, 2000, 4000, 8000)
 FIRST_LOOK, LONGEST_LOOK = 16, 2048  # documents scored together while looking for the next one to judge

@@ -17,7 +17,7 @@ from models.text.minhash import signatures
 from scripts.evaluation.corpus import Corpus
 from scripts.evaluation.online import Protocol, run
 from scripts.evaluation.stream import Stream
-from service.served import decide
+from service.topics.published import decide
 
 SHARE = 0.2  # of the documents come again
 WITHIN = 300

@@ -1,8 +1,9 @@
 """A corpus as the service would meet it, read once and shared by all topics.
 
 Training documents come one by one. Each is seen with the idf of the epoch in force, then counted; epochs follow one
-another as in `service.background`, by the number of documents. Test documents are seen with the last epoch of training
-and counted nowhere. A topic's thresholds are chosen against the sample of the epoch in force at its last judgement.
+another as in `service.topics.background`, by the number of documents. Test documents are seen with the last epoch of
+training and counted nowhere. A topic's thresholds are chosen against the sample of the epoch in force at its last
+judgement.
 """
 
 from bisect import bisect_right
@@ -17,7 +18,7 @@ from models.learners.vocabulary import Vocabulary
 from models.text.analysis import Analysis, bags
 from models.text.idf import Counter, Frequencies
 from scripts.evaluation.corpus import Corpus
-from service.background import FIRST, GROWTH, SAMPLE, Epoch, Sampled
+from service.topics.background import FIRST, GROWTH, SAMPLE, Epoch, Sampled
 
 
 class Stream:

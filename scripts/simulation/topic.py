@@ -19,7 +19,7 @@ from models.online.trainer import Example, Model, Spec, Trainer
 from scripts.evaluation.stream import Stream
 from scripts.simulation.attainment import ACCEPT, LATELY, REJECT, Attained, Decisions, Said, attained, passed
 from scripts.simulation.reader import Plan
-from service.background import SOON
+from service.topics.background import SOON
 
 FIRST_LOOK, LONGEST_LOOK = 16, 512  # documents scored together
 

@@ -13,7 +13,7 @@ answer, or was told to come back later, is sent again only where that is safe.
 from service.client.calls import Retries
 from service.client.errors import ClientError, Refused, Unreachable
 from service.client.operations import Operations
-from service.client.sending import Awaiting, Blocking
+from service.client.transport import Awaiting, Blocking
 
 __all__ = ["AsyncClient", "Client", "ClientError", "Refused", "Retries", "Unreachable"]
 

@@ -11,9 +11,9 @@ from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from service.client.calls import Call
-from service.client.events import Listener
 from service.client.lines import Lines
-from service.client.sending import Awaiting, Blocking, Item, Listed
+from service.client.sse import Listener
+from service.client.transport import Awaiting, Blocking, Item, Listed
 from service.schemas import Problem
 
 P = ParamSpec("P")

@@ -8,10 +8,10 @@ from pydantic import TypeAdapter
 
 from service.client.calls import Call, nothing, reading
 from service.client.errors import ClientError, Refused
-from service.client.events import Listener
 from service.client.lines import NDJSON, Lines, plain
 from service.client.methods import Heard, Operation, Pages, Streamed
-from service.client.sending import Listed
+from service.client.sse import Listener
+from service.client.transport import Listed
 from service.schemas import (
     Document,
     Health,
@@ -29,13 +29,13 @@ from service.schemas import (
     TopicChange,
     Withdrawn,
 )
-from service.schemas_flow import DeadDelivery, Flow, Passed, Replayed, RouteList
-from service.schemas_measures import Metrics, Preview, PreviewRequest
-from service.schemas_models import ModelFile, ModelInfo, Version
-from service.schemas_review import KnownAdded, KnownItem, ReviewPage, Skipped
+from service.schemas.flow import DeadDelivery, Flow, Passed, Replayed, RouteList
+from service.schemas.metrics import Metrics, Preview, PreviewRequest
+from service.schemas.models import ModelFile, ModelInfo, Version
+from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
 
 if TYPE_CHECKING:
-    from service.schemas_jobs import Job
+    from service.schemas.jobs import Job
 
 Fields = Mapping[str, Any]
 RESULT: TypeAdapter[Result | Problem] = TypeAdapter(Result | Problem)
@@ -277,7 +277,7 @@ class Operations:
     @Pages
     def jobs(self, limit: int = 100) -> Listed["Job"]:
         """Newest first."""
-        from service.schemas_jobs import Job
+        from service.schemas.jobs import Job
 
         return Listed("/jobs", Page[Job], limit)
 
@@ -294,7 +294,7 @@ class Operations:
 
 
 def _job(content: bytes) -> "Job":
-    from service.schemas_jobs import Job  # only now: it knows all methods, which takes a while
+    from service.schemas.jobs import Job  # only now: it knows all methods, which takes a while
 
     return Job.model_validate_json(content)
 

@@ -1,0 +1,59 @@
+"""The application: settings and store in, ASGI out."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from service.api import problems
+from service.api.openapi import Documented
+from service.api.routes import archive, flow, jobs, metrics, review, topics
+from service.api.telemetry import Counted, Telemetry
+from service.config import Settings, StartError
+from service.sluice import Sluice
+from service.store.connection import end
+from service.store.topics import Store
+
+DESCRIPTION = "Filter and route a stream of documents by standing queries that learn."
+NOTE_S = 5.0  # between two notes of what the process holds
+
+
+def create_app(settings: Settings | None = None, store: Store | None = None) -> FastAPI:
+    """An app on the store of its settings, or on the one that is given."""
+    config = settings or Settings.from_env()
+    if store is None and config.redis is None:
+        raise StartError("SLUICE_REDIS must name a store; `scripts/serve` starts an embedded one by itself.")
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        sluice = app.state.sluice = Sluice(config, store or Store(config.redis or "", config.store_timeout_s))
+        noting = asyncio.create_task(_keep_noting(sluice, app.state.telemetry))
+        try:
+            await sluice.start()
+            yield {"answered": app.state.telemetry.answered}
+        finally:
+            await end([noting])
+            await sluice.stop()
+
+    app = _Watched(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)
+    app.state.telemetry = Telemetry()
+    routers = tuple(each.router for each in (topics, flow, review, metrics, jobs, archive))
+    for router in routers:
+        app.include_router(router)
+    problems.install(app, [route for router in routers for route in router.routes])
+    return app
+
+
+class _Watched(Documented):
+    def build_middleware_stack(self) -> ASGIApp:
+        """Counting stands before everything: middleware that is added would not see what errors are answered with."""
+        return Counted(super().build_middleware_stack(), self.state.telemetry)
+
+
+async def _keep_noting(sluice: Sluice, telemetry: Telemetry) -> None:
+    while True:
+        telemetry.note(len(sluice.serving.topics), sluice.serving.bank_bytes)
+        await asyncio.sleep(NOTE_S)

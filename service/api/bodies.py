@@ -1,0 +1,128 @@
+"""Reading requests: bounded, strict, from the raw bytes."""
+
+from collections.abc import AsyncIterator
+from email.message import Message
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from starlette.requests import ClientDisconnect, Request
+
+from models.text.json_shape import shape
+from service.api.problems import from_validation
+from service.config import Settings
+from service.errors import BadRequest, TooLarge, WrongMediaType
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+MOST_VALUES = 100_000  # numbers, strings, lists … in one JSON text: parsing so many takes some 50 ms
+DEEPEST = 100  # lists and objects, one in another
+
+T = TypeVar("T")
+
+
+def media_type(request: Request, *allowed: str) -> str:
+    """The request's media type, which must be one of these."""
+    sent = request.headers.get("content-type", "")
+    kind, charset = (sent, "utf-8") if sent in allowed else _content_type(sent)
+    if kind not in allowed:
+        raise WrongMediaType(f"Send {' or '.join(allowed)}, and name it in the header Content-Type.")
+    if charset not in ("utf-8", "utf8"):
+        raise WrongMediaType("Send UTF-8.")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise WrongMediaType("Send the body as it is, without Content-Encoding.")
+    return kind
+
+
+def declared_within(request: Request, limit: int) -> None:
+    """Refuses a body that says of itself that it is longer than the limit, before any of it is read."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
+
+
+async def body(request: Request, limit: int) -> bytes:
+    """The whole body, if it is not longer than the limit; nothing beyond the limit is kept."""
+    declared_within(request, limit)
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in _chunks(request):
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+async def lines(request: Request, limit: int, line_limit: int) -> AsyncIterator[list[bytes]]:
+    """The lines of a body as they arrive, some at a time, blank ones left out.
+
+    A line longer than its limit is cut one byte beyond it, so that `parse` can tell, and the rest of it is passed over.
+    A body longer than its limit raises TooLarge after the last line that ends within it.
+    """
+    left, skipping = limit, False
+    rest = bytearray()  # of a line whose end has not come yet
+    async for chunk in _chunks(request):
+        *whole, tail = chunk[:left].split(b"\n")
+        left -= len(chunk)
+        if whole:
+            whole[0] = b"" if skipping else bytes(rest + whole[0])
+            rest.clear()
+            skipping = False
+        if not skipping:
+            rest += tail
+        if len(rest) > line_limit:
+            whole.append(bytes(rest))
+            rest.clear()
+            skipping = True
+        if ready := [line[: line_limit + 1] for line in whole if line.strip()]:
+            yield ready
+        if left < 0:
+            raise _too_large(limit)
+    if rest.strip():
+        yield [bytes(rest)]
+
+
+def parse(adapter: TypeAdapter[T], raw: bytes, limits: Settings) -> T:
+    """The value that these bytes, a body or a line of one, say; or the error that says why they do not."""
+    if not raw or raw.isspace():
+        raise BadRequest("The body is empty; send JSON, {} at least.")
+    if len(raw) > limits.max_body_bytes:
+        raise TooLarge(f"This line is longer than {limits.max_body_bytes:,} bytes.")
+    if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        raise BadRequest("Send UTF-8 without a byte order mark.")
+    # What follows cannot be interrupted, so what would take long is refused beforehand.
+    found = shape(raw)
+    if found.depth > DEEPEST:
+        raise BadRequest(f"Lists and objects may stand {DEEPEST} deep, one in another.")
+    if found.records > limits.max_documents:
+        raise TooLarge(
+            f"A request may have {limits.max_documents:,} documents or judgements; send the rest in another."
+        )
+    if found.values > MOST_VALUES:
+        raise TooLarge(f"A request may hold {MOST_VALUES:,} values; send the rest in another.")
+    try:
+        return adapter.validate_json(raw)
+    except ValidationError as error:
+        try:
+            raw.decode()
+        except UnicodeDecodeError as wrong:
+            raise BadRequest(f"This is not UTF-8, from byte {wrong.start + 1} on.") from None
+        raise from_validation(error) from None
+
+
+def _content_type(sent: str) -> tuple[str, str]:
+    header = Message()
+    header["content-type"] = sent
+    return header.get_content_type(), str(header.get_content_charset("utf-8"))
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body is longer than {limit:,} bytes; send less at once.")
+
+
+async def _chunks(request: Request) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect:
+        raise BadRequest("The body ended early.") from None

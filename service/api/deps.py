@@ -1,0 +1,157 @@
+"""What all handlers share: how a request is read, whom it asks, and how it is answered."""
+
+import re
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, TypeAdapter
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
+
+from service import schemas
+from service.api import present
+from service.api.bodies import JSON, body, media_type, parse
+from service.api.problems import SHOWN
+from service.errors import BadInput, FieldError, Forbidden, StoreUnavailable, TooLarge
+from service.schemas.fields import TopicId
+from service.sluice import Sluice
+from service.topics.published import Served
+
+PORT = re.compile(r":\d*$")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LONG = 100_000  # bytes of a body that is better parsed in a thread
+
+T = TypeVar("T")
+
+
+# Dependencies are coroutines even where they await nothing: FastAPI sends plain functions through a thread, twice the
+# time of a small request, and behind whatever large one has the interpreter.
+
+
+async def _unready(request: Request) -> Sluice:
+    sluice: Sluice = request.app.state.sluice
+    return sluice
+
+
+async def _sluice(request: Request) -> Sluice:
+    sluice = await _unready(request)
+    if not sluice.following.ready.is_set():
+        # Deciding with some of the topics would be a wrong answer that looks like a right one.
+        raise StoreUnavailable("The topics are still being loaded; try again.")
+    return sluice
+
+
+App = Annotated[Sluice, Depends(_sluice)]
+Unready = Annotated[Sluice, Depends(_unready)]  # perhaps with some of its topics only
+TopicPath = Annotated[TopicId, Path(description="The topic's id.")]
+DocumentPath = Annotated[str, Path(description="The document's id; slashes may stand as they are.", examples=["d1"])]
+VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Most items in the answer.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
+NumberCursor = Annotated[
+    str | None, Query(pattern="^[1-9][0-9]{0,14}$", description="`next` of the answer before.", examples=["17"])
+]
+
+
+def new_router() -> APIRouter:
+    return APIRouter(
+        dependencies=[Depends(_own_name), Depends(_own_page), Depends(_known_parameters)],
+        route_class=_Route,
+        generate_unique_id_function=lambda route: route.name,  # what a generated client calls the operation
+    )
+
+
+async def read(request: Request, adapter: TypeAdapter[T]) -> T:
+    media_type(request, JSON)
+    if request.query_params:
+        raise BadInput("With a JSON body the options stand in the body, not in the address.")
+    app = await _unready(request)
+    raw = await body(request, app.config.max_body_bytes)
+    if len(raw) > LONG:
+        return await app.in_thread(parse, adapter, raw, app.config)
+    return parse(adapter, raw, app.config)
+
+
+def at_most(app: Sluice, items: Sequence[object], what: str) -> None:
+    if len(items) > app.config.max_documents:
+        raise TooLarge(f"A request may have {app.config.max_documents:,} {what}; send the rest in another.")
+
+
+def reply(value: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(value.model_dump_json(by_alias=True), status, headers, JSON)
+
+
+def paged(items: Sequence[BaseModel], following: str | None) -> Response:
+    return reply(schemas.Page(items=list(items), next=following))
+
+
+async def topic_answer(
+    app: Sluice, served: Served, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    try:
+        (tally,) = await app.tallies.read([served.topic])
+    except StoreUnavailable:
+        tally = None  # what is known of the topic without the store is still worth an answer
+    return reply(present.topic(served, tally, app.config), status, {"ETag": present.etag(served)} | (headers or {}))
+
+
+async def _own_name(request: Request) -> None:
+    """Where only this machine can reach us, its browsers can, too: a page whose own name is made to lead here (DNS
+    rebinding) would pass for ours. Such a name has a dot, and nobody has told us of it."""
+    config = (await _unready(request)).config
+    if config.host not in LOOPBACK:
+        return
+    name = PORT.sub("", request.headers.get("host", "")).strip("[]").lower()
+    if (
+        "." in name
+        and not name.endswith(".localhost")
+        and not _is_address(name)
+        and name not in (config.hosts or "").split(",")
+    ):
+        raise Forbidden("This service is called by a name that it does not know; SLUICE_HOSTS can name it.")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+async def _own_page(request: Request) -> None:
+    """A web page may change something only if it is ours: browsers let any page send requests without a body, or with a
+    plain one, to whatever they can reach, and say whose page it is. Others say nothing of that, and may."""
+    if request.method in ("GET", "HEAD"):
+        return
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    same = origin is None or origin.partition("://")[2] == request.headers.get("host")
+    if not (same if site is None else site in ("same-origin", "none")):
+        raise Forbidden("A page of another origin may change nothing here.")
+
+
+async def _known_parameters(request: Request) -> None:
+    """A misspelt parameter is an error, as a misspelt field is."""
+    known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        where = [FieldError(pointer=f"?{name[:60]}", detail="There is no such parameter.") for name in unknown[:SHOWN]]
+        raise BadInput("Some parameters are not as they should be.", where)
+
+
+class _Route(APIRoute):
+    """What answers GET answers HEAD too; the server leaves the body out."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return super().matches(_as_get(scope))
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await super().handle(_as_get(scope), receive, send)
+
+
+def _as_get(scope: Scope) -> Scope:
+    return {**scope, "method": "GET"} if scope.get("method") == "HEAD" else scope

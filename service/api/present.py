@@ -1,0 +1,179 @@
+"""What is said of a topic: its settings and how it stands; its model as it is shown, as a file, and read back."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from models.core.vectors import Linear, View
+from models.goals.report import Part, Passed
+from models.online.committee import Committee, Rule, mean_form
+from models.online.trainer import Model
+from models.text.analysis import features_of
+from service import schemas
+from service.clock import now_ms, time_of
+from service.config import Settings as Config
+from service.errors import BadInput, FieldError
+from service.feedback import goals
+from service.schemas.models import CommitteeInfo, Form, LossAndError, ModelFile, ModelInfo, Term, Terms, Voters
+from service.topics.counts import Tally
+from service.topics.published import Served
+from service.topics.retrain_policy import policy_of, standing
+
+STRONGEST = 20  # terms shown for and against
+
+
+def topic(served: Served, tally: Tally | None, config: Config) -> schemas.Topic:
+    """The tally is None while the store does not answer."""
+    settings, model = served.settings, served.model
+    return schemas.Topic(
+        id=served.topic,
+        **settings.model_dump(exclude={"created_ms", "read", "drawn"}),
+        created=time_of(settings.created_ms),
+        status=schemas.Status(
+            version=served.version,
+            judged=schemas.Judged(relevant=served.relevant, irrelevant=served.irrelevant),
+            reject_below=model.reject_below,
+            accept_above=model.accept_above,
+            passed=passed(tally) if tally else None,
+            goal=goal(served, tally),
+            retraining=retraining(served, tally, config),
+        ),
+    )
+
+
+def passed(tally: Tally) -> schemas.PassedCounts:
+    return schemas.PassedCounts(**_counts(tally.ever), lately=schemas.Counts(**_counts(tally.lately)))
+
+
+def goal(served: Served, tally: Tally | None) -> schemas.GoalStatus | None:
+    if tally is None and served.settings.goal != schemas.Goal():
+        return schemas.GoalStatus(state="learning", detail="The store does not answer: what has passed is not known.")
+    found = goals.report(served, tally) if tally else None
+    if found is None:
+        return None
+    parts = {name: _estimate(getattr(found, name)) for name in ("precision", "recall", "error", "abstain")}
+    return schemas.GoalStatus(state=found.state, detail=found.detail, **parts)
+
+
+def retraining(served: Served, tally: Tally | None, config: Config) -> schemas.Retraining | None:
+    policy = policy_of(served, config)
+    if policy is None or tally is None:
+        return None
+    return schemas.Retraining(**standing(policy, served, tally.retrained, now_ms())._asdict())
+
+
+def _estimate(part: Part | None) -> schemas.Estimate | None:
+    if part is None:
+        return None
+    share = part.share._asdict() if part.share else {"estimate": None, "low": None, "high": None}
+    said = {"state": part.state, "confidence": part.confidence, "judged": part.judged, "detail": part.detail}
+    return schemas.Estimate.model_validate(said | share)
+
+
+def _counts(counted: Passed) -> dict[str, int]:
+    return {**asdict(counted), "rejected": counted.rejected}
+
+
+def etag(served: Served) -> str:
+    return f'"{served.born}-{served.version}"'
+
+
+def model_info(served: Served, words: dict[int, str]) -> ModelInfo:
+    linear, single = served.model.linear, served.settings.single
+    weighed = np.flatnonzero(~np.isin(linear.features, single.banned))  # over `rest` a banned term has a weight
+    order = weighed[np.argsort(linear.weights[weighed], kind="stable")]
+
+    def shown(places: Iterable[int]) -> list[Term]:
+        return [
+            Term(
+                term=words.get(int(linear.features[i])),
+                weight=float(linear.weights[i]),
+                pinned=int(linear.features[i]) in single.pin,
+            )
+            for i in places
+        ]
+
+    toward = [i for i in order[::-1][:STRONGEST] if linear.weights[i] > 0]
+    against = [i for i in order[:STRONGEST] if linear.weights[i] < 0]
+    return ModelInfo(
+        topic=served.topic,
+        kind=served.settings.learner.kind,
+        version=served.version,
+        reject_below=served.model.reject_below,
+        accept_above=served.model.accept_above,
+        weights=len(linear.features),
+        terms=Terms(toward=shown(toward), against=shown(against)),
+        committee=_committee(served),
+    )
+
+
+def model_file(served: Served, words: dict[int, str]) -> ModelFile:
+    together = served.model.committee
+    voters = None
+    if together and together.rule:
+        voters = Voters.model_construct(
+            weights=list(together.rule.weights),
+            more_than=together.rule.t,
+            members=[Form.model_construct(**_form(member, words)) for member in together.members],
+        )
+    return ModelFile.model_construct(  # unchecked: limits are for what comes in, and one can learn past them
+        kind=served.settings.learner.kind,
+        view=served.model.linear.view,
+        reject_below=served.model.reject_below,
+        accept_above=served.model.accept_above,
+        committee=voters,
+        **_form(served.model.linear, words),
+    )
+
+
+def model(file: ModelFile, most: int) -> Model:
+    """The model that a file holds, if it has no more weights than we serve."""
+    if not file.committee:
+        return Model(_linear(file, file.view, "", most), file.reject_below, file.accept_above)
+    members = tuple(
+        _linear(form, file.view, f"/committee/members/{i}", most) for i, form in enumerate(file.committee.members)
+    )
+    rule = Rule(tuple(file.committee.weights), file.committee.more_than)
+    together = Committee(len(members), members, rule)
+    return Model(mean_form(members), file.reject_below, file.accept_above, committee=together)
+
+
+def words(file: ModelFile) -> list[str]:
+    """The terms that a file names."""
+    forms: list[Form] = [file, *(file.committee.members if file.committee else ())]
+    return list(dict.fromkeys(term for form in forms for term in form.terms))
+
+
+def _committee(served: Served) -> CommitteeInfo | None:
+    together = served.model.committee
+    if not together:
+        return None
+    return CommitteeInfo(
+        k=together.k,
+        weights=list(together.rule.weights) if together.rule else None,
+        more_than=together.rule.t if together.rule else None,
+        estimates={name: LossAndError(**one._asdict()) for name, one in together.estimates.items()},
+    )
+
+
+def _form(linear: Linear, words: dict[int, str]) -> dict[str, Any]:
+    weights = dict(zip(linear.features.tolist(), linear.weights.tolist(), strict=True))
+    return {
+        "bias": linear.bias,
+        "rest": linear.rest,
+        "terms": {words[feature]: weight for feature, weight in weights.items() if feature in words},
+        "features": {f"{feature:016x}": weight for feature, weight in weights.items() if feature not in words},
+    }
+
+
+def _linear(form: Form, view: View, pointer: str, most: int) -> Linear:
+    if len(form.terms) + len(form.features) > most:
+        detail = f"has more than {most:,} weights, with those of `features`"
+        where = [FieldError(pointer=f"{pointer}/terms", detail=detail)]
+        raise BadInput("The model is larger than this Sluice serves (SLUICE_SERVED_WEIGHTS).", where)
+    features = np.concatenate([features_of(list(form.terms)), np.array([int(f, 16) for f in form.features], np.uint64)])
+    weights = np.array([*form.terms.values(), *form.features.values()], np.float32)
+    features, first = np.unique(features, return_index=True)
+    return Linear(view, features, weights[first], form.bias, form.rest)

@@ -1,0 +1,193 @@
+"""The lines of an exported topic, as types, and how an event of the log becomes one. What they mean: file.py."""
+
+import binascii
+from base64 import b64decode, b64encode
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import AfterValidator, Field, RootModel, model_validator
+
+from service.schemas import Decision
+from service.schemas.fields import Canonical, DocumentId, Line, Millis, Number, Request, Share, TopicId
+from service.store import codec
+from service.store.log import Event, Kind
+from service.topics.published import Base, Settings
+
+FORMAT: Literal["sluice-topic/1"] = "sluice-topic/1"
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+Seq = Annotated[int, Field(ge=1, lt=10**12)]  # more, and counting on would meet the limits of Lua
+Positive = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+
+
+def _base64(text: str) -> str:
+    try:
+        b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError("is not base64") from error
+    return text
+
+
+Base64 = Annotated[str, AfterValidator(_base64)]
+
+
+class Words(Request):
+    """What a text says: its terms, how often each occurs, and the idf that was in force."""
+
+    terms: list[Canonical]
+    counts: list[Positive]
+    idf: list[Positive]
+
+    @model_validator(mode="after")
+    def _all_of_one_length(self) -> Self:
+        if not len(self.terms) == len(self.counts) == len(self.idf):
+            raise ValueError("terms, counts and idf are not equally many")
+        if len(set(self.terms)) < len(self.terms):
+            raise ValueError("a term stands there twice")
+        return self
+
+    @classmethod
+    def of(cls, bag: bytes) -> "Words":
+        words, counts, idf = codec.unpack_bag(bag)
+        terms = words.decode().split("\n") if words else []
+        return cls.model_construct(terms=terms, counts=counts.tolist(), idf=idf.tolist())
+
+    def to_bag(self) -> bytes:
+        return codec.pack_bag(self.terms, np.array(self.counts, np.float32), np.array(self.idf, np.float32))
+
+
+class HeaderLine(Request):
+    line: Literal["header"] = "header"
+    format: Literal["sluice-topic/1"]
+    topic: TopicId
+    seq: Seq = Field(description="The number of the last event: the version.")
+    floor: Count = Field(description="The oldest version that can be restored.")
+    background: Count = Field(description="The epoch in force when the file was written.")
+
+
+class EpochLine(Request):
+    line: Literal["epoch"] = "epoch"
+    number: Count
+    zlib: Base64
+    more: bool = Field(default=False, description="The next line goes on with this epoch.")
+
+
+class EventLine(Request):
+    """Of the fields only those that its kind needs are there."""
+
+    line: Literal["event"] = "event"
+    seq: Seq
+    kind: Kind
+    at_ms: Millis
+    epoch: Count = 0
+    document: DocumentId | Literal[""] = ""
+    relevant: bool = False
+    words: Words | None = None
+    title: Line = ""
+    by: Line = ""
+    decision: Decision | Literal[""] = ""
+    delivered: Decision | Literal[""] = ""
+    rule: Literal["accept_if", "reject_if", ""] = ""
+    score: Number = 0.0
+    probability: Share | None = None
+    passed: bool = False
+    came_ms: Millis = 0
+    chance: Share = 0.0
+    after: Count = 0
+    settings: Settings | None = None
+    anew: bool = False
+    model: Base64 = ""
+    cause: Line = ""
+    version: Count = 0
+    kept: Count = 0
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> Self:
+        missing = {
+            "created": self.settings is None or self.words is None,
+            "edited": self.settings is None or self.words is None,
+            "refreshed": self.settings is None or self.words is None,
+            "restored": self.settings is None or self.words is None or not 1 <= self.version < self.seq,
+            "judged": not self.document or self.words is None,
+            "withdrawn": not self.document,
+            "published": not self.model,
+            "compacted": not self.kept,
+        }
+        if missing[self.kind]:
+            raise ValueError(f"an event of the kind {self.kind!r} lacks something that it needs")
+        if self.settings and self.kind not in ("created", "edited", "refreshed", "restored"):
+            raise ValueError(f"an event of the kind {self.kind!r} has no settings")
+        return self
+
+    @classmethod
+    def of(cls, event: Event) -> "EventLine":
+        plain = {name: value for name in _PLAIN if (value := getattr(event, name)) != cls.model_fields[name].default}
+        if event.bag:
+            plain["words"] = Words.of(event.bag)
+        if event.settings:
+            plain["settings"] = Settings.model_validate_json(event.settings)
+        if event.model:
+            plain["model"] = b64encode(event.model).decode()
+        return cls.model_construct(set(plain) | {"line"}, **plain)
+
+    def to_event(self) -> Event:
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        model = b64decode(self.model)
+        if model:
+            Base.from_bytes(model)  # what cannot be read raises
+        return Event(
+            bag=self.words.to_bag() if self.words else b"",
+            settings=self.settings.model_dump_json() if self.settings else "",
+            model=model,
+            **plain,
+        )
+
+
+_PLAIN = [name for name in EventLine.model_fields if name not in ("line", "words", "settings", "model")]
+
+
+class Record(Request):
+    created_ms: Millis
+    cause: Line
+    learner: Line
+    metrics: dict[Line, float | int | None] | None = Field(max_length=100)
+    digest: Line | None
+
+
+class VersionLine(Request):
+    line: Literal["version"] = "version"
+    version: Count
+    record: Record
+
+
+class KnownLine(Request):
+    line: Literal["known"] = "known"
+    document: DocumentId
+    title: Line
+    words: Words
+
+
+class SkippedLine(Request):
+    line: Literal["skipped"] = "skipped"
+    document: DocumentId
+    at_ms: Millis
+
+
+class PassedLine(Request):
+    """Documents, those accepted, those abstained from."""
+
+    line: Literal["passed"] = "passed"
+    ever: Annotated[list[Count], Field(min_length=3, max_length=3)]
+    lately: Annotated[list[Count], Field(min_length=3, max_length=3)]
+
+
+class EndLine(Request):
+    line: Literal["end"] = "end"
+    lines: Count
+    digest: Line
+
+
+AnyLine = HeaderLine | EpochLine | EventLine | VersionLine | KnownLine | SkippedLine | PassedLine | EndLine
+
+
+class ArchiveLine(RootModel[Annotated[AnyLine, Field(discriminator="line")]]):
+    """A line of an exported topic."""

@@ -1,0 +1,190 @@
+"""Topics that leave as a file and come as one (the form of it: file.py).
+
+    export   the log as it is at one moment, and what stands beside it
+    import   read the whole file  →  fold its log, to see that it can be  →  lend its epochs  →  stage  →  one script
+
+A log may be too long for one command, so it is first written, part by part, under names that nobody reads and that
+expire; then one script gives all of it the topic's names. A process that dies meanwhile leaves nothing. The digest of
+the file is kept with the topic: the same file sent again, say because the first answer got lost, changes nothing. To
+replace a topic by the file that it came from is to put it back.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from itertools import islice
+from typing import Literal, TypeVar
+
+from models.text.idf import Frequencies
+from service.archive.file import Archive, Writer
+from service.archive.lines import (
+    FORMAT,
+    EventLine,
+    HeaderLine,
+    KnownLine,
+    PassedLine,
+    Record,
+    SkippedLine,
+    VersionLine,
+    Words,
+)
+from service.config import Settings as Config
+from service.errors import BadInput, Conflict
+from service.feedback.known import Found
+from service.store import scripts
+from service.store.connection import Arg
+from service.store.log import Event
+from service.store.topics import PARTS, Call, Head, Store, flat
+from service.topics.background import Epoch, Epochs
+from service.topics.counts import Tallies, Tally, stored
+from service.topics.learning import Learning
+from service.topics.published import Served
+from service.topics.state import Fold
+
+STAGED = ("log", "judged", "versions", "known", "skipped")
+AT_ONCE = 200  # entries a command
+EXPIRES_S = 600
+
+Outcome = Literal["made", "replaced", "there"]
+T = TypeVar("T")
+
+
+class Moving:
+    def __init__(
+        self, store: Store, learning: Learning, epochs: Epochs, tallies: Tallies, config: Config, pool: Executor
+    ) -> None:
+        self._store = store
+        self._learning = learning
+        self._epochs = epochs
+        self._tallies = tallies
+        self._config = config
+        self._pool = pool
+
+    # -- out -----------------------------------------------------------------------------------------------------------
+
+    async def lines(self, topic: str) -> AsyncIterator[bytes]:
+        """The topic as a file, line by line; what can fail for want of a topic or a store does so before the first."""
+        head, events = await self._learning.read(topic, lambda fold: (fold.head, tuple(fold.events)))
+        versions = await self._store.versions(topic, head.seq + 1, self._config.versions_kept)
+        known = {document: Found.from_bytes(blob) for document, blob in (await self._store.known(topic)).items()}
+        skipped = await self._store.skipped(topic)
+        (tally,) = await self._tallies.read([topic])
+        current = self._epochs.current.number
+        wanted = {current} | {event.epoch for event in events if event.seq >= head.floor}
+        held = wanted & set(await self._store.epochs.numbers())
+        header = HeaderLine(format=FORMAT, topic=topic, seq=head.seq, floor=head.floor, background=current)
+
+        async def written() -> AsyncIterator[bytes]:
+            writer = Writer()
+            yield writer.line(header)
+            for number in sorted(held):
+                if blob := await self._store.epochs.load(number):
+                    for line in writer.epoch(number, blob):
+                        yield line
+            for some in _chunks(events):
+                yield await self._in_thread(partial(_written, writer, some))
+            for version, record in sorted(versions):
+                yield writer.line(VersionLine(version=version, record=Record.model_validate_json(record)))
+            for document, found in sorted(known.items()):
+                yield writer.line(KnownLine(document=document, title=found.title, words=Words.of(found.bag)))
+            for document, at_ms in skipped:
+                yield writer.line(SkippedLine(document=document, at_ms=at_ms))
+            yield writer.line(_passed(tally))
+            yield writer.end()
+
+        return written()
+
+    # -- in ------------------------------------------------------------------------------------------------------------
+
+    async def take(self, archive: Archive, topic: str, replace: bool) -> tuple[Served, Outcome]:
+        """The topic of that file under this name, and how it came to be; Conflict if the name is another's."""
+        head = Head(secrets.token_hex(8), archive.header.seq, archive.header.floor)
+        judged = await self._in_thread(lambda: _folded(archive, topic, head, self._config.served_weights))
+        (standing,) = await self._store.heads([topic])
+        lent = replace or standing is None  # else nothing will come of it, and what is here stays as it is
+        if lent:
+            await self._lend(archive)
+        outcomes: list[Outcome] = []
+
+        async def put() -> None:
+            outcomes.append(await self._put(archive, topic, head, judged, replace))
+            if not lent and outcomes[0] == "made":  # what had the name was deleted at this moment
+                await self._lend(archive)
+
+        return await self._learning.put(topic, put), outcomes[0]
+
+    async def _lend(self, archive: Archive) -> None:
+        # First the one that was in force there, then the others: see LEND.
+        for number in sorted(archive.epochs, key=lambda number: number != archive.header.background):
+            await self._store.epochs.lend(number, archive.epochs[number], archive.header.background)
+        await self._epochs.follow()
+
+    async def _put(self, archive: Archive, topic: str, head: Head, judged: dict[str, bool], replace: bool) -> Outcome:
+        staged = [f"{part}:{head.born}" for part in STAGED]
+        try:
+            await self._stage(archive, topic, judged, dict(zip(STAGED, staged, strict=True)))
+            await self._store.enlist(topic)
+            counts = stored(archive.ever, archive.lately, await self._store.passed())
+            args: list[Arg] = [head.born, head.seq, head.floor, archive.digest, int(replace), len(PARTS), *counts]
+            named = [*PARTS, *(part for pair in zip(STAGED, staged, strict=True) for part in pair)]
+            (outcome,) = await self._store.run([Call(scripts.IMPORT, topic, named, args)])
+            # Also if it was there: whoever put it may have died before this.
+            if outcome != b"taken" and (standing := (await self._store.heads([topic]))[0]):
+                await self._store.begin_stream(topic, standing.born)
+            await self._store.enlist(topic)  # once more, as in Store.create
+        finally:
+            await self._store.run([Call(scripts.DISCARD, topic, staged, [])])
+        found: dict[bytes, Outcome] = {b"made": "made", b"replaced": "replaced", b"there": "there"}
+        if outcome not in found:
+            raise Conflict(f"There is a topic {topic!r} already; give another `id`, or say `replace`.")
+        return found[outcome]
+
+    async def _stage(self, archive: Archive, topic: str, judged: dict[str, bool], names: dict[str, str]) -> None:
+        # The newest version is left out: the fold writes it anew, so that what is listed is what it came to.
+        past = [(version, record) for version, record in archive.versions.items() if version < archive.header.seq]
+        known = {document: Found(title, bag).to_bytes() for document, (title, bag) in archive.known.items()}
+        entries: dict[str, tuple[str, Iterable[list[Arg]]]] = {
+            "log": ("XADD", ([f"{event.seq}-0", *flat(event)] for event in archive.events)),
+            "judged": ("HSET", ([document, int(label)] for document, label in judged.items())),
+            "versions": ("XADD", ([f"{version}-0", "record", record] for version, record in past)),
+            "known": ("HSET", ([document, blob] for document, blob in known.items())),
+            "skipped": ("ZADD", ([at_ms, document] for document, at_ms in archive.skipped.items())),
+        }
+        for part, (command, rows) in entries.items():
+            for some in _chunks(rows):
+                args: list[Arg] = [command, EXPIRES_S]
+                for row in some:
+                    args += [len(row), *row]
+                await self._store.run([Call(scripts.STAGE, topic, [names[part]], args)])
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+
+def _folded(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, bool]:
+    """The judgements that stand, once the log has been folded to its end for a try."""
+    try:
+        fold = Fold(topic, head, archive.events, weights)
+        number = fold.lineage.epoch
+        blob = archive.epochs.get(number)
+        fold.served(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
+    except (ArithmeticError, ValueError, LookupError, TypeError) as error:
+        raise BadInput("The log of this file cannot be folded.") from error
+    return {document: standing.relevant for document, standing in fold.lineage.judged.items()}
+
+
+def _written(writer: Writer, events: Sequence[Event]) -> bytes:
+    return b"".join(writer.line(EventLine.of(event)) for event in events)
+
+
+def _passed(tally: Tally) -> PassedLine:
+    ever, lately = ([one.documents, one.accepted, one.abstained] for one in (tally.ever, tally.lately))
+    return PassedLine(ever=ever, lately=lately)
+
+
+def _chunks(rows: Iterable[T]) -> Iterator[Sequence[T]]:
+    left = iter(rows)
+    while some := list(islice(left, AT_ONCE)):
+        yield some

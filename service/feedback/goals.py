@@ -1,0 +1,110 @@
+"""What is promised: a topic's goal, the evidence of its judgements and the counts of the stream, brought together.
+
+The mathematics is in `models/goals/report.py`; which rejected documents are drawn for audit, in
+`models/goals/audit.py`.
+
+A document is drawn at the rate that was in force when it came. If another rate reached back, some documents would speak
+for others that have spoken for themselves: of a hundred that came while one in a hundred was drawn, nine more could be
+drawn later at one in ten, and the ten together would stand for 190. (Where none was drawn before, a rate does reach
+back: nobody has spoken for them.)
+"""
+
+from collections.abc import Sequence
+from itertools import compress
+
+import numpy as np
+
+from models.goals import report as assurance
+from models.goals.audit import drawn, lots
+from models.goals.promises import SURE, Goal
+from models.goals.report import Report
+from service.clock import now_ms
+from service.config import Settings as Config
+from service.schemas import PooledRecall
+from service.store.signatures import Repeats
+from service.topics.counts import Tallies, Tally
+from service.topics.deciding import Serving
+from service.topics.published import RATES, Drawn, Served, Settings
+
+
+class Promises:
+    def __init__(self, tallies: Tallies, serving: Serving, repeats: Repeats, config: Config) -> None:
+        self._tallies = tallies
+        self._serving = serving
+        self._repeats = repeats
+        self._usual = config.audit_rate
+
+    def rate(self, served: Served) -> float:
+        """The share of rejected documents that the topic draws for audit."""
+        return self._rate(served.settings)
+
+    def _rate(self, settings: Settings) -> float:
+        goal, own = settings.goal, settings.audit
+        if own is not None:
+            return own
+        return self._usual if goal.min_recall is not None or goal.max_error is not None else 0.0
+
+    def remembering(self, settings: Settings, before: Settings) -> Settings:
+        """The settings that come after others, with the rate at which was drawn until now, if it is another."""
+        rate = self._rate(before)
+        if not rate or rate == self._rate(settings):
+            return settings
+        return settings.model_copy(update={"drawn": [*before.drawn, Drawn(until_ms=now_ms(), rate=rate)][-RATES:]})
+
+    async def hear(self) -> None:
+        """Before anything is drawn: which documents repeat others, for they have one lot together."""
+        await self._repeats.catch_up()
+
+    def chance(self, served: Served, document: str, came_ms: int) -> float:
+        """The chance with which the document was drawn for audit, 0 if it was not."""
+        rate = self.rate(served)
+        if rate:
+            rate = next((then.rate for then in served.settings.drawn if came_ms < then.until_ms), rate)
+        return rate if rate and drawn(served.topic, [self._repeats.first(document)], rate)[0] else 0.0
+
+    def drawn(self, served: Served, documents: Sequence[str]) -> list[str]:
+        """Those that may be drawn, whenever they came, in an order that says nothing about them and is the same for
+        everybody."""
+        firsts = [self._repeats.first(document) for document in documents]
+        rate = max(self.rate(served), *(then.rate for then in served.settings.drawn), 0.0)
+        mine = drawn(served.topic, firsts, rate).tolist()
+        picked, of_them = list(compress(documents, mine)), list(compress(firsts, mine))
+        return [picked[i] for i in np.argsort(lots(served.topic, of_them), kind="stable").tolist()]
+
+    async def report(self, served: Served) -> Report | None:
+        """How the goal stands; None without one."""
+        (tally,) = await self._tallies.read([served.topic])
+        return report(served, tally)
+
+    async def pooled(self) -> PooledRecall:
+        """Recall over all topics that audit."""
+        auditing = [served for served in list(self._serving.topics.values()) if self.rate(served)]
+        tallies = await self._tallies.read([served.topic for served in auditing])
+        every = [(one.model.evidence, tally.ever) for one, tally in zip(auditing, tallies, strict=True)]
+        share = assurance.pooled(every)
+        audits = sum(evidence.audits for evidence, _ in every)
+        return PooledRecall(
+            topics=len(auditing),
+            estimate=share.estimate if share else None,
+            low=share.low if share else None,
+            high=share.high if share else None,
+            confidence=SURE,
+            audits=audits,
+            detail=_said(len(auditing), audits, share.low if share else None),
+        )
+
+
+def report(served: Served, tally: Tally) -> Report | None:
+    goal = Goal(**served.settings.goal.model_dump())
+    return assurance.report(goal, served.model.evidence, tally.ever, tally.as_now)
+
+
+def _said(topics: int, audits: int, low: float | None) -> str:
+    if not topics:
+        return "No topic audits: give some a goal with `min_recall` or `max_error`, or a share to `audit`."
+    if low is None:
+        return "No relevant document is known yet, so nothing is known of recall."
+    if not audits:
+        return "No audit has been judged yet: all that is rejected may have been missed."
+    where = f"{audits:,} audit{'s' * (audits > 1)} in {topics:,} topic{'s' * (topics > 1)}"
+    return f"At least {100 * low:.3g} % of what is relevant is not rejected, by {where}."

@@ -1,0 +1,252 @@
+"""The journey of a judgement.
+
+    find the document  →  its features, what was decided, how it came about  →  append, fold, publish (learning)
+
+How it came about says what the judgement is evidence of: a document that had passed with the stream, or that its user
+brought along; and with what chance it was drawn, if it was. What was decided is what was delivered when it passed, as
+long as the topic's stream tells (store/outbox.py), rules and all; else, and beside it, what the model decides now.
+
+A correction, or a withdrawal, of a judgement that a retrained model was fitted on counts at once as one more judgement,
+since nobody shall wait for a fit; and a retraining by the same method is submitted, which sees it in its place.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import structlog
+
+from models.text.analysis import bags, terms
+from service.clock import now_ms
+from service.config import Settings as Config
+from service.errors import NotFound, ServiceError, TooLarge
+from service.feedback.goals import Promises
+from service.schemas import Before, Decision, Document, Judgement, Learned
+from service.store import codec
+from service.store.documents import Remembered, unpacked
+from service.store.log import Event
+from service.store.outbox import Outbox
+from service.store.topics import Store
+from service.topics.background import Epoch, Epochs
+from service.topics.deciding import Serving, content_id
+from service.topics.learning import Learning
+from service.topics.published import DIGITS, Recipe, Served
+from service.topics.rules import DECIDES
+from service.topics.state import to_bag
+
+LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
+TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
+MENDED = ("corrected", "known")
+NEVER_MS = -1
+UNKNOWN = "This document is not remembered (any more); send it with its text in place of its id."
+
+log = structlog.get_logger("sluice.feedback")
+
+
+class Source(NamedTuple):
+    """The document that a judgement is about, or the event that judged it before."""
+
+    document: Document | Event
+    passed: bool  # it came with the stream ...
+    came_ms: int = 0  # ... then ...
+    everywhere: bool = False  # ... and was surely put to the topic
+
+    @classmethod
+    def of(cls, document: Document, known: Remembered | None, created_ms: int) -> "Source":
+        if known and known.passed(created_ms):
+            return cls(document, True, known.came_ms, known.everywhere)
+        return cls(document, False)
+
+
+class Judging:
+    def __init__(
+        self,
+        store: Store,
+        serving: Serving,
+        learning: Learning,
+        epochs: Epochs,
+        promises: Promises,
+        config: Config,
+        pool: Executor,
+        refit: Callable[[str, Recipe], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._outbox = Outbox(store.connection)
+        self._refit = refit
+        self._serving = serving
+        self._learning = learning
+        self._epochs = epochs
+        self._promises = promises
+        self._most_chars = config.max_text_chars
+        self._pool = pool
+
+    async def find(self, topic: str) -> Served:
+        """The topic as it is served; one that another process has just made is fetched."""
+        return self._serving.topics.get(topic) or await self._learning.catch_up(topic)
+
+    async def judge(self, judgements: Sequence[Judgement]) -> list[Learned | ServiceError]:
+        """Each judgement durable and learned, or why not; one that fails leaves the others alone."""
+        found = await self._sources(judgements)
+        delivered = await self._delivered(judgements, found)
+        if any(isinstance(source, Source) and source.passed for source in found):
+            await self._promises.hear()
+        epoch = self._epochs.current
+        loop = asyncio.get_running_loop()
+        answers: dict[int, Learned | ServiceError] = {}
+        of_topic: dict[str, list[tuple[int, Event, Before]]] = {}
+        for i, judgement in enumerate(judgements):
+            source = found[i]
+            if isinstance(source, ServiceError):
+                answers[i] = source
+                continue
+            try:
+                work = partial(self._event, judgement, source, epoch, delivered.get(i))
+                event, before = await loop.run_in_executor(self._pool, work)
+            except NotFound as error:  # the topic was deleted meanwhile
+                answers[i] = error
+                continue
+            of_topic.setdefault(judgement.topic, []).append((i, event, before))
+        await asyncio.gather(*(self._learn(topic, items, answers) for topic, items in of_topic.items()))
+        return [answers[i] for i in range(len(judgements))]
+
+    async def withdraw(self, topic: str, document: str) -> int:
+        """Takes a judgement back; the version without it."""
+        event = Event("withdrawn", now_ms(), self._epochs.current.number, document=document)
+        ((status, version),) = await self._learning.take(topic, [event])
+        if status == "absent":
+            raise NotFound("This document has no judgement that stands in this topic.")
+        await self._mend(topic, [document])
+        return version
+
+    def logged(self, title: str, text: str, epoch: Epoch) -> bytes:
+        """The features of a text as the log keeps them: words, counts, and the idf in force; of a very long text the
+        weightiest, so that a log of such texts stays bounded too."""
+        analysis = self._serving.analysis
+        features, counts = bags([(title, text)], analysis)[0]
+        idf = epoch.frequencies.idf(features)
+        kept = np.sort(np.argsort(-counts * idf, kind="stable")[:LOGGED_TERMS])
+        words = terms(title, text, analysis)
+        canonical = [words[feature].canonical for feature in features[kept].tolist()]
+        return codec.pack_bag(canonical, counts[kept], idf[kept])
+
+    def check(self, document: Document) -> None:
+        """Refuses a document that is longer than the settings allow."""
+        check_length(document, self._most_chars)
+
+    async def _learn(
+        self, topic: str, items: list[tuple[int, Event, Before]], answers: dict[int, Learned | ServiceError]
+    ) -> None:
+        try:
+            taken = await self._learning.take(topic, [event for _, event, _ in items])
+        except ServiceError as error:
+            answers.update({i: error for i, _, _ in items})
+            return
+        for (i, event, before), (status, version) in zip(items, taken, strict=True):
+            said = {"topic": topic, "document": event.document, "relevant": event.relevant, "before": before}
+            answers[i] = Learned.model_validate(said | {"status": status, "version": version})
+        # One that is known, too: whoever changed it may have died before what follows.
+        changed = [event.document for (_, event, _), (status, _) in zip(items, taken, strict=True) if status in MENDED]
+        await self._mend(topic, changed)
+
+    async def _mend(self, topic: str, changed: Sequence[str]) -> None:
+        """A retrained model rests on judgements of which some are not what they were: it is to be fitted again."""
+        try:
+            recipe = await self._learning.read(topic, lambda fold: fold.recipe_of(changed)) if changed else None
+            if recipe:
+                await self._refit(topic, recipe)
+        except ServiceError as error:  # the judgement itself is durable, and has been answered
+            log.warning("a model is not fitted again", topic=topic, detail=error.detail)
+
+    async def _sources(self, judgements: Sequence[Judgement]) -> list[Source | ServiceError]:
+        """For each judgement the document it is about, or what is wrong."""
+        ids = [id_of(judgement.document) for judgement in judgements]
+        remembered = await self._store.documents.recall(ids)
+        found: list[Source | ServiceError] = []
+        brought: dict[tuple[str, str], Source | ServiceError] = {}  # by judgements before, in the same request
+        for judgement, document, blob in zip(judgements, ids, remembered, strict=True):
+            try:
+                created_ms = (await self.find(judgement.topic)).settings.created_ms
+                known = unpacked(blob) if blob else None
+                if isinstance(judgement.document, Document):
+                    self.check(judgement.document)
+                    found.append(Source.of(judgement.document, known, created_ms))
+                    brought[judgement.topic, document] = found[-1]
+                elif known:
+                    found.append(Source.of(known.document, known, created_ms))
+                elif (judgement.topic, document) in brought:
+                    found.append(brought[judgement.topic, document])
+                else:
+                    before = await self._judged_before(judgement.topic, document)
+                    found.append(Source(before, before.passed, before.came_ms))
+            except ServiceError as error:
+                found.append(error)
+        return found
+
+    async def _judged_before(self, topic: str, document: str) -> Event:
+        standing = await self._learning.read(topic, lambda fold: fold.lineage.judged.get(document))
+        if standing is None:
+            raise NotFound(UNKNOWN)
+        return standing.first
+
+    async def _delivered(
+        self, judgements: Sequence[Judgement], sources: Sequence[Source | ServiceError]
+    ) -> dict[int, Decision]:
+        """By place, what was decided of documents as they passed. Whoever judges late judges that: by now the topic may
+        have learned to accept what it had rejected, and nobody would ever have been shown."""
+        came: dict[str, dict[str, int]] = {}
+        for judgement, source in zip(judgements, sources, strict=True):
+            if isinstance(source, Source) and source.passed:
+                # What was not let through was rejected, if it was surely put to the topic.
+                came_ms = source.came_ms if source.everywhere else NEVER_MS
+                came.setdefault(judgement.topic, {})[id_of(judgement.document)] = came_ms
+        found = await self._outbox.decisions(came)
+        places = {i: (judgement.topic, id_of(judgement.document)) for i, judgement in enumerate(judgements)}
+        return {i: found[place] for i, place in places.items() if place in found}
+
+    def _event(
+        self, judgement: Judgement, source: Source, epoch: Epoch, delivered: Decision | None
+    ) -> tuple[Event, Before]:
+        """The judgement as it goes into the log, with what is decided at this moment, and what had been delivered."""
+        about = source.document
+        if isinstance(about, Event):
+            document, title, blob, rule = about.document, about.title, about.bag, about.rule
+        else:
+            document, title, rule = id_of(about), about.title, self._serving.rule(judgement.topic, about) or ""
+            blob = self.logged(about.title, about.text, epoch)
+        served = self._serving.get(judgement.topic)
+        calibration = served.model.calibration
+        decision, score = served.judge(to_bag(blob))
+        before = Before(decision=decision, score=round(score, DIGITS))
+        if delivered is None and source.passed and isinstance(about, Document):
+            delivered = DECIDES.get(rule)
+        event = Event(
+            "judged",
+            now_ms(),
+            epoch.number,
+            document=document,
+            relevant=judgement.relevant,
+            bag=blob,
+            title=title[:TITLE_CHARS],
+            by=judgement.by or "",
+            decision=before.decision,
+            delivered="" if delivered in (None, before.decision) else delivered,
+            rule=rule,
+            score=score,
+            probability=calibration.probability(score) if calibration else None,
+            passed=source.passed,
+            came_ms=source.came_ms,
+            chance=self._promises.chance(served, document, source.came_ms) if source.passed else 0.0,
+        )
+        return event, before
+
+
+def id_of(document: str | Document) -> str:
+    return document if isinstance(document, str) else document.id or content_id(document)
+
+
+def check_length(document: Document, most_chars: int) -> None:
+    if max(len(document.text), len(document.title)) > most_chars:
+        raise TooLarge(f"A document may have {most_chars:,} characters of text.")

@@ -1,0 +1,133 @@
+"""Known items: relevant documents that somebody found elsewhere, to test what a topic rejects. Never learned from.
+
+    recall = kept / n        of n known items, those that are not rejected now, with the bounds of Clopper and Pearson
+
+The estimate is honest as far as the documents were found independently of the filter and its query. So what was judged,
+or resembles what was judged, does not count, and near-duplicates among the known items count once.
+
+They stand beside the log and never influence the model. Kept are words and counts, not the text; they are weighed by
+the present frequencies, as a document of the stream would be. So they are tested with the model alone, and the answer
+says so where there are rules: to honour some of these (single words, without a field, where text is neither stemmed nor
+rid of function words, and is not very long) would be worse than to honour none.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.core import intervals
+from models.core.vectors import Bag
+from models.goals.promises import SURE
+from models.text.minhash import Told
+from service.errors import FieldError, NotFound, TooLarge
+from service.feedback.judge import TITLE_CHARS, UNKNOWN, Judging, id_of
+from service.schemas import Document
+from service.schemas.review import KnownItem, KnownRecall
+from service.store import scripts
+from service.store.documents import unpacked
+from service.store.topics import Call, Store
+from service.topics.background import Epoch, Epochs
+from service.topics.learning import Learning
+from service.topics.published import DIGITS, Served
+from service.topics.state import Fold, to_bag
+
+BY_MODEL = "Tested with the model alone: of known items words are kept, not the text that the rules of this topic need."
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A known item as it is kept."""
+
+    title: str
+    bag: bytes
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(self.title).encode() + b"\n" + self.bag
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> "Found":
+        title, _, bag = blob.partition(b"\n")
+        return cls(json.loads(title), bag)
+
+
+class Known:
+    def __init__(self, store: Store, learning: Learning, epochs: Epochs, judging: Judging, kept: int) -> None:
+        self._store = store
+        self._judging = judging
+        self._learning = learning
+        self._epochs = epochs
+        self._kept = kept
+
+    async def add(self, served: Served, documents: Sequence[str | Document]) -> tuple[int, int]:
+        """Keeps these items, all or none; how many there are now, and how many of them were not there before."""
+        ids = [id_of(document) for document in documents]
+        remembered = await self._store.documents.recall(ids)
+        found: dict[str, bytes] = {}
+        epoch = self._epochs.current
+        for i, (given, document, blob) in enumerate(zip(documents, ids, remembered, strict=True)):
+            if isinstance(given, Document):
+                self._judging.check(given)
+                found[document] = await asyncio.to_thread(self._kept_form, given, epoch)
+            elif blob:
+                found[document] = await asyncio.to_thread(self._kept_form, unpacked(blob).document, epoch)
+            else:
+                raise NotFound(UNKNOWN, [FieldError(pointer=f"/documents/{i}", detail="not known")])
+        pairs = [part for pair in found.items() for part in pair]
+        call = Call(scripts.KNOW, served.topic, ("topic", "known"), [served.born, self._kept, *pairs])
+        (counts,) = await self._store.run([call])
+        if counts is None:
+            raise NotFound(f"There is no topic {served.topic!r} any more.")
+        if not counts:
+            raise TooLarge(f"A topic may have {self._kept:,} known items (SLUICE_KNOWN_KEPT); delete some.")
+        total, new = counts
+        return int(total), int(new)
+
+    async def remove(self, topic: str, document: str) -> None:
+        if not await self._store.forget_known(topic, document):
+            raise NotFound("This document is not among the known items of this topic.")
+
+    async def read(self, served: Served) -> tuple[list[KnownItem], KnownRecall | None]:
+        """All of them by id, with what the topic makes of each now, and the recall that they show together."""
+        blobs = await self._store.known(served.topic)
+        if not blobs:
+            return [], None
+        judged, signatures = await self._learning.read(served.topic, _judged)
+        epoch = self._epochs.current
+        return await asyncio.to_thread(_tested, served, sorted(blobs.items()), judged, signatures, epoch)
+
+    def _kept_form(self, document: Document, epoch: Epoch) -> bytes:
+        bag = self._judging.logged(document.title, document.text, epoch)
+        return Found(document.title[:TITLE_CHARS], bag).to_bytes()
+
+
+def _judged(fold: Fold) -> tuple[frozenset[str], NDArray[np.uint32]]:
+    return frozenset(fold.lineage.judged), fold.signatures
+
+
+def _tested(
+    served: Served,
+    blobs: Sequence[tuple[str, bytes]],
+    judged: frozenset[str],
+    signatures: NDArray[np.uint32],
+    epoch: Epoch,
+) -> tuple[list[KnownItem], KnownRecall | None]:
+    told = Told(signatures)
+    items: list[KnownItem] = []
+    for document, blob in blobs:
+        found = Found.from_bytes(blob)
+        bag = to_bag(found.bag)
+        bag = Bag(bag.features, bag.counts, epoch.frequencies.idf(bag.features))
+        decision, score = served.judge(bag)
+        counts = document not in judged and told.tell(bag.features)
+        items.append(
+            KnownItem(
+                document=document, title=found.title, score=round(score, DIGITS), decision=decision, counts=counts
+            )
+        )
+    tried = [item for item in items if item.counts]
+    share = intervals.interval(sum(item.decision != "reject" for item in tried), len(tried), SURE)
+    return items, KnownRecall(**share._asdict(), confidence=SURE, known=len(tried)) if share else None

@@ -1,0 +1,114 @@
+"""How a topic has done: what its log and the counts of the stream say, in the contract's types.
+
+The mathematics is in `models/goals/prequential.py`, `models/goals/drift.py`, `models/goals/volume.py` and
+`models/goals/reliability.py`. A label is the one that stands, a decision and a score those that stood before the
+document was first judged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from models.core.measures import Contingency, t11su
+from models.goals import drift, prequential, reliability, volume
+from models.goals.prequential import Quality
+from models.goals.report import Passed
+from models.goals.samples import Bounded, Trial
+from service.clock import time_of
+from service.schemas.metrics import Drift, Figure, Flow, Metrics, Point, Reliability, ReliabilityBin
+from service.store.log import Standing
+from service.topics.counts import Tally
+from service.topics.published import DIGITS, Served
+from service.topics.state import Fold
+
+NOTHING = t11su(Contingency(0, 0, 1))
+
+
+def evidence(fold: Fold) -> list[Standing]:
+    """The judgements that count: of documents that had passed, near-duplicates once."""
+    return [standing for standing in fold.once() if standing.origin != "given"]
+
+
+def metrics(served: Served, judged: Sequence[Standing], tally: Tally) -> Metrics:
+    """What is measured from these judgements and counts; takes some fifty milliseconds, so call it in a thread."""
+    trials = [_trial(standing) for standing in judged]
+    return Metrics(
+        topic=served.topic,
+        version=served.version,
+        confidence=prequential.CONFIDENCE,
+        judgements=len(trials),
+        t11su_of_nothing=round(NOTHING, DIGITS),
+        drift=_drift(judged, trials),
+        flow=_flow(tally),
+        reliability=_reliability(trials),
+        series=[_point(judged[window], trials[window]) for window in prequential.windows(len(trials))],
+        **_figures(prequential.quality(trials, tally.ever)),
+    )
+
+
+def _trial(standing: Standing) -> Trial:
+    first = standing.first
+    return Trial(standing.delivered, first.score, standing.relevant, standing.origin, first.chance, first.probability)
+
+
+def _figure(found: Bounded | None) -> Figure | None:
+    return None if found is None else _rounded(found)
+
+
+def _rounded(found: Bounded) -> Figure:
+    estimate = None if found.estimate is None else round(found.estimate, DIGITS)
+    return Figure(estimate=estimate, low=round(found.low, DIGITS), high=round(found.high, DIGITS))
+
+
+def _figures(quality: Quality) -> dict[str, Any]:
+    return {field.name: _figure(getattr(quality, field.name)) for field in fields(quality)}
+
+
+def _point(judged: Sequence[Standing], trials: Sequence[Trial]) -> Point:
+    newest = judged[-1].first
+    figures = _figures(prequential.quality(trials))
+    return Point(at=time_of(newest.at_ms), version=newest.seq, judgements=len(trials), **figures)
+
+
+def _drift(judged: Sequence[Standing], trials: Sequence[Trial]) -> Drift:
+    places, errors = prequential.errors(trials)
+    came = np.array([judged[i].first.came_ms or i + 1 for i in places], np.int64)
+    order = np.argsort(came, kind="stable")
+    accepted = np.array([trials[i].decision == "accept" for i in places], np.bool_)
+    worse = drift.change(errors[order], accepted[order], came[order])
+    if worse is None:
+        said = f"No more errors lately than before, in {len(places)} decisions that were tested."
+        said = said if len(places) else "No decision has been tested yet."
+        return Drift(drifting=False, since=None, version=None, detail=said)
+    first = judged[places[order[worse.place]]].first
+    what = "accepted documents" if accepted[order[worse.place]] else "audits"
+    said = (
+        f"Of the last {len(worse.after)} {what} that were judged {int(worse.after.sum())} were decided wrongly, of "
+        f"{len(worse.before)} before them {int(worse.before.sum())}: what is looked for, or what comes, has changed."
+    )
+    return Drift(drifting=True, since=time_of(first.at_ms), version=first.seq, detail=said)
+
+
+def _flow(tally: Tally) -> Flow:
+    ever, newest = tally.ever, tally.newest
+    before = Passed(
+        ever.documents - newest.documents, ever.accepted - newest.accepted, ever.abstained - newest.abstained
+    )
+    return Flow(**volume.flow([before, newest])._asdict())
+
+
+def _reliability(trials: Sequence[Trial]) -> Reliability:
+    found = reliability.reliability(trials, prequential.SIDE)
+    bins = [
+        ReliabilityBin(
+            low=one.low,
+            high=one.high,
+            documents=one.documents,
+            probability=round(one.mean, DIGITS),
+            observed=_rounded(one.observed),
+        )
+        for one in found.bins
+    ]
+    return Reliability(bins=bins, brier=_figure(found.brier))

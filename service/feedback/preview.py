@@ -1,0 +1,201 @@
+"""What if: the same judgements folded under other settings, beside the topic, and both asked about the same documents.
+
+    judged      each with the score that it has without its own influence; the label says which decision is right
+    unjudged    of about the NEWEST documents in the memory, those that nobody has judged
+
+Nothing is written and the fold that serves is not touched: what stands is copied, and folded anew in a thread, against
+the background that a change would be made under. So what is previewed is what PATCH would give, as of this moment.
+
+Rules need a document's text. A judged document that the memory has forgotten is decided by the models alone.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from models.text.analysis import Analysis, bags
+from models.text.rules import Subject
+from service.feedback.judge import Judging
+from service.schemas import Decision, Document
+from service.schemas.metrics import Compared, Counted, Example, Move, PreviewRequest
+from service.store.documents import unpacked
+from service.store.log import Event, Lineage
+from service.store.topics import Store
+from service.topics import rules as overlay
+from service.topics import settings as changes
+from service.topics.background import Epoch, Epochs
+from service.topics.deciding import bag_of
+from service.topics.learning import Learning, begins_otherwise
+from service.topics.published import DIGITS, Served, Settings
+from service.topics.rules import DECIDES, Compiled
+from service.topics.state import Fold, trained
+
+NEWEST = 500
+ORDER: tuple[Decision, ...] = ("accept", "abstain", "reject")
+
+
+class Case(NamedTuple):
+    """A document decided twice."""
+
+    document: str
+    title: str
+    score: float
+    score_after: float
+    before: Decision
+    after: Decision
+    relevant: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    before: Served
+    after: Served
+    judged: Compared
+    unjudged: Compared
+    examples: list[Example]
+
+
+class Previews:
+    def __init__(
+        self,
+        store: Store,
+        learning: Learning,
+        epochs: Epochs,
+        judging: Judging,
+        analysis: Analysis,
+        weights: int,
+        pool: Executor,
+    ) -> None:
+        self._store = store
+        self._learning = learning
+        self._epochs = epochs
+        self._judging = judging
+        self._analysis = analysis
+        self._weights = weights
+        self._pool = pool
+        self._turn = asyncio.Lock()  # one at a time: a long log takes seconds, and the threads are there for others
+
+    async def preview(self, topic: str, asked: PreviewRequest) -> Outcome:
+        given = changes.given(asked, self._analysis)
+        served = await self._learning.catch_up(topic)
+        lineage, held_out = await self._learning.read(topic, Fold.aside)
+        settings = served.settings.model_copy(update=given)
+        ruled = any(overlay.compiled(one.rules) for one in (served.settings, settings))
+        documents = await self._documents(lineage, ruled)
+        # A change brings a topic under the current background, and none leaves it where it is.
+        epoch = self._epochs.current if settings != served.settings else await self._epochs.load(served.epoch)
+
+        def work() -> Outcome:
+            query = lineage.settings.bag
+            if settings.query != served.settings.query:
+                query = self._judging.logged("", settings.query, epoch)
+            after, scores = self._otherwise(served, lineage, settings, query, epoch)
+            return self._compared(served, after, lineage, (held_out, scores), documents, asked.limit)
+
+        async with self._turn:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    async def _documents(self, lineage: Lineage, ruled: bool) -> dict[str, Document]:
+        """The newest in the memory; and, if rules will look at their text, those judged ones that are still there."""
+        newest = [one for one in await self._store.documents.newest(0, NEWEST) if one not in lineage.judged]
+        ids, found = [*newest, *(lineage.judged if ruled else ())], dict[str, Document]()
+        for start in range(0, len(ids), NEWEST):
+            some = ids[start : start + NEWEST]
+            blobs = zip(some, await self._store.documents.recall(some), strict=True)
+            found |= {document: unpacked(blob).document for document, blob in blobs if blob}
+        return found
+
+    def _otherwise(
+        self, served: Served, lineage: Lineage, settings: Settings, query: bytes, epoch: Epoch
+    ) -> tuple[Served, dict[str, float]]:
+        """The topic as it would be, and the scores that it would give the judged documents, held out."""
+        anew = begins_otherwise(settings, served.settings)
+        edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query, anew=anew)
+        changed = replace(lineage)
+        changed.set(edited)
+        trainer = trained(changed, self._weights)
+        model = trainer.model(epoch.background)
+        return replace(served, epoch=epoch.number, settings=settings, model=model), trainer.held_out()
+
+    def _compared(
+        self,
+        before: Served,
+        after: Served,
+        lineage: Lineage,
+        held_out: tuple[Mapping[str, float], Mapping[str, float]],
+        documents: Mapping[str, Document],
+        limit: int,
+    ) -> Outcome:
+        rules = [overlay.compiled(one.settings.rules) for one in (before, after)]
+
+        def case(document: str, title: str, scores: Sequence[float], relevant: bool | None) -> Case:
+            ruled = _ruled(documents.get(document), rules)
+            old, new = (
+                rule or one.decide(score) for rule, one, score in zip(ruled, (before, after), scores, strict=True)
+            )
+            return Case(document, title, scores[0], scores[1], old, new, relevant)
+
+        judged = [
+            case(document, one.first.title, [scores[document] for scores in held_out], one.relevant)
+            for document, one in lineage.judged.items()
+            if all(document in scores for scores in held_out)
+        ]
+        passed = {document: one for document, one in documents.items() if document not in lineage.judged}
+        asked = zip(passed.items(), self._scores(list(passed.values()), (before, after)), strict=True)
+        unjudged = [case(document, one.title, scores, None) for (document, one), scores in asked]
+        moved = [one for one in [*unjudged, *judged[::-1]] if one.before != one.after]
+        return Outcome(before, after, _compare(judged), _compare(unjudged), [_example(one) for one in moved[:limit]])
+
+    def _scores(self, documents: Sequence[Document], models: Sequence[Served]) -> list[list[float]]:
+        """What each of the models says of each document now."""
+        counted = bags([(document.title, document.text) for document in documents], self._analysis)
+        idf = self._epochs.current.frequencies.idf(counted.features)
+        return [[model.stand(bag_of(counted, idf, i)) for model in models] for i in range(len(documents))]
+
+
+def _ruled(document: Document | None, rules: Sequence[Compiled | None]) -> list[Decision | None]:
+    """What each of the rules decides, None where it does not."""
+    if document is None or not any(rules):
+        return [None for _ in rules]
+    subject = Subject.of(document.title, document.text, document.source or "")
+    names = [one.decides(subject) if one else None for one in rules]
+    return [DECIDES[name] if name else None for name in names]
+
+
+def _compare(cases: Sequence[Case]) -> Compared:
+    moves = Counter((one.before, one.after) for one in cases)
+    return Compared(
+        documents=len(cases),
+        before=_counted(cases, lambda one: one.before),
+        after=_counted(cases, lambda one: one.after),
+        moves=[Move(before=a, after=b, documents=moves[a, b]) for a in ORDER for b in ORDER if moves[a, b]],
+    )
+
+
+def _counted(cases: Iterable[Case], decided: Callable[[Case], Decision]) -> Counted:
+    tables = {decision: Counter[bool | None]() for decision in ORDER}
+    for one in cases:
+        tables[decided(one)][one.relevant] += 1
+    accepted, abstained, rejected = (tables[decision] for decision in ORDER)
+    relevant = accepted[True] + abstained[True] + rejected[True]
+    tested = [table[True] + table[False] for table in (accepted, rejected)]
+    return Counted(
+        accepted=accepted.total(),
+        abstained=abstained.total(),
+        rejected=rejected.total(),
+        precision=_part(accepted[True], tested[0]),
+        recall=_part(relevant - rejected[True], relevant),
+        error=_part(accepted[False] + rejected[True], sum(tested)),
+    )
+
+
+def _part(k: int, n: int) -> float | None:
+    return k / n if n else None
+
+
+def _example(one: Case) -> Example:
+    scores = {"score": round(one.score, DIGITS), "score_after": round(one.score_after, DIGITS)}
+    return Example.model_validate(one._asdict() | scores)

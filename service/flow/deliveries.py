@@ -1,0 +1,190 @@
+"""Deliveries along routes: what topics let through goes to webhooks and to other streams, each at least once.
+
+Every route has a task of its own here, and connections of its own, so that a receiver that is slow, hangs or fails
+keeps only itself waiting. The task takes entries of the topic's stream, as a consumer group (see store/routes.py), some
+at a time, and settles each when the receiver has taken it. One that fails is given back as if it had been taken long
+ago, so that it is due again after
+
+    min(retry_s, 2ⁿ⁻¹ seconds) · (½ … 1)         after n attempts
+
+by whoever looks first; what a process that was killed had taken is due after `retry_s`. After ATTEMPTS it is given up,
+and stands among the dead of the route, from where it can be replayed. At most WINDOW entries of a route are in hand or
+wait to be tried again: a receiver that is down is not flooded, and what comes meanwhile waits in the stream, as long as
+that keeps it (`SLUICE_OUT_KEPT`).
+
+Any number of processes may do this at once; each delivers what it took. The names of those that have ended are struck
+off the group.
+"""
+
+import asyncio
+import math
+import secrets
+import ssl
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import structlog
+from pydantic_core import to_json
+
+from service.clock import now_ms, time_of
+from service.config import Settings
+from service.errors import StoreUnavailable
+from service.flow.webhooks import Undelivered, Webhooks
+from service.schemas.flow import Passed, ToWebhook
+from service.store.connection import Connection, GroupGone, end
+from service.store.consumer_group import Arrived, Group
+from service.store.inbox import SILENT_S
+from service.store.outbox import Entry, Outbox, order
+from service.store.routes import Destination, Destinations
+
+WINDOW = 32
+AT_ONCE = 8  # deliveries of a route
+ATTEMPTS = 50
+LOOK_S = 1.0  # between two looks at which routes there are, and for what is due
+PAUSE_S = 0.5  # before asking again when the store is in trouble
+TYPE = "sluice.decision"
+CHANCE = secrets.SystemRandom()  # so that those who failed together do not come back together
+
+log = structlog.get_logger("sluice.flow")
+
+
+class Courier:
+    def __init__(self, connection: Connection, config: Settings, name: str) -> None:
+        self._destinations = Destinations(connection)
+        self._outbox = Outbox(connection)
+        self._config = config
+        self._name = name
+        self._tasks: dict[str, tuple[Destination, asyncio.Task[None]]] = {}
+        self._woken: dict[str, asyncio.Event] = {}
+        self._places: dict[str, str] = {}  # of topics with routes: where their streams ended when we last looked
+        self._tls = ssl.create_default_context()
+
+    async def run(self) -> None:
+        """Delivers, until it is cancelled."""
+        looked_s = -LOOK_S
+        try:
+            while True:
+                try:
+                    if time.monotonic() - looked_s >= LOOK_S:
+                        looked_s = time.monotonic()
+                        await self._follow(await self._destinations.all())
+                    await self._listen()
+                except StoreUnavailable as error:
+                    log.warning("lost the store", detail=error.detail)
+                    await asyncio.sleep(PAUSE_S)
+        finally:
+            await end([task for _, task in self._tasks.values()])
+
+    async def _follow(self, wanted: Sequence[Destination]) -> None:
+        """A task for each route that there is, and for no other."""
+        by_id = {one.id: one for one in wanted}
+        for route, (one, task) in list(self._tasks.items()):
+            if task.done() and not task.cancelled():
+                log.error("deliveries along a route failed and begin again", route=route, exc_info=task.exception())
+            if by_id.get(route) != one or task.done():
+                await end([task])
+                del self._tasks[route], self._woken[route]
+        for route, one in by_id.items():
+            if route not in self._tasks:
+                self._woken[route] = asyncio.Event()
+                self._tasks[route] = one, asyncio.create_task(self._carry(one, self._woken[route]))
+        topics = {one.topic for one in wanted}
+        self._places = {topic: place for topic, place in self._places.items() if topic in topics}
+        for topic in topics - self._places.keys():
+            self._places[topic] = await self._outbox.last(topic)
+
+    async def _listen(self) -> None:
+        """Wakes the routes of topics that let something through."""
+        if not self._places:
+            await asyncio.sleep(LOOK_S)
+            return
+        for topic, found in (await self._outbox.wait(self._places)).items():
+            self._places[topic] = max(self._places[topic], found[-1].place, key=order)
+            for one, _ in self._tasks.values():
+                if one.topic == topic:
+                    self._woken[one.id].set()
+
+    async def _carry(self, one: Destination, woken: asyncio.Event) -> None:
+        """Delivers along one route, for ever."""
+        config, group = self._config, self._destinations.group(one, self._name)
+        webhooks = Webhooks(self._tls, config.webhook_timeout_s, config.webhooks_private, AT_ONCE)
+        turns = asyncio.Semaphore(AT_ONCE if isinstance(one.route, ToWebhook) else 1)  # a stream has an order
+
+        async def deliver(arrived: Arrived) -> None:
+            async with turns:
+                await self._deliver(one, group, webhooks, arrived)
+
+        retired_s = -math.inf
+        try:
+            while True:
+                woken.clear()
+                try:
+                    taken = await self._take(group)
+                    if time.monotonic() - retired_s > SILENT_S:
+                        await self._destinations.retire(group, SILENT_S)
+                        retired_s = time.monotonic()
+                    ended = await asyncio.gather(*map(deliver, taken), return_exceptions=True)
+                    for error in filter(None, ended):  # only now: none of them is left to run on by itself
+                        raise error
+                except GroupGone:
+                    await asyncio.sleep(PAUSE_S)
+                    await self._begin_again(one, group)
+                    continue
+                except StoreUnavailable as error:
+                    log.warning("cannot deliver", route=one.id, detail=error.detail)
+                    await asyncio.sleep(PAUSE_S)
+                    continue
+                if not taken:
+                    await _either(woken, LOOK_S)
+        finally:
+            await webhooks.close()
+
+    async def _begin_again(self, one: Destination, group: Group) -> None:
+        """The topic was replaced by another of its name, with a new stream; or deleted, and its routes with it."""
+        with suppress(StoreUnavailable):
+            if one in await self._destinations.of(one.topic):
+                await group.open()
+
+    async def _take(self, group: Group) -> list[Arrived]:
+        """What is due again, and what is new."""
+        due = await group.take_over(WINDOW, self._config.retry_s)
+        room = WINDOW - await group.pending()
+        return [*due, *(await group.take_new(room) if room > 0 else ())]
+
+    async def _deliver(self, one: Destination, group: Group, webhooks: Webhooks, arrived: Arrived) -> None:
+        entry = Entry.read(arrived.fields)
+        if entry.decision not in one.route.on:
+            await self._destinations.passed_over(group, arrived)
+            return
+        try:
+            if isinstance(one.route, ToWebhook):
+                body = message(one.topic, arrived.place, entry)
+                secret, now_s = one.route.secret or "", int(time.time())
+                await webhooks.send(one.route.url, secret, f"{entry.id}-{entry.decision}", body, now_s)
+            elif refused := await self._destinations.add(one.route.key, one.topic, arrived, self._config.out_kept):
+                raise Undelivered(f"The store refused it: {refused}")
+        except Undelivered as error:
+            due_s = None if arrived.times >= ATTEMPTS else self._config.retry_s - self._delay_s(arrived.times)
+            await self._destinations.failed(one, group, arrived, str(error), now_ms(), due_s)
+        else:
+            await self._destinations.delivered(one, group, arrived, now_ms())
+
+    def _delay_s(self, attempts: int) -> float:
+        longest = min(self._config.retry_s, 2.0 ** min(attempts - 1, 20))
+        return longest * CHANCE.uniform(0.5, 1)
+
+
+def message(topic: str, place: str, entry: Entry) -> bytes:
+    """The body of a webhook, in the form that Standard Webhooks advises."""
+    at = time_of(order(place)[0])
+    data = Passed(topic=topic, at=at, **entry.said())
+    return to_json({"type": TYPE, "timestamp": at, "data": data})
+
+
+async def _either(woken: asyncio.Event, timeout_s: float) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            await woken.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,92 @@
+"""A consumer of the stream `sluice:in`, in a process of its own: the way in for feeds that never end. It also delivers
+what topics let through, along their routes.
+
+    python -m service.run.consumer
+
+Any number may run, on any number of machines; they share the work. Until the first document comes, one costs next to
+nothing: models, kernels and the topics are loaded only then.
+"""
+
+import asyncio
+import gc
+import signal
+import time
+
+import structlog
+import uvloop
+
+from service import logs
+from service.clock import now_ms
+from service.config import Settings
+from service.errors import StoreUnavailable
+from service.flow.deliveries import Courier
+from service.store.connection import Connection, end
+from service.store.inbox import Figures, Inbox
+
+REPORT_S = 5.0
+PAUSE_S = 0.5  # before asking again when the store is in trouble
+
+log = structlog.get_logger("sluice.run")
+
+
+async def main() -> None:
+    config = Settings.from_env()
+    logs.configure(config.log_level)
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    connection = Connection(config.redis or "", config.store_timeout_s)
+    inbox, started_ms = Inbox(connection), now_ms()
+    delivering = asyncio.create_task(Courier(connection, config, inbox.name).run())
+    delivering.add_done_callback(lambda task: _ended(task, stopping))
+    await idle(inbox, Figures(started_ms), stopping)
+    if not stopping.is_set():
+        # Only now: they take a second and a hundred megabytes that nobody may ever need.
+        from service.flow.consumer import Consumer
+        from service.sluice import Sluice
+        from service.store.topics import Store
+
+        sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
+        await sluice.start()
+        ready = asyncio.ensure_future(sluice.following.ready.wait())
+        stopped = asyncio.ensure_future(stopping.wait())
+        await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        # As in api.py: what is there by now is not looked through again and again, a tenth of a second each time.
+        gc.collect()
+        gc.freeze()
+        await Consumer(sluice, inbox, started_ms).run(stopping)
+        stopped.cancel()
+        await sluice.stop()
+    await end([delivering])
+    await connection.close()
+
+
+def _ended(delivering: asyncio.Task[None], stopping: asyncio.Event) -> None:
+    """Deliveries end with the process only; if they fail, which is a bug, it ends with them, and is started anew."""
+    if not delivering.cancelled() and (error := delivering.exception()):
+        log.error("deliveries failed", exc_info=error)
+        stopping.set()
+
+
+async def idle(inbox: Inbox, figures: Figures, stopping: asyncio.Event) -> None:
+    """Until there is something to do."""
+    opened, reported_s = False, 0.0
+    while not stopping.is_set():
+        try:
+            if not opened:
+                await inbox.group.open()
+                opened = True
+            if time.monotonic() - reported_s > REPORT_S:
+                reported_s = time.monotonic()
+                await inbox.report(figures)
+            if await inbox.wait():
+                return
+        except StoreUnavailable as error:
+            log.warning("lost the store", detail=error.detail)
+            opened = False
+            await asyncio.sleep(PAUSE_S)
+
+
+if __name__ == "__main__":
+    uvloop.run(main())

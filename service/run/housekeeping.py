@@ -1,0 +1,150 @@
+"""Housekeeping, in a process of its own: what no request should wait for and nobody asks for.
+
+    python -m service.run.housekeeping
+
+* A topic that has been under an old background for long is refreshed: its query weighed by the words' present
+  frequencies, its thresholds chosen against the present stream. That is an event of its log like any other. A topic
+  that promises how much it abstains from is refreshed sooner, for the stream moves on though nobody judges.
+* A topic that is due for retraining by its policy has a job submitted (see topics/retrain_policy.py).
+* How many topics' goals are in which state is noted, every GOALS_S, for those who watch (see api/prometheus.py).
+* Epochs that no topic names any more are forgotten, but for the newest, and those that came with a topic not long ago.
+* A log that is ahead of its model, because a process died in between, is folded (by `following`, as in every process).
+
+It keeps no state. Any number may run; what two do at once is done once (compare-and-set) or twice without harm.
+"""
+
+import asyncio
+import math
+import signal
+import time
+from collections.abc import Sequence
+from functools import partial
+
+import structlog
+
+from models.goals.report import WORST
+from service import logs
+from service.clock import now_ms
+from service.config import Settings
+from service.errors import Conflict, NotFound, StoreUnavailable
+from service.feedback.goals import report
+from service.jobs.jobs import new_id
+from service.schemas import Goal
+from service.schemas.jobs import Retrain
+from service.sluice import Sluice
+from service.store import scripts
+from service.store.topics import Call, Store
+from service.topics.background import KEPT, SOON, STALE, numbered, place_of
+from service.topics.counts import Tally
+from service.topics.published import Served
+from service.topics.retrain_policy import Last, policy_of, standing
+from service.topics.state import Fold
+
+GOALS_S = 60
+
+log = structlog.get_logger("sluice.run")
+
+
+async def main(config: Settings) -> None:
+    sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await sluice.start()
+    goals_s = -math.inf
+    while not stopping.is_set():
+        try:
+            if sluice.following.ready.is_set():  # before that, no topic would seem to name any epoch
+                await keep_house(sluice)
+                if time.monotonic() - goals_s > GOALS_S:
+                    await note_goals(sluice)
+                    goals_s = time.monotonic()
+        except StoreUnavailable as error:
+            log.warning("lost the store", detail=error.detail)
+        try:
+            await asyncio.wait_for(stopping.wait(), config.sweep_s)
+        except TimeoutError:
+            continue
+    await sluice.stop()
+
+
+async def keep_house(sluice: Sluice) -> None:
+    """One round over all topics."""
+    await sluice.epochs.follow()
+    newest = place_of(sluice.epochs.current.number)
+    named: set[int] = {sluice.epochs.current.number}
+    lent = await sluice.store.epochs.lent()
+    for served in list(sluice.serving.topics.values()):
+        named.add(served.epoch)
+        behind = newest - place_of(lent.get(served.epoch, served.epoch))
+        if behind >= (STALE if served.settings.goal.max_abstain is None else SOON):
+            try:
+                await sluice.refresh(served.topic)
+            except (NotFound, Conflict):
+                continue  # deleted meanwhile, or much in use: next time
+            except (ArithmeticError, ValueError, LookupError) as error:
+                log.error("topic cannot be folded", topic=served.topic, exc_info=error)
+    await _retrain(sluice)
+    await sluice.store.epochs.forget(numbered(newest - KEPT + 1), named)
+
+
+async def note_goals(sluice: Sluice) -> None:
+    """How many goals are in which state."""
+    goals = [served for served in list(sluice.serving.topics.values()) if served.settings.goal != Goal()]
+    tallies = await sluice.tallies.read([served.topic for served in goals])
+    await sluice.store.note_goals(await sluice.in_thread(_states, goals, tallies), 3 * GOALS_S)
+
+
+def _states(goals: Sequence[Served], tallies: Sequence[Tally]) -> dict[str, int]:
+    states: dict[str, int] = dict.fromkeys(WORST, 0)
+    for served, tally in zip(goals, tallies, strict=True):
+        if found := report(served, tally):
+            states[found.state] += 1
+    return states
+
+
+async def _retrain(sluice: Sluice) -> None:
+    """Submits the retrainings that are due."""
+    asked = {served: policy_of(served, sluice.config) for served in list(sluice.serving.topics.values())}
+    topics = [served for served, policy in asked.items() if policy]
+    for served, tally in zip(topics, await sluice.tallies.read([one.topic for one in topics]), strict=True):
+        policy, last = asked[served], tally.retrained
+        if policy is None or policy.method is None or not standing(policy, served, last, now_ms()).due:
+            continue
+        since = last.version if last else 0
+        try:
+            new = await sluice.learning.read(served.topic, partial(Fold.judged_since, version=since))
+        except NotFound:
+            continue  # deleted meanwhile
+        except (ArithmeticError, ValueError, LookupError) as error:
+            log.error("topic cannot be folded", topic=served.topic, exc_info=error)
+            continue
+        if not new:  # the events since then were not judgements: its own publication, a refreshed background
+            await _mark(sluice, served, last, Last(served.version, now_ms(), last.job if last else ""))
+            continue
+        if not standing(policy, served, last, now_ms(), new).due:
+            continue
+        job = Last(served.version, now_ms(), new_id())
+        request = Retrain(
+            kind="retrain", topics=[served.topic], method=policy.method, params=policy.params, publish=policy.publish
+        )
+        if await _mark(sluice, served, last, job):
+            try:
+                await sluice.jobs.submit_as(job.job, request)
+            except Conflict as error:  # too many wait: in some later round
+                log.warning("retraining is put off", topic=served.topic, detail=error.detail)
+                await _mark(sluice, served, job, last)
+                return
+
+
+async def _mark(sluice: Sluice, served: Served, was: Last | None, now: Last | None) -> bool:
+    """Notes what was submitted last, unless another worker has noted something else meanwhile."""
+    said = [one.to_text() if one else "" for one in (was, now)]
+    call = Call(scripts.RETRAINED, served.topic, ("topic", "tally"), [served.born, *said])
+    return bool((await sluice.store.run([call]))[0])
+
+
+if __name__ == "__main__":
+    settings = Settings.from_env()
+    logs.configure(settings.log_level)
+    asyncio.run(main(settings))

@@ -1,0 +1,88 @@
+"""A rehearsal: compile every kernel before the first user comes.
+
+    python -m service.run.warm
+
+numba compiles a function when it is first called, for the types it is called with, and keeps the machine code on disk.
+So the surest way to have compiled what will be needed is to do once what a user will do: this plays a short session,
+topics of every learner, documents, judgements, a correction, through the real application on a store of its own, and
+fits those judgements by every method.
+A test sees to it that no kernel is left out.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import httpx
+
+from models.batch.feature_selection import Reduction
+from models.batch.refit import Dataset, refit
+from models.batch.registry import METHODS
+from models.online.registry import LEARNERS
+from models.online.trainer import Example
+from service.api.app import create_app
+from service.config import Settings
+from service.store.embedded import Embedded
+from service.topics.state import Fold, example
+
+READY_TRIES = 600
+DOCUMENTS = [
+    {"id": "oil", "title": "OPEC", "text": "Crude oil output rises as OPEC ministers meet in Vienna over the price"},
+    {"id": "wheat", "title": "Grain", "text": "Wheat and corn exports fall after a dry summer; größte Ernte erwartet"},
+    {"id": "rates", "title": "", "text": "The central bank keeps its interest rates, the minister said on Monday"},
+    {"id": "cup", "title": "Sport", "text": "The final was won on penalties after extra time"},
+]
+
+
+async def rehearse(redis: str) -> None:
+    app = create_app(Settings(redis=redis, log_level="warning"))
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://rehearsal") as me,
+    ):
+        for _ in range(READY_TRIES):
+            if (await me.get("/readyz")).is_success:
+                break
+            await asyncio.sleep(0.05)
+        for kind in LEARNERS:
+            await _play(me, kind)
+        lineage, _ = await app.state.sluice.learning.read("wh", Fold.aside)
+        _fit([example(standing) for standing in lineage.judged.values()])
+
+
+async def _play(me: httpx.AsyncClient, kind: str) -> None:
+    async def call(method: str, path: str, **body: Any) -> None:
+        (await me.request(method, path, json=body or None)).raise_for_status()
+
+    await call("POST", "/topics", id=kind, name=kind, query="crude oil OPEC", learner={"kind": kind, "params": {}})
+    copy = DOCUMENTS[0] | {"id": f"copy-{kind}", "text": f"{DOCUMENTS[0]['text']} again"}
+    await call("POST", "/classify", documents=[*DOCUMENTS, copy])
+    await call("POST", "/classify", documents=DOCUMENTS[:1], topics=[kind], explain=True)
+    for n, document in enumerate(DOCUMENTS * 4):
+        judged = document | {"id": f"{document['id']}{n}", "text": f"{document['text']} {n}"}
+        await call("POST", "/feedback", topic=kind, document=judged, relevant=n % 4 == 0)
+    long = {"id": "long", "text": " ".join(f"word{n}" for n in range(5000))}  # tables grow
+    await call("POST", "/feedback", topic=kind, document=long, relevant=False)
+    await call("POST", "/feedback", topic=kind, document="oil0", relevant=False)
+    await call("DELETE", f"/topics/{kind}/judgements/oil0")
+    await call("POST", "/classify", documents=DOCUMENTS, include="all", explain=True)
+
+
+def _fit(judged: Sequence[Example]) -> None:
+    data = Dataset.of(judged, {})
+    for method in METHODS:
+        refit(method, {}, data, weights=100)
+    for by in get_args(Reduction):
+        refit("boosting", {"S": 1, "reduction": by}, data, weights=100)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="sluice-") as directory, Embedded(Path(directory)) as store:
+        asyncio.run(rehearse(store.url))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""The public contract of what is measured and of what would be, as types."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from service.schemas import Decision, Goal, Learner, Pins, Rules, Status
+from service.schemas.fields import Answer, Request, Share, no_nul
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+
+class Figure(Answer):
+    """The share lies between `low` and `high` with the confidence that is named; both bounds hold at once."""
+
+    estimate: float | None = Field(description="null where part of it rests on nothing.")
+    low: float
+    high: float
+
+
+class Figures(Answer):
+    """null where nothing is known: without audits, for example, nothing of what was missed."""
+
+    precision: Figure | None = Field(description="Relevant among the accepted.")
+    recall: Figure | None = Field(description="Not rejected among the relevant.")
+    f1: Figure | None = Field(description="Of what is accepted; a relevant document abstained from counts as missed.")
+    error: Figure | None = Field(description="Wrong among what was accepted or rejected.")
+    abstain: Figure | None = Field(description="Abstained from, of all that passed.")
+    sap: Figure | None = Field(description="Simple average precision of the ranking of what was shown.")
+    t11su: Figure | None = Field(description="Utility of the TREC filtering track, of what is accepted.")
+
+
+class Window(Answer):
+    at: datetime = Field(description="Of the newest judgement of the window.")
+    version: int
+    judgements: int
+
+
+class Point(Figures, Window):
+    """The figures of one window of judgements."""
+
+
+class Drift(Answer):
+    drifting: bool = Field(description="Whether errors have become more frequent than chance explains.")
+    since: datetime | None
+    version: int | None
+    detail: str
+
+
+class Flow(Answer):
+    silent: bool
+    flooded: bool
+    detail: str
+
+
+class ReliabilityBin(Answer):
+    low: float
+    high: float
+    documents: int
+    probability: float = Field(description="The mean of what was said.")
+    observed: Figure = Field(description="The share that is relevant.")
+
+
+class Reliability(Answer):
+    """Of the probabilities that documents had been given before they were judged."""
+
+    bins: list[ReliabilityBin]
+    brier: Figure | None
+
+
+class Heading(Answer):
+    topic: str
+    version: int
+    confidence: float
+    judgements: int = Field(description="Of documents that had passed with the stream; near-duplicates count once.")
+
+
+class Metrics(Figures, Heading):
+    t11su_of_nothing: float = Field(description="What a topic earns that accepts nothing.")
+    drift: Drift
+    flow: Flow
+    reliability: Reliability
+    series: list[Point] = Field(description="The same over consecutive windows of judgements, oldest first.")
+
+
+# -- preview -----------------------------------------------------------------------------------------------------------
+
+
+class PreviewRequest(Request):
+    """Settings to try; those left out stay as they are, null puts one back to what it is by default."""
+
+    query: Annotated[str, Field(max_length=100_000), AfterValidator(no_nul)] | None = None
+    learner: Learner | None = None
+    goal: Goal | None = None
+    rules: Rules | None = None
+    terms: Pins | None = None
+    audit: Share | None = None
+    limit: Annotated[int, Field(ge=0, le=500, description="Most examples in the answer.")] = 20
+
+
+class Counted(Answer):
+    """How documents are decided; the shares where they are judged, null where there is nothing to share."""
+
+    accepted: int
+    abstained: int
+    rejected: int
+    precision: float | None = None
+    recall: float | None = None
+    error: float | None = None
+
+
+class Move(Answer):
+    before: Decision
+    after: Decision
+    documents: int
+
+
+class Example(Answer):
+    document: str
+    title: str
+    before: Decision
+    after: Decision
+    score: float
+    score_after: float
+    relevant: bool | None = Field(description="null if it was not judged.")
+
+
+class Compared(Answer):
+    documents: int
+    before: Counted
+    after: Counted
+    moves: list[Move] = Field(description="From which decision to which, unchanged ones too.")
+
+
+class Preview(Answer):
+    topic: str
+    version: int = Field(description="Nothing has changed: the topic stays at this version.")
+    before: Status
+    after: Status
+    audit: dict[str, float] = Field(description="Share of rejected documents drawn for audit, before and after.")
+    judged: Compared = Field(description="Judged documents, each scored without its own influence.")
+    unjudged: Compared = Field(description="The newest remembered documents that nobody has judged.")
+    examples: list[Example] = Field(description="Documents that would be decided otherwise.")

@@ -1,0 +1,240 @@
+"""A topic's log, and what stands after reading it.
+
+The log is a Redis stream of events; an event's number (`seq`) is also the version of the model that has folded it.
+
+    created    the topic's settings for the first time; `edited` later; `refreshed` under a newer background. Another
+               query or learner has all judgements folded from the beginning: a base that was made before is let go of
+    judged     a document is relevant or not: its features, and what had been decided before
+    withdrawn  a judgement is taken back
+    restored   the topic is again what it was at an earlier version
+    published  a model made elsewhere (an import, a retraining) is the new base; learning goes on from it, with what has
+               come since the version that it was made from
+    compacted  the oldest judgements are forgotten, to keep the log bounded
+
+`resolve` reads events into a `Lineage`: the settings, the base, and the judgements that stand, each at the place of
+its *first* mention. So a corrected label is folded where the wrong one had been, a withdrawn judgement never was, and
+a model is a function of its lineage alone:
+
+    model = fold(learn, base or query, judgements after the base)
+
+A correction cannot reach into a published base: what the base rests on and is corrected is learned after it, with the
+new label, until the base is fitted again (see feedback/judge.py).
+
+To forget is an event too, so that every version before it stays what it was; what only older versions need leaves the
+log when no version that can still be restored needs it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
+
+from models.goals.promises import Origin
+
+Kind = Literal["created", "edited", "refreshed", "judged", "withdrawn", "restored", "published", "compacted"]
+KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of the log; only the fields that its kind needs are set, and only those are stored."""
+
+    kind: Kind
+    at_ms: int
+    epoch: int  # the background in force
+    seq: int = 0
+    document: str = ""
+    relevant: bool = False
+    bag: bytes = b""  # features of the judged document, or of the query; words of a published model
+    title: str = ""
+    by: str = ""
+    decision: str = ""  # before the judgement
+    delivered: str = ""  # when the document had passed, where that was decided otherwise
+    rule: str = ""  # that decided, of those in force before the judgement
+    score: float = 0.0
+    probability: float | None = None
+    passed: bool = False  # the document had come with the stream, not with the judgement
+    came_ms: int = 0  # when it had; 0 if it had not
+    chance: float = 0.0  # with which a rejected document was drawn for audit, if this one was
+    after: int = 0  # so many documents the topic had accepted when this one was first judged; the store says it
+    settings: str = ""  # the topic as its user wants it, JSON
+    anew: bool = False  # they have all judgements folded from the beginning, whatever base there was
+    model: bytes = b""
+    cause: str = ""
+    version: int = 0  # which one is restored; that a base was made from; the oldest that can be, after a compaction
+    kept: int = 0  # judgements that stand after a compaction, at most
+
+    def to_fields(self) -> dict[str, bytes]:
+        stored: dict[str, bytes] = {}
+        for name, default in _DEFAULTS.items():
+            value = getattr(self, name)
+            if value != default:
+                stored[name] = value if isinstance(value, bytes) else str(value).encode()
+        return stored
+
+    @classmethod
+    def from_fields(cls, seq: int, stored: Mapping[bytes, bytes]) -> "Event":
+        def text(name: bytes) -> str:
+            return stored.get(name, b"").decode()
+
+        return cls(
+            kind=KINDS[text(b"kind")],
+            at_ms=int(stored[b"at_ms"]),
+            epoch=int(stored.get(b"epoch", 0)),
+            seq=seq,
+            document=text(b"document"),
+            relevant=b"relevant" in stored,
+            bag=stored.get(b"bag", b""),
+            title=text(b"title"),
+            by=text(b"by"),
+            decision=text(b"decision"),
+            delivered=text(b"delivered"),
+            rule=text(b"rule"),
+            score=float(stored.get(b"score", 0)),
+            probability=float(stored[b"probability"]) if b"probability" in stored else None,
+            passed=b"passed" in stored,
+            came_ms=int(stored.get(b"came_ms", 0)),
+            chance=float(stored.get(b"chance", 0)),
+            after=int(stored.get(b"after", 0)),
+            settings=text(b"settings"),
+            anew=b"anew" in stored,
+            model=stored.get(b"model", b""),
+            cause=text(b"cause"),
+            version=int(stored.get(b"version", 0)),
+            kept=int(stored.get(b"kept", 0)),
+        )
+
+
+_DEFAULTS = {f.name: f.default for f in fields(Event) if f.name != "seq"} | {"epoch": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A judgement in force: the event that first brought the document, and the newest that labelled it."""
+
+    first: Event
+    latest: Event
+
+    @property
+    def relevant(self) -> bool:
+        return self.latest.relevant
+
+    @property
+    def delivered(self) -> str:
+        """What was decided when the document passed; if it did not, or nobody knows any more, before the judgement."""
+        return self.first.delivered or self.first.decision
+
+    @property
+    def origin(self) -> Origin:
+        """How the document came to be judged: what the judgement is evidence of (see models/goals/promises.py)."""
+        if not self.first.passed:
+            return "given"
+        if self.delivered != "reject":
+            return "shown"
+        return "audit" if self.first.chance else "found"
+
+
+@dataclass(slots=True)
+class Lineage:
+    """What stands after the events so far. `judged` is in the order of first mention."""
+
+    version: int
+    epoch: int
+    settings: Event
+    base: Event | None = None
+    judged: dict[str, Standing] = field(default_factory=dict)
+
+    def take(self, event: Event) -> bool:
+        """Follows one more event (never `restored`); True if all it does is add a judgement at the end."""
+        self.version, self.epoch = event.seq, event.epoch
+        if event.kind == "judged":
+            standing = self.judged.get(event.document)
+            self.judged[event.document] = Standing(standing.first if standing else event, event)
+            return standing is None
+        if event.kind == "withdrawn":
+            self.judged.pop(event.document, None)
+        elif event.kind == "compacted":
+            for document in list(self.judged)[: -event.kept]:
+                del self.judged[document]
+        elif event.kind == "published":
+            self.base = event
+        elif event.kind in ("created", "edited", "refreshed"):
+            self.set(event)
+        return False
+
+    def set(self, event: Event) -> None:
+        """Other settings."""
+        if event.anew:
+            self.base = None
+        self.settings = event
+
+    def follow(self, events: Sequence[Event], after: int, upto: int) -> None:
+        """Follows those of the events that lie between these versions; none of them is `restored`."""
+        for event in events[bisect_right(events, after, key=_seq) : bisect_right(events, upto, key=_seq)]:
+            self.take(event)
+
+    def rests_on(self, standing: Standing) -> bool:
+        """Whether the base was made from this judgement, so that the fold does not learn it again."""
+        return self.base is not None and standing.latest.seq <= (self.base.version or self.base.seq)
+
+    def outdates(self, document: str) -> bool:
+        """Whether the base was made from another judgement of the document than the one that stands."""
+        standing = self.judged.get(document)
+        if self.base is None or standing is None:
+            return self.base is not None  # withdrawn
+        return standing.first.seq <= (self.base.version or self.base.seq) < standing.latest.seq
+
+    def to_fold(self) -> list[Standing]:
+        return [standing for standing in self.judged.values() if not self.rests_on(standing)]
+
+    def to_recall(self) -> list[Standing]:
+        """What the base rests on and still stands."""
+        return [standing for standing in self.judged.values() if self.rests_on(standing)]
+
+    def counts(self) -> tuple[int, int]:
+        """Relevant and irrelevant judgements in force."""
+        relevant = sum(standing.relevant for standing in self.judged.values())
+        return relevant, len(self.judged) - relevant
+
+
+def resolve(events: Sequence[Event], upto: int | None = None) -> Lineage:
+    """What stands after all events, or after those up to version `upto`."""
+    # From the end back: a restored version stands in place of all that came before the restoring, so only the last one
+    # of each stretch counts. (To follow every one on the way would take twice as long for each that restores another.)
+    end = events[-1].seq if upto is None else upto
+    stretches: list[tuple[Event, int]] = []
+    for event in reversed(events):
+        if event.kind == "restored" and event.seq <= end:
+            stretches.append((event, end))
+            end = event.version
+    # A compaction may leave judgements before the settings in force, so begin with the first settings there are.
+    begin = next(event for event in events if event.settings)
+    lineage = Lineage(begin.seq, begin.epoch, begin)
+    lineage.follow(events, 0, end)
+    for restored, end in reversed(stretches):
+        lineage.version, lineage.epoch, lineage.settings = restored.seq, restored.epoch, restored
+        lineage.follow(events, restored.seq, end)
+    return lineage
+
+
+def obsolete(events: Sequence[Event], floor: int) -> list[int]:
+    """The events that no version from `floor` on needs. Those versions stay, to the bit, what they were.
+
+    None while some later event still restores a version from before the floor.
+    """
+    if any(event.kind == "restored" and event.version < floor < event.seq for event in events):
+        return []
+    then = resolve(events, floor)
+    needed = {floor, then.settings.seq} | ({then.base.seq} if then.base else set())
+    for standing in then.judged.values():
+        needed |= {standing.first.seq, standing.latest.seq}
+    return [event.seq for event in events if event.seq <= floor and event.seq not in needed]
+
+
+def without(events: Iterable[Event], gone: Iterable[int]) -> list[Event]:
+    forgotten = set(gone)
+    return [event for event in events if event.seq not in forgotten]
+
+
+def _seq(event: Event) -> int:
+    return event.seq

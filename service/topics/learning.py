@@ -1,0 +1,382 @@
+"""Judgements in, models out: the only place where a formula meets the store.
+
+    append to the log  →  fold what is new  →  publish  →  serve here; other processes hear of it
+
+Appending is what makes a judgement durable and what orders it; the fold is deterministic, so every process that has
+read the same log has the same model, and whoever publishes it first publishes it for all. Nobody waits for anybody: a
+process that dies after appending leaves a log that is ahead of its model, and the next to look (`catch_up`) folds it.
+
+Judgements that arrive while others are being folded wait and go together: one append, one fold, one publication.
+Inside a process a topic is folded by one task at a time; between processes there are no locks.
+"""
+
+import asyncio
+import json
+import secrets
+import weakref
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+import structlog
+
+from service.clock import now_ms
+from service.config import Settings as Config
+from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
+from service.store import codec
+from service.store.log import Event, Kind, obsolete, resolve
+from service.store.topics import Head, Saved, Store
+from service.topics.background import Epochs
+from service.topics.published import Base, Served, Settings
+from service.topics.state import Fold
+
+log = structlog.get_logger("sluice.topics")
+
+ATTEMPTS = 20
+HELD_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
+SLACK = 0.1  # by this share a log may be over its limit before it is compacted: one refold for many judgements
+NOT_THE_MODELS = ("name", "rules", "audit", "drawn", "retrain")  # settings that no model depends on
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+Amendment = tuple[Event, dict[str, bool] | None]  # an event, and the judgements that stand after it if others do
+
+
+@dataclass(slots=True)
+class _Waiting:
+    event: Event
+    done: asyncio.Future[tuple[str, int]]
+
+
+def begins_otherwise(settings: Settings, before: Settings) -> bool:
+    """Whether a fold begins with another query or learner."""
+    return (settings.query, settings.learner) != (before.query, before.learner)
+
+
+class Learning:
+    def __init__(
+        self, store: Store, epochs: Epochs, config: Config, pool: Executor, serve: Callable[[Served], None]
+    ) -> None:
+        self._store = store
+        self._epochs = epochs
+        self._config = config
+        self._pool = pool
+        self._serve = serve
+        self._folds: dict[str, Fold] = {}  # the least recently used first
+        self._sizes: dict[str, int] = {}
+        self._held_bytes = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._waiting: dict[str, list[_Waiting]] = {}
+
+    # -- what changes a topic ------------------------------------------------------------------------------------------
+
+    async def create(self, topic: str, settings: Settings, query: bytes) -> None:
+        first = Event("created", now_ms(), self._epochs.current.number, settings=settings.model_dump_json(), bag=query)
+        if not await self._store.create(topic, secrets.token_hex(8), first):
+            raise Conflict(f"There is a topic {topic!r} already; choose another id, or change that one.")
+        await self.catch_up(topic)
+
+    async def take(self, topic: str, events: Sequence[Event]) -> list[tuple[str, int]]:
+        """Judgements and withdrawals, durable and learned; for each what it came to, and the version that has it."""
+        loop = asyncio.get_running_loop()
+        mine = [_Waiting(event, loop.create_future()) for event in events]
+        self._waiting.setdefault(topic, []).extend(mine)
+        await self._alone(topic, self._settle)
+        answers = await asyncio.gather(*(waiting.done for waiting in mine), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return [answer for answer in answers if not isinstance(answer, BaseException)]
+
+    async def edit(
+        self, topic: str, edit: Callable[[Fold], tuple[Settings, bytes] | None], if_match: int | None
+    ) -> None:
+        """Appends the settings that `edit` makes of the topic as it stands; None changes nothing."""
+
+        def amended(fold: Fold) -> Amendment | None:
+            if if_match is not None and if_match != fold.lineage.version:
+                raise PreconditionFailed(f"The topic is at version {fold.lineage.version} now; read it again.")
+            changed = edit(fold)
+            if changed is None:
+                return None
+            settings, query = changed
+            event = self._event("edited", settings=settings.model_dump_json(), bag=query)
+            return replace(event, anew=begins_otherwise(settings, fold.settings)), None
+
+        await self._amend(topic, amended)
+
+    async def restore(self, topic: str, version: int) -> None:
+        """Makes the topic what it was at that version; what is not the model's stays as it is."""
+
+        epochs = await self._store.epochs.numbers()
+
+        def amended(fold: Fold) -> Amendment:
+            oldest = max(fold.head.floor, 1)
+            if not oldest <= version <= fold.lineage.version:
+                raise NotFound(
+                    f"Version {version} cannot be restored; those from {oldest} to {fold.lineage.version} can."
+                )
+            then = resolve(fold.events, version)
+            # Under the background of then, so that it decides as it did; under the present one if that is forgotten.
+            epoch = then.epoch if then.epoch in (0, *epochs) else self._epochs.current.number
+            was, now = Settings.model_validate_json(then.settings.settings), fold.settings
+            settings = was.model_copy(update={name: getattr(now, name) for name in NOT_THE_MODELS})
+            event = Event(
+                "restored",
+                now_ms(),
+                epoch,
+                version=version,
+                settings=settings.model_dump_json(),
+                bag=then.settings.bag,
+            )
+            return event, {document: standing.relevant for document, standing in then.judged.items()}
+
+        await self._amend(topic, amended)
+
+    async def publish(self, topic: str, base: Base, words: Sequence[str], cause: str) -> None:
+        """Makes a model from elsewhere, of whose terms some or all are known, the base that learning goes on from."""
+        event = self._event("published", model=base.to_bytes(), bag=codec.pack_words(words), cause=cause)
+        await self._amend(topic, lambda fold: (event, None))
+
+    async def publish_once(
+        self, topic: str, born: str, base: Base, words: Sequence[str], made_from: int, job: str
+    ) -> int:
+        """The same for a model that a job has fitted to the judgements as they stood at version `made_from` of this
+        incarnation of the topic. However often it is tried, it is done once; the version that has it. 0 if somebody
+        wanted another query or learner meanwhile, which is to begin anew."""
+        event = self._event("published", model=base.to_bytes(), bag=codec.pack_words(words), cause="retrain")
+        event = replace(event, by=job, version=made_from)
+
+        def amended(fold: Fold) -> Amendment | None:
+            if fold.head.born != born:
+                raise NotFound(f"There is another topic {topic!r} now.")
+            since = (one for one in fold.events if one.seq > made_from)
+            if fold.published_by(job) or any(one.anew for one in since):
+                return None
+            return event, None
+
+        await self._amend(topic, amended)
+        return await self.read(topic, lambda fold: fold.published_by(job))
+
+    async def refresh(self, topic: str, query: Callable[[Settings], bytes]) -> None:
+        """Puts the topic under the current background: its query weighed anew, its thresholds chosen anew."""
+
+        def amended(fold: Fold) -> Amendment | None:
+            if fold.lineage.epoch == self._epochs.current.number:
+                return None  # another worker was faster
+            event = self._event("refreshed", settings=fold.lineage.settings.settings, bag=query(fold.settings))
+            return event, None
+
+        await self._amend(topic, amended)
+
+    async def put(self, topic: str, put: Callable[[], Awaitable[None]]) -> Served:
+        """Serves the topic whose whole log `put` brings, and lets go of another of that name."""
+
+        async def replace(topic: str) -> Served:
+            await put()
+            self._release(topic)
+            return await self._publish(await self._read(topic))
+
+        return await self._alone(topic, replace)
+
+    async def delete(self, topic: str, if_match: int | None = None) -> None:
+        """Deletes it; where a process died while it did, the rest."""
+
+        async def delete(topic: str) -> None:
+            (head,) = await self._store.heads([topic])
+            self._release(topic)
+            if head is None:
+                if not await self._store.clear(topic):
+                    raise NotFound(f"There is no topic {topic!r}.")
+                return
+            if not await self._store.delete(topic, head.born, if_match):
+                if if_match is None:
+                    raise NotFound(f"There is no topic {topic!r} any more.")
+                raise PreconditionFailed("The topic has changed since you read it; read it again.")
+
+        await self._alone(topic, delete)
+
+    # -- what reads it -------------------------------------------------------------------------------------------------
+
+    async def catch_up(self, topic: str, again: bool = False) -> Served:
+        """Folds every event that the model has not seen yet. Safe to call twice, from anywhere.
+
+        `again` publishes the model even if this process has done so before: the store may have lost it.
+        """
+
+        async def catch_up(topic: str) -> Served:
+            fold = await self._read(topic)
+            if again:
+                fold.published = None
+            return await self._publish(fold)
+
+        return await self._alone(topic, catch_up)
+
+    def forget(self) -> None:
+        """Lets go of every fold: the store may not be what it was, and the logs have it all."""
+        for topic in list(self._folds):
+            self._release(topic)
+
+    async def read(self, topic: str, look: Callable[[Fold], T]) -> T:
+        """What `look` makes of the topic with its log as it is now; nothing changes it meanwhile."""
+
+        async def read(topic: str) -> T:
+            return await self._in_thread(topic, look, await self._read(topic))
+
+        return await self._alone(topic, read)
+
+    async def versions(self, topic: str, before: int, limit: int) -> list[dict[str, Any]]:
+        rows = await self._store.versions(topic, before, limit)
+        return [{"version": version, **json.loads(record)} for version, record in rows]
+
+    # -- how -----------------------------------------------------------------------------------------------------------
+
+    async def _alone(self, topic: str, work: Callable[[str], Awaitable[T]]) -> T:
+        """Runs the work when no other task of this process has the topic in hand, to its end even if the caller goes
+        away: a fold that is being changed in a thread must not be let go of half-way."""
+
+        async def run() -> T:
+            turn = self._turns.get(topic) or asyncio.Lock()
+            self._turns[topic] = turn
+            async with turn:
+                return await work(topic)
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def _settle(self, topic: str) -> None:
+        """Appends, folds and publishes all that waits; each gets its answer, or the failure of the whole."""
+        group = self._waiting.pop(topic, [])
+        if not group:
+            return  # an earlier turn took ours along
+        try:
+            fold, answers = await self._append(topic, [waiting.event for waiting in group])
+            served = await self._publish(fold)
+        except Exception as error:
+            for waiting in group:
+                waiting.done.set_exception(error)
+            return
+        for waiting, (status, _) in zip(group, answers, strict=True):
+            waiting.done.set_result((status, served.version))
+        try:
+            await self._compact(fold)
+        except StoreUnavailable as error:
+            log.warning("a log is compacted later", topic=topic, detail=error.detail)
+
+    async def _append(self, topic: str, events: Sequence[Event]) -> tuple[Fold, list[tuple[str, int]]]:
+        fold = self._folds.get(topic)
+        try:
+            head = fold.head if fold else await self._head(topic)
+            appended = await self._store.append(topic, head.born, events)
+        except NotFound:
+            if fold is None:
+                raise
+            # Deleted and made again by another process since we read it: the fold in hand is not this topic's.
+            self._release(topic)
+            return await self._append(topic, events)
+        answers = [(status, event.seq) for status, event in appended]
+        new = [event for status, event in appended if status not in ("known", "absent")]
+        if fold and new and new[0].seq == fold.lineage.version + 1:
+            # Nobody came between: what we appended is what the log goes on with.
+            await self._in_thread(topic, fold.follow, replace(fold.head, seq=new[-1].seq), new)
+            self._hold(fold)
+            return fold, answers
+        return await self._read(topic), answers
+
+    async def _amend(self, topic: str, amended: Callable[[Fold], Amendment | None]) -> None:
+        async def amend(topic: str) -> None:
+            for _ in range(ATTEMPTS):
+                fold = await self._read(topic)
+                amendment = amended(fold)
+                if amendment is None:
+                    return
+                event, judged = amendment
+                if await self._store.amend(topic, fold.head, event, judged=judged):
+                    await self._publish(await self._read(topic))
+                    return
+                # Somebody appended since we read. Look again.
+            raise Conflict(f"The topic changed {ATTEMPTS} times meanwhile; try again.")
+
+        await self._alone(topic, amend)
+
+    async def _compact(self, fold: Fold) -> None:
+        """Forgets the oldest judgements once there are clearly too many, and what no version needs that is listed."""
+        kept, versions = self._config.judgements_kept, self._config.versions_kept
+        slack = int(SLACK * kept) + 1
+        judged = {document: standing.relevant for document, standing in fold.lineage.judged.items()}
+        full = len(judged) >= kept + slack
+        if not full and len(fold.events) < max(fold.compact_from, kept + slack + versions):
+            return
+        fold.compact_from = len(fold.events) + slack
+        floor = max(fold.head.floor, fold.lineage.version - versions)
+        gone = obsolete(fold.events, floor) if floor > fold.head.floor else []
+        if not full and len(gone) < slack:
+            return
+        event = replace(self._event("compacted"), version=floor, kept=kept)
+        left = dict(list(judged.items())[-kept:])
+        seq = await self._store.amend(fold.topic, fold.head, event, floor=floor, judged=left, obsolete=gone)
+        if seq:
+            head = replace(fold.head, seq=seq, floor=floor)
+            await self._in_thread(fold.topic, fold.follow, head, [replace(event, seq=seq)], gone)
+            fold.compact_from = len(fold.events) + slack
+            await self._publish(fold)
+
+    async def _head(self, topic: str) -> Head:
+        (head,) = await self._store.heads([topic])
+        if head is None:
+            raise NotFound(f"There is no topic {topic!r}.")
+        return head
+
+    async def _read(self, topic: str) -> Fold:
+        """The fold over the log as it is now."""
+        fold = self._folds.get(topic)
+        head, tail = await self._store.log(topic, fold.lineage.version if fold else 0)
+        # Another topic of this name, a log that was compacted, or one that has lost its end with its store.
+        if fold and ((head.born, head.floor) != (fold.head.born, fold.head.floor) or head.seq < fold.lineage.version):
+            fold = None
+            head, tail = await self._store.log(topic)
+        if fold is None:
+            fold = await self._in_thread(topic, Fold, topic, head, tail, self._config.served_weights)
+        elif tail:
+            await self._in_thread(topic, fold.follow, head, tail)
+        self._hold(fold)
+        return fold
+
+    async def _publish(self, fold: Fold) -> Served:
+        if fold.published is None or fold.published.version != fold.lineage.version:
+            epoch = await self._epochs.load(fold.lineage.epoch)
+            served = await self._in_thread(fold.topic, fold.served, epoch)
+            saved = Saved(fold.head.born, served.version, served.to_bytes())
+            await self._store.save(fold.topic, saved, fold.record(served, saved.digest), self._config.versions_kept)
+            fold.published = served
+        # In a thread because the bank may have to copy some weights.
+        await self._in_thread(fold.topic, self._serve, fold.published)
+        return fold.published
+
+    async def _in_thread(self, topic: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
+        except Exception:
+            self._release(topic)  # it may have stopped half-way; the log has not
+            raise
+
+    def _event(self, kind: Kind, *, settings: str = "", bag: bytes = b"", model: bytes = b"", cause: str = "") -> Event:
+        epoch = self._epochs.current.number
+        return Event(kind, now_ms(), epoch, settings=settings, bag=bag, model=model, cause=cause)
+
+    def _hold(self, fold: Fold) -> None:
+        self._release(fold.topic)
+        self._folds[fold.topic] = fold
+        self._sizes[fold.topic] = fold.nbytes
+        self._held_bytes += fold.nbytes
+        while len(self._folds) > 1 and self._held_bytes > HELD_BYTES:
+            self._release(next(iter(self._folds)))
+
+    def _release(self, topic: str) -> None:
+        self._folds.pop(topic, None)
+        self._held_bytes -= self._sizes.pop(topic, 0)
