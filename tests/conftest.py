@@ -15,8 +15,8 @@ from redis import Redis
 
 from service.config import PREFIX
 from service.store.embedded import Embedded
-from tests.serving import Api, serving
-from tests.waiting import STORE_S
+from tests.support.api import Api, serving
+from tests.support.waiting import STORE_S
 
 # The same examples on every run, and no deadline: the machines that run this are shared, and a kernel may be compiled.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

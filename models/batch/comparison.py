@@ -8,8 +8,9 @@ The delete-a-group jackknife (Quenouille, "Notes on bias in estimation", Biometr
 lose the same documents, so what makes a document hard for both cancels out. Near-duplicates are in one group.
 
 On simulated pairs of rankings, 10 to 100 relevant documents among 1,000, the interval that says .9 covers .86 to .94
-(tests/test_contest.py). Tried there: the percentile bootstrap, .82 to .91; and Student's interval of the differences in
-precision at each relevant document, .67 to .80, since the ranks of relevant documents depend on each other.
+(tests/models/batch/test_comparison.py). Tried there: the percentile bootstrap, .82 to .91; and Student's interval of
+the differences in precision at each relevant document, .67 to .80, since the ranks of relevant documents depend on each
+other.
 """
 
 from typing import NamedTuple

@@ -1,0 +1,183 @@
+"""Parts of the examples, votes and what follows from them; against the paper's figures and a slow twin."""
+
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.core.measures import Bools
+from models.online.committee import (
+    MOST,
+    Method,
+    Params,
+    decide,
+    least_distance,
+    meta,
+    parts,
+    restrictive,
+    rule,
+    shown,
+    turning_points,
+    votes,
+)
+from tests.support import reference
+
+STEADY = settings(derandomize=True, deadline=None, max_examples=100)
+labels = st.lists(st.booleans(), min_size=1, max_size=60).map(lambda rows: np.array(rows, np.bool_))
+ks = st.integers(1, MOST)
+seeds = st.integers(0, 2**32 - 1)
+each = pytest.mark.parametrize("method", ["split", "resample_a", "resample_b"])
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_partition_has_the_papers_size() -> None:
+    """Section 5.1: 375 for a total training set of 500 documents and k = 2."""
+    relevant = np.arange(500) < 250
+    assert [len(part) for part in parts("resample_a", relevant, 2, 1)] == [375, 375]
+    assert [len(part) for part in parts("resample_b", relevant, 2, 1)] == [375, 375]
+    assert [len(part) for part in parts("split", relevant, 2, 1)] == [250, 250]
+
+
+@STEADY
+@given(labels, ks, seeds)
+def test_a_split_is_a_partition_that_deals_both_kinds_evenly(relevant: Bools, k: int, seed: int) -> None:
+    dealt = parts("split", relevant, k, seed)
+    assert sorted(np.concatenate(dealt).tolist()) == list(range(len(relevant)))
+    for kind in (True, False):
+        sizes = [int(np.count_nonzero(relevant[part] == kind)) for part in dealt]
+        assert max(sizes) - min(sizes) <= 1
+
+
+@STEADY
+@given(labels, ks, seeds)
+def test_without_replacement_no_member_has_an_example_twice(relevant: Bools, k: int, seed: int) -> None:
+    assert all(len(np.unique(part)) == len(part) for part in parts("resample_b", relevant, k, seed))
+
+
+@each
+@STEADY
+@given(labels, ks, seeds)
+def test_the_same_seed_gives_the_same_parts(method: Method, relevant: Bools, k: int, seed: int) -> None:
+    one, two = (parts(method, relevant, k, seed) for _ in range(2))
+    assert [part.tolist() for part in one] == [part.tolist() for part in two]
+
+
+@STEADY
+@given(st.integers(1, 60), ks, seeds, st.booleans())
+def test_in_a_growing_log_every_example_has_one_member_and_members_grow_alike(
+    n: int, k: int, seed: int, relevant: bool
+) -> None:
+    dealt = np.array([shown("split", k, seed, relevant, i) for i in range(n)])
+    assert (dealt.sum(axis=1) == 1).all()
+    assert np.ptp(dealt.sum(axis=0)) <= 1
+
+
+@pytest.mark.parametrize("k", [2, 4, 8])
+@pytest.mark.parametrize("method", ["resample_a", "resample_b"])
+def test_in_a_growing_log_a_member_is_shown_the_papers_share(method: Method, k: int) -> None:
+    times = np.array([shown(method, k, 7, i % 2 == 0, i // 2) for i in range(4000)])
+    assert times.mean(axis=0) == pytest.approx(np.full(k, 1.5 / k), rel=0.1)
+    assert (times.max() > 1) == (method == "resample_a")
+
+
+# -- votes -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_each_rule_makes_of_the_same_votes() -> None:
+    said = np.array([[1, 1, 1], [1, 1, -1], [-1, 0, 1], [-1, -1, 0], [-1, -1, -1]], np.int8)
+    assert meta(said, rule("unanimous", [0.9] * 3)).tolist() == [1, 0, 0, 0, -1]
+    assert meta(said, rule("vote", [0.9] * 3)).tolist() == [1, 1, 0, -1, -1]
+    assert meta(said, rule("weighted", [0.6, 0.6, 0.99])).tolist() == [1, -1, 1, -1, -1]
+
+
+def test_a_member_no_better_than_a_coin_has_no_say() -> None:
+    assert rule("weighted", [0.5, 0.4, 0.8]).weights == (0, 0, 1)
+    assert rule("weighted", [0.5, 0.5]) == rule("vote", [0.5, 0.5])
+
+
+said_strategy = st.integers(1, 8).flatmap(
+    lambda k: st.lists(st.lists(st.sampled_from([-1, 0, 1]), min_size=k, max_size=k), min_size=1, max_size=20)
+)
+
+
+@pytest.mark.parametrize("combine", ["unanimous", "vote"])
+@STEADY
+@given(said_strategy)
+def test_a_committee_decides_as_the_formula_says(combine: Literal["unanimous", "vote"], said: list[list[int]]) -> None:
+    k = len(said[0])
+    decided = meta(np.array(said, np.int8), rule(combine, [0.8] * k))
+    assert decided.tolist() == reference.meta(said, [Fraction(1, k)] * k, combine == "unanimous")
+
+
+@STEADY
+@given(said_strategy)
+def test_the_opposite_votes_give_the_opposite_decision(said: list[list[int]]) -> None:
+    rows = np.array(said, np.int8)
+    quality = np.linspace(0.55, 0.95, rows.shape[1]).tolist()
+    for combine in ("unanimous", "vote", "weighted"):
+        by = rule(combine, quality)
+        assert (meta(-rows, by) == -meta(rows, by)).all()
+        assert sum(by.weights) == pytest.approx(1)
+
+
+@STEADY
+@given(
+    st.integers(1, 6).flatmap(lambda k: st.lists(st.lists(st.integers(-3, 3), min_size=k, max_size=k), min_size=1)),
+    st.sampled_from(["unanimous", "vote", "weighted"]),
+    st.integers(-4, 3),
+    st.integers(0, 4),
+)
+def test_where_a_vote_turns_is_where_its_decision_does(
+    rows: list[list[int]], combine: Literal["unanimous", "vote", "weighted"], low: int, wide: int
+) -> None:
+    """Cuts lie between whole numbers, and scores are whole."""
+    scores, reject_below, accept_above = np.array(rows, np.float64), low + 0.5, low + 0.5 + wide
+    by = rule(combine, np.linspace(0.55, 0.95, scores.shape[1]).tolist())
+    said = [decide(row, reject_below, accept_above, by) for row in scores.tolist()]
+    found = turning_points(scores, by)
+    assert ((found.accepted_below > accept_above) == (np.array(said) > 0)).all()
+    assert ((found.rejected_above < reject_below) == (np.array(said) < 0)).all()
+    assert (found.accepted_below <= found.rejected_above).all()
+    stand = found.stand(reject_below, accept_above)
+    assert votes(stand, reject_below, accept_above).tolist() == said
+    assert said == reference.voted_twice(rows, by.weights, by.t, reject_below, accept_above)
+
+
+def test_between_the_thresholds_nothing_is_said() -> None:
+    assert votes(np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), -1.0, 1.0).tolist() == [-1, 0, 0, 0, 1]
+
+
+# -- one classifier, by distance ---------------------------------------------------------------------------------------
+
+
+@STEADY
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=50, unique_by=abs), st.floats(0, 1))
+def test_a_loss_is_kept_to_the_document(distances: list[int], loss: float) -> None:
+    d = np.array(distances, np.float64)
+    lost = np.count_nonzero(restrictive(d, least_distance(d, loss)) == 0)
+    wanted = int(np.ceil(loss * len(d) - 1e-9))
+    assert lost == wanted or (wanted == 0 and lost == np.count_nonzero(d == 0))
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"k": 0}, "k must be null"),
+        ({"k": MOST + 1}, "k must be null"),
+        ({"k": None, "method": "resample_a"}, "only the k of a split"),
+        ({"max_loss": 0.0}, "max_loss"),
+        ({"max_loss": float("nan")}, "max_loss"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Params(**given)

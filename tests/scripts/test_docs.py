@@ -1,0 +1,208 @@
+"""What the documentation says is so: its commands run, its answers look as printed, its tables are complete."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.online.registry import KINDS
+from service.api.app import create_app
+from service.config import PREFIX, Settings
+from service.run.supervisor import APPLICATION
+from tests.support import ROOT
+from tests.support.processes import Serve
+from tests.support.terminal import Terminal
+from tests.support.waiting import PATIENCE_S
+
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in FILES}
+README = PAGES["README.md"]
+TOURS = ("README.md", "docs/tour.md")
+AT_TERMINALS = ("README.md", "docs/clients.md")
+TIMED_OUT = 28  # what curl ends with
+SAID = ("decision", "status", "cause", "kind", "term", "document")  # values that the reader is told to expect
+FIGURES = ("score", "contribution")  # and, but for rounding, these
+
+
+@pytest.fixture
+def sluice(tmp_path: Path) -> Iterator[Serve]:
+    """An empty service: every page has its own."""
+    sluice = Serve(tmp_path, application=APPLICATION)
+    try:
+        yield sluice
+    finally:
+        sluice.end()
+
+
+def exchanges(page: str) -> list[tuple[str, str]]:
+    return re.findall(r"```sh\n(curl .*?)```\n```json\n(.*?)```", PAGES[page], flags=re.S)
+
+
+def blocks(kind: str, page: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", PAGES[page], flags=re.S | re.M)
+
+
+def settings_table() -> str:
+    rows = ["| variable | default | meaning |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None else f"`{field.default}`"
+        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
+    return "\n".join(rows)
+
+
+def test_the_settings_table_is_complete_and_true() -> None:
+    assert settings_table() in PAGES["docs/operating.md"], f"the table should be:\n{settings_table()}"
+
+
+def test_every_path_and_every_learner_is_in_the_readme() -> None:
+    app = create_app(Settings(redis="redis://unused"))
+    assert app.openapi()["paths"]
+    for path, methods in app.openapi()["paths"].items():
+        assert path in README, path
+        assert all(re.search(f"`{method.upper()}[ `]", README) for method in methods), path
+    for kind in KINDS:
+        assert f"`{kind}`" in README, kind
+        assert f"\n| `{kind}` |" in PAGES["docs/guide.md"], kind
+
+
+def test_the_tour_of_the_files_names_every_module() -> None:
+    for directory in ("models", "service"):
+        for module in sorted((ROOT / directory).rglob("*.py")):
+            name = module.relative_to(ROOT).as_posix()
+            assert module.name == "__init__.py" or f"`{name}`" in PAGES["CONTRIBUTING.md"], name
+
+
+def test_the_readme_names_every_page() -> None:
+    for page in PAGES:
+        assert page == "README.md" or f"]({page})" in README, page
+
+
+def unfenced(page: str) -> str:
+    return re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.S | re.M)
+
+
+def anchors(page: str) -> set[str]:
+    """As GitHub makes them: headings in small letters, without signs, with hyphens for spaces."""
+    made: Counter[str] = Counter()
+    found = set()
+    for heading in re.findall(r"^#+ (.+)$", unfenced(page), flags=re.M):
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.add(f"{slug}-{made[slug]}" if made[slug] else slug)
+        made[slug] += 1
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", unfenced(page)):
+        if re.match(r"https?://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        led = ((ROOT / page).parent / path).resolve() if path else ROOT / page
+        assert led.is_relative_to(ROOT.resolve()), target
+        assert led.is_file(), target
+        assert not anchor or anchor in anchors(led.relative_to(ROOT.resolve()).as_posix()), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_is_named_is_there(page: str) -> None:
+    for name in re.findall(r"(?:models|service|scripts|tests|docs)/[\w/]*\w(?:\.\w+)?", PAGES[page]):
+        assert (ROOT / name).exists(), name
+
+
+def test_no_answer_is_printed_that_is_not_tried() -> None:
+    for page in PAGES:
+        assert len(blocks("json", page)) == len(exchanges(page)), page
+        assert bool(exchanges(page)) == (page in TOURS), page
+        assert bool(blocks("console", page)) == (page in AT_TERMINALS), page
+
+
+def test_the_tour_goes_on_from_the_short_one() -> None:
+    _opening, *short = exchanges("README.md")
+    assert len(short) > 4
+    assert short == exchanges("docs/tour.md")[: len(short)]
+
+
+@pytest.mark.parametrize("page", TOURS)
+def test_the_tour_works_as_printed(page: str, sluice: Serve) -> None:
+    """The opening request of the README needs the topic that its tour makes first."""
+    tour = exchanges(page)
+    if page == "README.md":
+        opening, making, *rest = tour
+        tour = [making, opening, *rest]
+    for command, printed in tour:
+        ran = subprocess.run(
+            ["bash", "-c", command.replace("localhost:8000", sluice.address)],
+            capture_output=True,
+            check=True,
+            timeout=PATIENCE_S,
+        )
+        assert_alike(json.loads(ran.stdout), json.loads(printed), command)
+
+
+def test_calls_that_are_printed_without_an_answer_are_taken(sluice: Serve) -> None:
+    """With the topic of the tour, and before any document: nothing is delivered to the receivers they name."""
+    making, *_ = exchanges("docs/tour.md")
+    bare = [
+        command
+        for page in PAGES
+        for block in blocks("sh", page)
+        for command in re.findall(r"^curl .*", block, flags=re.S)
+        if command not in dict(exchanges(page))
+    ]
+    assert len(bare) == 3
+    for command in (making[0], *bare):
+        endless = "curl -sN" in command  # a stream, which is listened to until the time is up
+        options = f"--fail --max-time {2 if endless else PATIENCE_S}"
+        told = command.replace("localhost:8000", sluice.address).replace("curl", f"curl {options}", 1)
+        ran = subprocess.run(["bash", "-c", told], capture_output=True, timeout=PATIENCE_S)
+        assert ran.returncode == (TIMED_OUT if endless else 0), command
+
+
+@pytest.mark.parametrize("page", AT_TERMINALS)
+def test_the_command_line_works_as_printed(page: str, sluice: Serve, tmp_path: Path) -> None:
+    """At a terminal; figures may differ, words may not."""
+    (printed,) = blocks("console", page)
+    commands = f"export SLUICE_URL={sluice.address} PATH={Path(sys.executable).parent}:$PATH COLUMNS=120; "
+    for command, *lines in (one.splitlines() for one in printed.split("$ ")[1:]):
+        terminal = Terminal(["bash", "-c", commands + command], directory=tmp_path)
+        assert terminal.end() == 0, terminal.shown
+        assert words(terminal.shown) == words("\n".join(lines)), command
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"(?<![\w.])[A-Za-z]+(?![\w.])", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text))
+
+
+def test_the_client_works_as_printed(sluice: Serve) -> None:
+    """One and the same wherever it is printed."""
+    printings = [
+        re.findall(r"```python\n(from service.client .*?)```\n```\n(.*?)```", PAGES[page], flags=re.S)
+        for page in ("README.md", "docs/clients.md")
+    ]
+    ((code, printed),) = printings[0]
+    assert printings[1:] == printings[:1]
+    told = code.replace("http://127.0.0.1:8000", sluice.address)
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout == printed
+
+
+def assert_alike(answer: Any, printed: Any, where: str) -> None:
+    """The same keys and types all through, and the same words and scores where the reader is told what to expect."""
+    assert type(answer) is type(printed), where
+    if isinstance(printed, dict):
+        assert answer.keys() == printed.keys(), where
+        for key, value in printed.items():
+            assert_alike(answer[key], value, f"{where} … {key}")
+            assert key not in SAID or isinstance(value, dict) or answer[key] == value, f"{where} … {key}"
+            assert key not in FIGURES or answer[key] == pytest.approx(value, rel=1e-3, abs=1e-5), f"{where} … {key}"
+    elif isinstance(printed, list):
+        assert len(answer) == len(printed), where
+        for one, other in zip(answer, printed, strict=True):
+            assert_alike(one, other, where)

@@ -1,0 +1,104 @@
+"""Set-up on machines that lack something, with stand-ins for what they have; and lock files that agree."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+BARE_PYTHON = f"""#!/bin/sh
+case "$*" in *ensurepip*) [ -e "$PROGRAMS/installed" ] || exit 1;; esac
+exec {sys.executable} "$@"
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a piece of bash after scripts/setup, in a place of its own, with only our programs before the system's."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "setup", tmp_path / "scripts")
+
+    def bash(script: str, **programs: str) -> subprocess.CompletedProcess[str]:
+        folder = tmp_path / "programs"
+        folder.mkdir(exist_ok=True)
+        for name, text in programs.items():
+            program = folder / name.replace("_", "-")
+            program.write_text(text)
+            program.chmod(0o755)
+        environment = {"PATH": f"{folder}:/usr/bin:/bin", "PROGRAMS": str(folder), "HOME": str(tmp_path)}
+        command = ["bash", "-euo", "pipefail", "-c", f"source {tmp_path}/scripts/setup; {script}"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    return bash
+
+
+def test_a_python_that_is_too_old_is_refused(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    result = run("PYTHON=python3; create_venv", python3="#!/bin/sh\nexit 1\n")
+    assert result.returncode == 1
+    assert (
+        result.stderr
+        == "sluice: Python 3.11 or newer is needed: install it, or name it with PYTHON=/path/to/python3.\n"
+    )
+
+
+def test_debian_without_venv_is_told_the_command_or_given_the_package(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+    apt = '#!/bin/sh\necho "$@" >> "$PROGRAMS/asked"\ncase "$*" in *install*) touch "$PROGRAMS/installed";; esac\n'
+    user = run("PYTHON=python3; create_venv", python3=BARE_PYTHON, apt_get=apt, id="#!/bin/sh\necho 1000\n")
+    assert user.returncode == 1
+    assert f"Run: sudo apt-get install -y --no-install-recommends {package}\n" in user.stderr
+    assert not (tmp_path / "programs" / "asked").exists()
+
+    root = run("PYTHON=python3; create_venv", python3=BARE_PYTHON, apt_get=apt, id="#!/bin/sh\necho 0\n")
+    assert root.returncode == 0, root.stderr
+    assert f"install -y --no-install-recommends {package} -qq" in (tmp_path / "programs" / "asked").read_text()
+    assert os.access(tmp_path / ".venv" / "bin" / "pip", os.X_OK)
+
+
+def test_what_is_in_place_is_left_alone_and_what_changed_is_noticed(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "lock").write_text("a==1")
+    look = 'current "$venv/stamp" "$root/lock" && echo same || echo changed'
+    assert run(look).stdout == "changed\n"
+    assert run(f'mark "$venv/stamp" "$root/lock"; {look}').stdout == "same\n"
+    (tmp_path / "lock").write_text("a==2")
+    assert run(look).stdout == "changed\n"
+
+
+def pins(lock: str) -> dict[str, str]:
+    found = re.findall(
+        r"^([\w.-]+)==(\S+)([^\n]*)((?:\n    --hash=sha256:[0-9a-f]{64}[ \\]*)+)",
+        (ROOT / lock).read_text(),
+        re.MULTILINE,
+    )
+    return {name: version for name, version, _, _ in found}
+
+
+def test_the_lock_files_agree_and_hash_everything() -> None:
+    serve, develop = map(pins, LOCKS)
+    assert serve.items() <= develop.items()
+    for lock in LOCKS:
+        text = (ROOT / lock).read_text()
+        assert len(pins(lock)) == len(re.findall(r"^[^\s#]", text, re.MULTILINE))
+        assert "://" not in text
+
+
+def test_every_dependency_is_locked() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    serve = re.findall(r'^  "([\w.-]+)>=', project.partition("dependencies = [")[2].partition("]")[0], re.MULTILINE)
+    develop = re.findall(r'^  "([\w.-]+)>=', project.partition("dev = [")[2].partition("]")[0], re.MULTILINE)
+    assert len(serve) > 10
+    assert {name.lower() for name in serve} <= pins("requirements.lock").keys()
+    assert {name.lower().replace(".", "-") for name in develop} <= pins("requirements-dev.lock").keys()

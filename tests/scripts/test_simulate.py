@@ -1,0 +1,161 @@
+"""The simulation: readers behave as they are told, nothing leaks to a topic, and on a stream that anybody could filter
+promises are made and kept."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from models.core.intervals import interval
+from models.goals.promises import SURE, Goal
+from models.text.analysis import Analysis, bags
+from models.text.minhash import Groups
+from scripts.evaluation.corpus import Corpus, read
+from scripts.evaluation.stream import Stream
+from scripts.simulation.__main__ import app
+from scripts.simulation.attainment import KNOWN, REJECT, After, Said, attained, known_items
+from scripts.simulation.planting import kinds, with_duplicates
+from scripts.simulation.reader import Plan, Reader, drifting
+from scripts.simulation.topic import Wish, outcome, run
+from tests.scripts.test_evaluate import TEST, TRAIN, write
+from tests.support.live import live
+
+GOAL = Goal(min_precision=0.9, min_recall=0.9, max_abstain=0.15)
+WISH = Wish("wheat", "wheat", GOAL)
+EVERY = np.ones(TEST, np.bool_)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return read(write(tmp_path_factory.mktemp("corpus") / "generated.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def stream(corpus: Corpus) -> Stream:
+    return Stream(dataclasses.replace(corpus, train=len(corpus.documents)))
+
+
+def test_a_promise_is_made_and_kept_where_it_is_easy(stream: Stream) -> None:
+    relevant = stream.corpus.relevant("wheat")
+    course, whole = run(stream, relevant, WISH, Plan.of(Reader(audit=0.1), relevant, "wheat", 0), TRAIN)
+    came = outcome(stream, relevant, WISH, course, whole, EVERY)
+    assert came.met
+    assert came.going_on is not None
+    for after in (came.frozen, came.going_on):
+        assert after.precision is not None
+        assert after.precision >= 0.9
+        assert after.kept >= 0.9
+    assert came.recall_covers
+    assert came.known_covers >= 0.9
+    assert 0 < course.audited < course.judged < TRAIN
+
+
+def test_everything_is_judged_if_the_reader_says_so(stream: Stream) -> None:
+    relevant = stream.corpus.relevant("wheat")
+    course, whole = run(stream, relevant, WISH, Plan.of(Reader(everything=True), relevant, "wheat", 0), TRAIN)
+    assert course.judged == len(course.decisions)
+    assert whole.judged == len(whole.decisions) == len(course.decisions) + TEST
+
+
+@pytest.mark.parametrize("reader", [Reader(part=0.5), Reader(delay=40), Reader(noise=0.1), Reader(audit=0, seeds=0)])
+def test_other_readers_get_to_the_end(stream: Stream, reader: Reader) -> None:
+    relevant = stream.corpus.relevant("wheat")
+    plan = Plan.of(reader, relevant, "wheat", 0)
+    course, whole = run(stream, relevant, WISH, plan, TRAIN)
+    start = stream.size - len(whole.decisions)
+    seen = (whole.decisions != REJECT) | plan.drawn[start:]
+    assert whole.judged == np.count_nonzero(seen & plan.judges[start:])
+    assert course.decisions.tolist() == whole.decisions[: len(course.decisions)].tolist()
+    assert outcome(stream, relevant, WISH, course, whole, EVERY).frozen.abstained <= 0.25
+
+
+def test_the_same_seed_gives_the_same_course(stream: Stream) -> None:
+    relevant = stream.corpus.relevant("wheat")
+    plans = [Plan.of(Reader(part=0.5, noise=0.05), relevant, "wheat", 4) for _ in range(2)]
+    one, other = (run(stream, relevant, WISH, plan, TRAIN)[1] for plan in plans)
+    assert one.decisions.tolist() == other.decisions.tolist()
+    assert one.model.accept_above == other.model.accept_above
+
+
+def test_a_reader_who_turns_to_something_else_wants_it_from_then_on() -> None:
+    before, after = np.array([True, False, True, False]), np.array([False, True, False, True])
+    assert drifting(before, after, 2).tolist() == [True, False, False, True]
+
+
+def test_known_items_cover_as_often_as_drawing_them_shows() -> None:
+    kept = np.arange(60) < 50
+    low, covers = known_items(kept)
+    random = np.random.default_rng(0)
+    drawn = [interval(int(random.permutation(kept)[:KNOWN].sum()), KNOWN, SURE) for _ in range(4000)]
+    found = [one for one in drawn if one]
+    assert low == pytest.approx(np.mean([one.low for one in found]), abs=0.01)
+    assert covers == pytest.approx(np.mean([one.low <= 50 / 60 <= one.high for one in found]), abs=0.015)
+
+
+@pytest.mark.parametrize("every", [1, 4, 30, 500])
+def test_known_items_cover_as_often_as_they_say(every: int) -> None:
+    assert all(known_items(np.arange(every) < kept)[1] >= 2 * SURE - 1 for kept in range(every + 1))
+
+
+def test_planted_duplicates_are_near_and_stay_on_their_side(corpus: Corpus) -> None:
+    planted = with_duplicates(corpus, 0.2)
+    extra = len(planted.documents) - len(corpus.documents)
+    assert extra == pytest.approx(0.6 * len(corpus.documents), rel=0.2)
+    assert planted.train - corpus.train == pytest.approx(0.6 * corpus.train, rel=0.25)
+    assert set(map(str, planted.documents[planted.train :])) >= set(map(str, corpus.documents[corpus.train :]))
+    groups = Groups()
+    read_ = bags(planted.documents, Analysis())
+    for i in range(len(read_)):
+        groups.add(read_[i][0])
+    repeated = np.count_nonzero(groups.group != np.arange(len(read_)))
+    assert repeated == pytest.approx(extra, rel=0.1)
+    assert np.count_nonzero(kinds(planted)) == pytest.approx(TEST, rel=0.05)
+
+
+def test_a_broken_promise_is_called_that() -> None:
+    said = Said("met", "met", None, 100, 0)
+    following, relevant = np.full(200, 2, np.int8), np.arange(200) < 150
+    came = attained("t", said, np.zeros(10, np.int8), np.zeros(10, np.bool_), relevant, following)
+    assert came.met
+    assert came.frozen.precision == 0.75
+    assert not came.frozen.holds(0.9)
+    assert came.frozen.broken(0.9)
+    few = After.of(following[:8], np.arange(8) < 7)
+    assert not few.holds(0.9)
+    assert not few.broken(0.9)  # seven of eight may be an accident
+
+
+def test_the_command_says_what_was_promised_and_what_came(tmp_path: Path) -> None:
+    path = write(tmp_path / "generated.jsonl")
+    out = tmp_path / "out.json"
+    ran = CliRunner().invoke(app, [str(path), "--each", "--audit", ".1", "--out", str(out)])
+    assert ran.exit_code == 0, ran.output
+    assert "precision said to be met" in ran.output
+    assert "recall interval, all topics together" in ran.output
+    found = json.loads(out.read_text())["topics"]
+    assert [one["topic"] for one in found] != []
+    assert all(one["said"]["judged"] > 0 for one in found)
+
+
+def test_a_corpus_without_enough_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(app, [str(write(tmp_path / "c.jsonl")), "--least", "10000"])
+    assert ran.exit_code == 2
+    assert "no topic has enough documents" in ran.output
+
+
+def test_a_running_service_keeps_its_promises_too_and_is_left_as_it_was(tmp_path: Path, redis_url: str) -> None:
+    path, out = write(tmp_path / "generated.jsonl"), tmp_path / "out.json"
+    with live(redis_url) as server:
+        options = ["--http", server.address, "--topics", "wheat", "--audit", ".1", "--out", str(out)]
+        ran = CliRunner().invoke(app, [str(path), *options])
+        assert ran.exit_code == 0, ran.output
+        assert httpx.get(f"{server.address}/topics", timeout=60).json()["items"] == []
+    (came,) = json.loads(out.read_text())["topics"]
+    assert came["said"]["precision"] == "met"
+    assert came["frozen"]["precision"] >= 0.9
+    assert came["said"]["audited"] > 10
+    assert came["recall_covers"]

@@ -1,0 +1,344 @@
+"""The command line against a running service: pipes in and out, exit codes, one key a document."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from redis import Redis
+from rich.text import Text
+
+from service.cli import main
+from service.cli.terminal import literal
+from service.client import Client
+from service.store.embedded import Embedded
+from tests.support.api import GRAIN, OIL, QUERY
+from tests.support.job_workers import working
+from tests.support.live import Live, live
+from tests.support.streaming import grain, oil
+from tests.support.terminal import Terminal
+
+SLUICE = [sys.executable, "-m", "service.cli.main"]
+
+
+@pytest.fixture(scope="module")
+def server(embedded: Embedded) -> Iterator[Live]:
+    with Redis.from_url(embedded.url) as client:
+        client.flushall()
+    with live(embedded.url) as server:
+        yield server
+
+
+@pytest.fixture
+def sluice(server: Live) -> Iterator[Client]:
+    """A client of a service with the topic `crude` and no other."""
+    with Client(server.address) as client:
+        for topic in list(client.topics()):
+            client.delete(topic.id)
+        client.create({"id": "crude", "name": "Crude oil", "query": QUERY})
+        yield client
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Runner:
+    """Runs `sluice` in this process, with pipes for a terminal."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+        self._monkeypatch = monkeypatch
+        monkeypatch.setenv("SLUICE_URL", address)
+
+    def __call__(self, *arguments: str, given: Any = b"") -> Ran:
+        raw = given if isinstance(given, bytes) else b"".join(json.dumps(one).encode() + b"\n" for one in given)
+        streams = [io.TextIOWrapper(io.BytesIO(content)) for content in (raw, b"", b"")]
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            self._monkeypatch.setattr(sys, name, stream)
+        self._monkeypatch.setattr(sys, "argv", ["sluice", *arguments])
+        try:
+            main.main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        read = []
+        for stream in streams[1:]:
+            stream.flush()
+            stream.seek(0)
+            read.append(stream.read())
+        return Ran(code, *read)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, server: Live) -> Runner:
+    return Runner(monkeypatch, server.address)
+
+
+# -- documents and judgements ------------------------------------------------------------------------------------------
+
+
+def test_documents_are_piped_in_and_results_out_in_order(sluice: Client, run: Runner) -> None:
+    ran = run("classify", "-", "--topic", "crude", given=[{"id": "a"} | OIL, {"id": "b"} | GRAIN])
+    assert (ran.code, ran.err) == (0, "")
+    assert [(one["document"], one["decisions"][0]["decision"]) for one in ran.lines] == [
+        ("a", "accept"),
+        ("b", "reject"),
+    ]
+    assert [one.document for one in sluice.review("crude").items] == ["a"]
+
+
+def test_a_line_that_is_refused_says_so_on_its_line_and_in_the_exit_code(sluice: Client, run: Runner) -> None:
+    ran = run("classify", given=b'{"id": "a", "text": "opec"}\n\n{"id": "b"}\nnonsense\n')
+    assert ran.code == 1
+    assert ran.err == "sluice: 2 of 3 documents were refused; their lines say why.\n"
+    assert ["document" in one for one in ran.lines] == [True, False, False]
+
+
+def test_judgements_are_listed_and_taken_back(sluice: Client, run: Runner) -> None:
+    run("classify", given=oil(2))
+    run("feedback", "crude", "o0", "yes", "--by", "ann")
+    run("feedback", "crude", "o1", "no")
+    listed = run("topics", "judgements", "crude").lines
+    assert [(one["document"], one["relevant"], one["by"]) for one in listed] == [
+        ("o1", False, None),
+        ("o0", True, "ann"),
+    ]
+    (done,) = run("topics", "withdraw", "crude", "o1").lines
+    assert (done["status"], done["version"]) == ("withdrawn", 4)
+    assert run("topics", "withdraw", "crude", "o1").err == (
+        "sluice: This document has no judgement that stands in this topic.\n"
+    )
+    assert [one["document"] for one in run("topics", "judgements", "crude").lines] == ["o0"]
+
+
+def test_a_change_is_previewed_and_parameters_are_given(sluice: Client, run: Runner) -> None:
+    run("classify", given=oil(3, "tried"))
+    (shown,) = run("topics", "change", "crude", "--reject-if", "report", "--name", "later", "--preview").lines
+    assert shown["unjudged"]["after"]["accepted"] < shown["unjudged"]["before"]["accepted"]
+    assert sluice.topic("crude").rules.reject_if is None
+    ran = run("topics", "change", "crude", "--learner", "winnow", "--param", "variant=positive", "--param", "alpha=1.5")
+    assert ran.code == 0
+    assert sluice.topic("crude").learner.params == {"variant": "positive", "alpha": 1.5}
+    for wrong in (["--param", "alpha=2"], ["--learner", "eg", "--param", "eta"]):
+        assert run("topics", "change", "crude", *wrong).code == 2
+    assert "eta must be" in run("topics", "change", "crude", "--learner", "eg", "--param", "eta=NaN").err
+
+
+def test_plain_text_is_classified_and_explained_and_not_remembered(sluice: Client, run: Runner, tmp_path: Path) -> None:
+    file = tmp_path / "texts"
+    file.write_text("OPEC cuts crude output\nRain in Kansas\n")
+    ran = run("classify", str(file), "--text", "--explain", "--all", "--no-store")
+    first, second = (one["decisions"][0] for one in ran.lines)
+    assert (first["decision"], second["decision"]) == ("accept", "reject")
+    assert first["flip"]["without"]
+    assert sluice.review("crude").items == []
+
+
+def test_a_line_of_text_that_is_not_utf_8_is_refused_in_its_place(sluice: Client, run: Runner) -> None:
+    ran = run("classify", "--text", "--all", given=b"opec output\np\xe9trole\nrain\n")
+    assert (ran.code, ran.err) == (1, "sluice: 1 of 3 documents were refused; their lines say why.\n")
+    assert ["document" in one for one in ran.lines] == [True, False, True]
+    assert ran.lines[1]["detail"] == "This is not UTF-8, from byte 12 on."
+
+
+def test_judgements_are_given_one_by_one_or_piped(sluice: Client, run: Runner) -> None:
+    run("classify", given=[*oil(2), *grain(2)])
+    (one,) = run("feedback", "crude", "o0", "yes", "--by", "ann").lines
+    assert (one["status"], one["version"]) == ("learned", 2)
+    judged = [{"topic": "crude", "document": f"g{n}", "relevant": False} for n in range(3)]
+    ran = run("feedback", "-", given=judged)
+    assert (ran.code, [one["status"] for one in ran.lines]) == (1, ["learned", "learned", 404])
+    assert ran.err == "sluice: 1 of 3 judgements were refused; their lines say why.\n"
+    assert [(one.document, one.by) for one in sluice.judgements("crude")] == [("g1", None), ("g0", None), ("o0", "ann")]
+
+
+def test_what_waits_for_a_judgement_is_listed_where_nobody_can_be_asked(sluice: Client, run: Runner) -> None:
+    run("classify", given=oil(3, "listed"))
+    assert {one["document"] for one in run("review", "crude").lines} == {"listed0", "listed1", "listed2"}
+    assert len(run("review", "crude", "--limit", "1").lines) == 1
+
+
+# -- topics ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
+    told = ["--query", "wheat maize", "--goal", "min_precision=.9", "--goal", "max_abstain=.2", "--reject-if", "sport"]
+    (made,) = run("topics", "create", "grain", *told).lines
+    assert made["goal"] == {"min_precision": 0.9, "max_abstain": 0.2}
+    (changed,) = run("topics", "change", "grain", "--accept-if", "harvest", "--learner", "eg", "--name", "Grain").lines
+    assert changed["rules"] == {"accept_if": "harvest", "reject_if": "sport"}
+    assert (changed["learner"]["kind"], changed["name"], changed["query"]) == ("eg", "Grain", "wheat maize")
+    (pinned,) = run("topics", "change", "grain", "--pin", "silo", "--pin", "Acre", "--ban", "reuters").lines
+    assert pinned["terms"] == {"pin": ["silo", "Acre"], "ban": ["reuters"]}
+    (fewer,) = run("topics", "change", "grain", "--pin", "").lines
+    assert fewer["terms"] == {"pin": [], "ban": ["reuters"]}
+    (freed,) = run("topics", "change", "grain", "--goal", "").lines
+    assert freed["goal"] == {}
+    assert run("topics", "create", "pinned", "--pin", "silo").lines[0]["terms"]["pin"] == ["silo"]
+    assert run("topics", "delete", "pinned").code == 0
+    assert [one["id"] for one in run("topics").lines] == [one["id"] for one in run("topics", "list").lines]
+    assert [one["version"] for one in run("topics", "versions", "grain").lines] == [5, 4, 3, 2, 1]
+    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 6
+    assert run("topics", "show", "grain").lines[0]["learner"]["kind"] == "wh"
+    assert run("topics", "metrics", "grain").lines[0]["judgements"] == 0
+    assert run("topics", "delete", "grain") == (0, "", "")
+    assert [topic.id for topic in sluice.topics()] == ["crude"]
+
+
+def test_a_topic_leaves_as_a_file_and_comes_back(sluice: Client, run: Runner, tmp_path: Path) -> None:
+    sluice.feedback("crude", OIL | {"id": "d1"}, True)
+    file = tmp_path / "crude.ndjson"
+    assert run("export", "crude", "--to", str(file)) == (0, "", "")
+    assert run("export", "crude").out == file.read_text()
+    assert run("import", str(file)).code == 1
+    (copy,) = run("import", str(file), "--id", "copy").lines
+    assert (copy["id"], copy["status"]["version"]) == ("copy", 2)
+    sluice.withdraw("crude", "d1")
+    assert run("import", "-", "--replace", given=file.read_bytes()).lines[0]["status"]["version"] == 2
+    broken = run("import", "-", given=file.read_bytes()[:-1000])
+    assert broken.code == 1
+    assert broken.err.startswith("sluice: ")
+    assert "line" in broken.err.lower()
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Runner, embedded: Embedded) -> None:
+    (waiting,) = run("jobs", "compare", "crude", "--method", "rocchio").lines
+    assert (waiting["kind"], waiting["state"]) == ("compare", "queued")
+    assert run("jobs", "cancel", waiting["id"]).lines[0]["state"] == "cancelled"
+    over = run("jobs", "wait", waiting["id"])
+    assert (over.code, over.lines[0]["state"]) == (1, "cancelled")
+    assert over.err.startswith("sluice: The job was not done (cancelled)")
+    with working(embedded.url):
+        (trained,) = run("jobs", "retrain", "rocchio", "--topic", "crude", "--publish", "never", "--wait").lines
+    assert (trained["state"], trained["result"]["total"]) == ("succeeded", 1)
+    (queued,) = run("jobs", "backfill", "--topic", "crude").lines
+    assert [one["id"] for one in run("jobs").lines] == [queued["id"], trained["id"], waiting["id"]]
+    assert run("jobs", "show", trained["id"]).lines == [trained]
+    assert [job.id for job in sluice.jobs(limit=1)] == [queued["id"], trained["id"], waiting["id"]]
+
+
+# -- when it cannot be -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["topics", "show", "none"], 1, "sluice: There is no topic 'none'."),
+        (["topics", "create", "Crude!"], 1, "sluice: Some fields are not as they should be. /id"),
+        (["classify", "no-such-file"], 1, "sluice: no-such-file: No such file or directory."),
+        (["topics", "--url", "localhost:8000"], 1, "sluice: That is no address of a service"),
+        (["topics", "--url", "http://"], 1, "sluice: That is no address of a service"),
+        (["feedback", "crude", "d1", "perhaps"], 2, "Usage:"),
+        (["topics", "change", "crude"], 2, "Usage:"),
+        (["topics", "create", "x", "--goal", "precise"], 2, "Usage:"),
+        (["topics", "create", "x", "--goal", "min_precision=nan"], 2, "is not like min_precision=.9"),
+        (["topics", "create", "x", "--audit", "inf"], 2, "takes a share"),
+        (["topics", "--url", "http://127.0.0.1:9", "delete", "crude"], 2, "--url goes after delete"),
+        (["jobs", "--json", "list"], 2, "--json goes after list"),
+        (["no-such-command"], 2, "Usage:"),
+        (["demo", "--stories", "5"], 2, "Usage:"),
+    ],
+)
+def test_whatever_is_refused_is_said_in_a_sentence(
+    sluice: Client, run: Runner, arguments: list[str], code: int, said: str
+) -> None:
+    ran = run(*arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_a_service_that_is_not_there_is_said_to_be_missing(run: Runner) -> None:
+    ran = run("topics", "--url", "http://127.0.0.1:9")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "sluice: No Sluice answers there; is it running, and is its address right?\n"
+
+
+def test_whoever_reads_only_the_beginning_is_no_mishap(sluice: Client, server: Live) -> None:
+    documents = b"".join(json.dumps(one).encode() + b"\n" for one in oil(2000))
+    environment = os.environ | {"SLUICE_URL": server.address}
+    for source in ("-", "/dev/stdin"):
+        piped = " ".join([*SLUICE, "classify", source, "--no-store", "--all", "|", "head", "-n", "1"])
+        ran = subprocess.run(["bash", "-c", piped], input=documents, env=environment, capture_output=True, timeout=60)
+        assert (len(ran.stdout.splitlines()), ran.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("command", ["topics", "export crude"])
+def test_an_answer_that_cannot_be_written_is_said_in_a_sentence(
+    sluice: Client, server: Live, tmp_path: Path, command: str
+) -> None:
+    """The disk is full, or what may be written is."""
+    environment = os.environ | {"SLUICE_URL": server.address, "PYTHONDONTWRITEBYTECODE": "1"}
+    limited = f"ulimit -f 0; exec {' '.join(SLUICE)} {command} > {tmp_path / 'answer'}"
+    ran = subprocess.run(["bash", "-c", limited], env=environment, capture_output=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (1, b"sluice: The answer could not be written: File too large.\n")
+
+
+def test_the_help_does_not_wait_for_what_it_does_not_need() -> None:
+    """Counted in modules, not in seconds."""
+    heavy = {"httpx", "numpy", "numba", "rich.live", "service.schemas"}
+    asked = f"import sys; from service import cli; print(sorted({heavy} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout == "[]\n"
+
+
+# -- at a terminal -----------------------------------------------------------------------------------------------------
+
+
+def test_documents_are_judged_with_one_key_each(sluice: Client, server: Live) -> None:
+    sluice.classify(oil(4, "asked"))
+    terminal = Terminal([*SLUICE, "review", "crude", "--by", "ann"], SLUICE_URL=server.address)
+    terminal.until("quit")
+    for key, answer in (("y", "relevant"), ("x", ""), ("n", "not relevant"), ("s", "skipped")):
+        terminal.press(key)
+        if answer:
+            terminal.until(answer)
+            terminal.until("quit")
+    terminal.press("q")
+    assert terminal.end() == 0
+    assert "2 judged." in terminal.shown
+    assert sorted(one.relevant for one in sluice.judgements("crude")) == [False, True]
+
+
+def test_progress_is_shown_beside_the_answer_and_not_in_it(sluice: Client, server: Live, tmp_path: Path) -> None:
+    documents, results = tmp_path / "documents", tmp_path / "results"
+    documents.write_text("".join(json.dumps(one) + "\n" for one in oil(1100)))
+    terminal = Terminal(
+        [*SLUICE, "classify", str(documents), "--no-store", "--all"], out=results, SLUICE_URL=server.address
+    )
+    assert terminal.end() == 0
+    assert "documents" in terminal.shown
+    assert "1,100" in terminal.shown
+    assert [json.loads(line)["document"] for line in results.read_text().splitlines()] == [f"o{n}" for n in range(1100)]
+
+
+def test_people_are_shown_text(sluice: Client, server: Live) -> None:
+    sluice.classify(oil(4))
+    for arguments, said in (
+        (["topics"], "Crude oil"),
+        (["topics", "show", "crude"], "0 relevant, 0 not"),
+        (["topics", "versions", "crude"], "create"),
+        (["topics", "metrics", "crude"], "nothing is known yet"),
+        (["topics", "--json"], '{"id":"crude"'),
+    ):
+        terminal = Terminal([*SLUICE, *arguments], SLUICE_URL=server.address)
+        assert terminal.end() == 0
+        assert said in terminal.shown, arguments
+
+
+def test_a_text_cannot_steer_the_terminal() -> None:
+    said = literal("\x1b[31mred\x1b]52;c;ZXZpbA==\x07\x9b2J\n[bold]bold[/]")
+    assert Text.from_markup(said).plain == "�[31mred�]52;c;ZXZpbA==��2J\n[bold]bold[/]"

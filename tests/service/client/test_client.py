@@ -1,0 +1,356 @@
+"""The client: the same methods, blocking or awaiting, for all the API can do; no call sent twice that must not be."""
+
+import inspect
+import json
+import random
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from service.client import AsyncClient, Client, ClientError, Refused, Retries, Unreachable
+from service.client.calls import Call
+from service.client.errors import Strange
+from service.schemas import Document, NewTopic, Problem, Result
+from tests.support.api import GRAIN, OIL, QUERY, Api, serving
+from tests.support.live import Live, live
+from tests.support.streaming import document, oil
+
+QUICK = Retries(attempts=4, first_s=0.001)
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url) as api:
+        yield api
+
+
+class Unreliable(httpx.AsyncBaseTransport):
+    """In front of a real service: applies what is sent, and then loses the answer, as often as told."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport, losses: list[type[httpx.TransportError] | int]) -> None:
+        self._inner, self._losses = inner, losses
+        self.sent: list[str] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.sent.append(f"{request.method} {request.url.path}")
+        loss = self._losses.pop(0) if self._losses else None
+        if loss is httpx.ConnectError:
+            raise httpx.ConnectError("refused")
+        answer = await self._inner.handle_async_request(request)
+        if loss is None:
+            return answer
+        await answer.aread()
+        if isinstance(loss, int):
+            later = {"title": "Store unavailable", "status": loss, "detail": "Later."}
+            return httpx.Response(loss, json=later, headers={"retry-after": "0"})
+        raise loss("lost")
+
+
+def unreliable(api: Api, *losses: Any) -> tuple[AsyncClient, list[str]]:
+    transport = Unreliable(httpx.ASGITransport(api.app), list(losses))
+    return AsyncClient("http://sluice", retries=QUICK, transport=transport), transport.sent
+
+
+def answering(handler: Handler, retries: Retries = QUICK) -> Client:
+    return Client("http://sluice", retries=retries, transport=httpx.MockTransport(handler))
+
+
+# -- what it can do ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_topic_lives_through_the_client(api: Api) -> None:
+    client, sent = unreliable(api)
+    async with client:
+        made = await client.create(NewTopic(id="crude", name="Crude oil", query=QUERY))
+        assert (made.id, made.status.version) == ("crude", 1)
+        (result,) = await client.classify([Document.model_validate({"id": "d1"} | OIL)], ["crude"], explain=True)
+        (decision,) = result.decisions
+        assert decision.decision == "accept"
+        assert decision.explanation
+        assert decision.flip
+        assert decision.flip.without
+        learned = await client.feedback("crude", "d1", True, by="ann")
+        assert (learned.status, learned.version) == ("learned", 2)
+        several = await client.feedback_on(
+            [
+                {"topic": "crude", "document": GRAIN, "relevant": False},
+                {"topic": "none", "document": "d1", "relevant": True},
+            ]
+        )
+        assert [type(one).__name__ for one in several] == ["Learned", "Problem"]
+        assert [(one.document, one.by) async for one in client.judgements("crude")][-1] == ("d1", "ann")
+        assert (await client.change("crude", {"name": "Oil", "audit": 1.0})).name == "Oil"
+        offers = await client.review("crude")
+        assert offers.detail
+        await client.classify([{"id": "d2", **GRAIN}])
+        assert (await client.skip("crude", "d2")).status == "skipped"
+        assert (await client.add_known("crude", ["d2", {"id": "k/1", "text": "crude"}])).known == 2
+        assert {item.document async for item in client.known("crude")} == {"d2", "k/1"}
+        await client.delete_known("crude", "k/1")
+        assert (await client.metrics("crude")).topic == "crude"
+        assert (await client.recall()).topics == 1
+        assert (await client.preview("crude", {"query": "wheat"})).version == 4
+        assert (await client.withdraw("crude", "d1")).version == 5
+        assert (await client.restore("crude", 3)).status.version == 6
+        assert [one.version async for one in client.versions("crude", limit=2)] == [6, 5, 4, 3, 2, 1]
+        assert (await client.model("crude")).terms.toward
+        assert (await client.replace_model("crude", await client.model_file("crude"))).status.version == 7
+        (route,) = (await client.replace_routes("crude", [{"to": "stream", "key": "news"}])).items
+        assert (await client.routes("crude")).items[0].key == "news"
+        assert [one async for one in client.dead("crude", route.id)] == []
+        assert (await client.replay("crude", route.id)).deliveries == 0
+        assert (await client.flow()).pending == 0
+        assert [one.document async for one in client.accepted("crude")]
+        job = await client.submit({"kind": "backfill", "topics": ["crude"]})
+        assert (await client.job(job.id)).state == "queued"
+        assert (await client.cancel(job.id)).state == "cancelled"
+        assert [one.id async for one in client.jobs()] == [job.id]
+        copy = await client.import_topic(await client.export_topic("crude"), id="copy")
+        assert copy.status.version == 7
+        assert [topic.id async for topic in client.topics(limit=1)] == ["copy", "crude"]
+        await client.delete("copy")
+        with pytest.raises(Refused) as refused:
+            await client.topic("copy")
+        assert refused.value.status == 404
+        assert (await client.ready()).topics == 1
+    for path, methods in api.app.openapi()["paths"].items():
+        pattern = path.replace("{document}", ".+")
+        for method in methods:
+            call = re.compile(f"{method.upper()} {re.sub('{.+?}', '[^/]+', pattern)}")
+            unused = path in ("/healthz", "/metrics", "/topics/{topic}/stream")  # the last is not heard in this process
+            assert unused or any(map(call.fullmatch, sent)), f"the client has nothing for {method} {path}"
+
+
+@pytest.fixture(scope="module")
+def server(embedded: Any) -> Iterator[Live]:
+    with live(embedded.url) as server:
+        yield server
+
+
+def test_the_same_methods_block(server: Live) -> None:
+    with Client(server.address) as client:
+        client.create({"id": "blocking", "query": QUERY})
+        assert client.classify([OIL], ["blocking"])[0].decisions[0].decision == "accept"
+        documents = ({"id": f"d{n}", **OIL} if n % 7 else {"id": f"d{n}"} for n in range(1201))
+        told: list[int] = []
+        results = list(client.classify_all(documents, ["blocking"], progress=told.append))
+        assert len(results) == 1201
+        assert [one.document for one in results if isinstance(one, Result)][:2] == ["d1", "d2"]
+        assert sum(isinstance(one, Problem) for one in results) == 172
+        assert told == [500, 1000, 1201]
+        judged = ({"topic": "blocking", "document": f"d{n}", "relevant": True} for n in (1, 2, 3))
+        assert [one.status for one in client.feedback_all(judged)] == ["learned"] * 3
+        assert [one.document for one in client.judgements("blocking", limit=1)] == ["d3", "d2", "d1"]
+        client.delete("blocking")
+
+
+def test_results_come_while_documents_are_still_being_read(server: Live) -> None:
+    """Memory does not grow with the stream: what was answered is given away before more is taken."""
+    taken = 0
+
+    def documents() -> Iterator[dict[str, Any]]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield document(f"endless-{taken}", ["crude", "oil", "opec", "barrel", "price"])
+
+    with Client(server.address) as client:
+        results = client.classify_all(documents(), store=False)
+        for n in range(1, 1500):
+            next(results)
+            assert taken <= n + 501
+
+
+async def test_an_awaiting_client_takes_documents_as_they_come(api: Api) -> None:
+    async def documents() -> AsyncIterator[dict[str, Any]]:
+        for one in oil(3):
+            yield one
+
+    client, _ = unreliable(api)
+    async with client:
+        await client.create({"id": "crude", "query": "oil crude"})
+        assert [one.document async for one in client.classify_all(documents()) if isinstance(one, Result)] == [
+            "o0",
+            "o1",
+            "o2",
+        ]
+        assert len([one async for one in client.classify_all(oil(2))]) == 2
+
+
+# -- what is sent again ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [503, 502, httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.ConnectError])
+async def test_a_topic_whose_making_got_no_answer_is_made_once(api: Api, loss: Any) -> None:
+    client, sent = unreliable(api, loss)
+    async with client:
+        assert (await client.create({"id": "crude", "query": QUERY})).query == QUERY
+        assert sent[:2] == ["POST /topics"] * 2
+        assert [topic.id async for topic in client.topics()] == ["crude"]
+
+
+async def test_a_topic_that_is_another_s_is_a_conflict_even_so(api: Api) -> None:
+    await api.topic(query="football")
+    client, _ = unreliable(api, 503)
+    async with client:
+        with pytest.raises(Refused) as refused:
+            await client.create({"id": "crude", "query": QUERY})
+    assert refused.value.status == 409
+
+
+async def test_without_doubt_an_id_that_is_taken_is_a_conflict(api: Api) -> None:
+    await api.topic(query=QUERY)
+    client, sent = unreliable(api, httpx.ConnectError)
+    async with client:
+        with pytest.raises(Refused) as refused:
+            await client.create({"id": "crude", "query": QUERY})
+    assert refused.value.status == 409
+    assert sent == ["POST /topics"] * 2
+
+
+@pytest.mark.parametrize("loss", [503, httpx.ReadError])
+async def test_what_was_deleted_or_taken_back_without_an_answer_is_gone(api: Api, loss: Any) -> None:
+    await api.topic()
+    await api.judge(OIL | {"id": "d/1"}, True)
+    client, _ = unreliable(api, loss)
+    async with client:
+        assert (await client.withdraw("crude", "d/1")).version == 3
+    client, _ = unreliable(api, loss, loss)
+    async with client:
+        await client.delete("crude")
+        with pytest.raises(Refused):
+            await client.delete("crude")
+
+
+async def test_a_judgement_that_got_no_answer_is_given_again(api: Api) -> None:
+    await api.topic()
+    client, sent = unreliable(api, 503, httpx.ReadError)
+    async with client:
+        learned = await client.feedback("crude", OIL, True)
+    assert (learned.status, learned.version, len(sent)) == ("known", 2, 3)
+
+
+@pytest.mark.parametrize("loss", [503, httpx.ReadError])
+async def test_what_would_be_done_twice_is_sent_once(api: Api, loss: Any) -> None:
+    await api.topic()
+    await api.judge(OIL, True)
+    client, sent = unreliable(api, loss)
+    async with client:
+        with pytest.raises((Refused, Unreachable)):
+            await client.restore("crude", 1)
+        assert len(sent) == 1
+        assert (await client.topic("crude")).status.version == 3
+    client, sent = unreliable(api, httpx.ConnectError)  # nothing was sent, so nothing was done
+    async with client:
+        assert (await client.restore("crude", 1)).status.version == 4
+        assert len(sent) == 2
+
+
+@pytest.mark.parametrize("document", ["..", ".", "a/../b"])
+async def test_no_document_leads_to_its_topic(api: Api, document: str) -> None:
+    """The path of a document of dots is that of the topic, and to delete it is to delete all."""
+    await api.topic()
+    client, sent = unreliable(api)
+    async with client:
+        for call in (client.withdraw, client.delete_known):
+            with pytest.raises(ClientError, match="dots"):
+                await call("crude", document)
+        assert not sent
+        assert (await client.topic("crude")).id == "crude"
+
+
+def test_blank_lines_are_left_out_and_answers_stay_with_what_was_asked() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        lines = [json.dumps({"document": json.loads(line)["id"], "decisions": []}) for line in request.content.split()]
+        return httpx.Response(200, text="\n".join(lines) + "\n")
+
+    with answering(answer) as client:
+        given = [b'{"id":"a"}', b"", b" \r\n", b'{"id":"b"}']
+        assert [getattr(one, "document", None) for one in client.classify_all(given)] == ["a", "b"]
+    one = httpx.Response(200, text='{"document":"a","decisions":[]}\n')
+    with answering(lambda _: one) as client, pytest.raises(Strange):
+        list(client.classify_all([b'{"id":"a"}', b'{"id":"b"}']))
+
+
+def test_what_a_method_takes_can_be_looked_up() -> None:
+    with answering(lambda _: httpx.Response(204)) as client:
+        assert list(inspect.signature(client.change).parameters) == ["topic", "change", "if_match"]
+    assert Client.change.__doc__ == client.change.__doc__
+    assert dict(inspect.getmembers(Client))["classify_all"] is Client.classify_all
+
+
+def test_a_refusal_is_not_asked_for_again() -> None:
+    asked: list[str] = []
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        errors = [{"pointer": "/goal", "detail": "No."}]
+        return httpx.Response(
+            422, json={"title": "Invalid input", "status": 422, "detail": "Not so.", "errors": errors}
+        )
+
+    with pytest.raises(Refused, match=r"^Not so\. /goal: No\.$"), answering(refuse) as client:
+        client.topic("crude")
+    assert len(asked) == 1
+
+
+def test_whoever_never_answers_is_given_up_on_and_what_is_not_ours_is_said_to_be() -> None:
+    asked = 0
+
+    def fail(request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        if request.url.path == "/topics/crude":
+            raise httpx.ConnectError("no")
+        return httpx.Response(504, text="<html>")
+
+    with answering(fail) as client:
+        with pytest.raises(Unreachable, match="No Sluice answers there"):
+            client.topic("crude")
+        assert asked == 4
+        with pytest.raises(Refused, match="504 Gateway Timeout, and not from Sluice"):
+            client.topic("other")
+
+
+def test_an_answer_of_another_version_is_said_to_be_one() -> None:
+    with answering(lambda _: httpx.Response(200, json={"id": "crude"})) as client, pytest.raises(Strange):
+        client.topic("crude")
+
+
+def test_a_stream_that_ended_early_is_sent_again_from_there() -> None:
+    bodies: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(request.content)
+        lines = [
+            json.dumps({"document": json.loads(line)["id"], "decisions": []}) for line in request.content.splitlines()
+        ]
+        if len(bodies) == 2:
+            lines = [lines[0], json.dumps({"title": "Store unavailable", "status": 503, "detail": "Gone."})]
+        return httpx.Response(200, text="\n".join(lines) + "\n")
+
+    with answering(answer) as client:
+        results = list(client.classify_all({"id": f"d{n}", "text": "x"} for n in range(1000)))
+    assert [one.document for one in results if isinstance(one, Result)] == [f"d{n}" for n in range(1000)]
+    assert [len(body.splitlines()) for body in bodies] == [500, 500, 500]
+    assert bodies[1] == bodies[2]
+
+
+def test_pauses_grow_are_not_alike_and_are_as_long_as_the_service_says() -> None:
+    retries, chance = Retries(), random.Random(20)
+    pauses = [[retries.pause_s(failed, chance) for _ in range(100)] for failed in (1, 2, 3, 20)]
+    for usual, drawn in zip((0.2, 0.4, 0.8, 10.0), pauses, strict=True):
+        assert usual / 2 <= min(drawn) < max(drawn) <= usual
+        assert len(set(drawn)) > 90
+    assert 3.0 < retries.pause_s(1, chance, told_s=3.0) < 3.3
+    assert retries.pause_s(1, chance, told_s=1e9) < 61
+
+
+async def test_a_call_of_one_s_own_can_be_sent(api: Api) -> None:
+    client, _ = unreliable(api)
+    async with client:
+        assert await client.send(Call("GET", "/healthz", bytes)) == b'{"status":"ok","topics":null}'

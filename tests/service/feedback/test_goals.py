@@ -1,0 +1,128 @@
+"""What is said of a goal, through the API: from judgements of the stream, with bounds, and recall over all topics."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.support.api import Api, serving
+from tests.support.refusals import refused
+from tests.support.streaming import grain, oil, passes, status
+
+PARTS = {"precision", "recall", "error", "abstain"}
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url) as api:
+        yield api
+
+
+async def judge_all(api: Api, topic: str, n: int) -> None:
+    """Oil is relevant and grain is not, whatever was decided."""
+    judgements = [{"topic": topic, "document": f"o{i}", "relevant": True} for i in range(n)]
+    judgements += [{"topic": topic, "document": f"g{i}", "relevant": False} for i in range(n)]
+    await api.ok("POST", "/feedback", {"judgements": judgements})
+
+
+async def test_without_a_goal_nothing_is_said(api: Api) -> None:
+    await api.topic()
+    assert (await status(api))["goal"] is None
+
+
+async def test_a_goal_begins_with_learning_and_says_only_what_was_asked(api: Api) -> None:
+    made = await api.topic(goal={"min_precision": 0.9, "max_abstain": 0.2})
+    said = made["status"]["goal"]
+    assert said["state"] == "learning"
+    assert said["detail"].endswith(".")
+    assert {name for name in PARTS if said[name]} == {"precision", "abstain"}
+    for name in ("precision", "abstain"):
+        assert set(said[name]) == {"state", "estimate", "low", "high", "confidence", "judged", "detail"}
+
+
+async def test_judgements_of_what_passed_are_evidence_and_those_brought_along_are_not(api: Api) -> None:
+    goal = {"min_precision": 0.8, "min_recall": 0.5, "max_error": 0.5, "max_abstain": 0.9}
+    for topic in ("stream", "brought"):
+        await api.topic(topic, goal=goal, audit=1.0)
+    await passes(api, [*oil(100), *grain(300)], topics=["stream"])
+    await judge_all(api, "stream", 100)
+    brought = [{"topic": "brought", "document": one | {"id": f"b{one['id']}"}, "relevant": True} for one in oil(100)]
+    await api.ok("POST", "/feedback", {"judgements": brought})
+    said = (await status(api, "stream"))["goal"]
+    for name in PARTS:
+        part = said[name]
+        assert part["judged"] > 0, name
+        if part["estimate"] is not None:
+            assert 0 <= part["low"] <= part["estimate"] <= part["high"] <= 1, name
+    assert said["precision"]["state"] == "met", said
+    assert said["recall"]["estimate"] is not None
+    other = (await status(api, "brought"))["goal"]
+    assert (other["precision"]["judged"], other["recall"]["judged"]) == (0, 0)
+    assert other["state"] == "learning"
+
+
+async def test_the_abstained_share_is_what_passed_lately(api: Api) -> None:
+    await api.topic(goal={"max_abstain": 0.5})
+    await passes(api, [*oil(150), *grain(150)])
+    now = await status(api)
+    assert now["goal"]["abstain"]["estimate"] == pytest.approx(now["passed"]["abstained"] / 300)
+    assert now["goal"]["abstain"]["judged"] == 300
+
+
+async def test_what_was_decided_by_other_cut_offs_says_nothing_of_a_new_goal(api: Api) -> None:
+    await api.topic(goal={"max_abstain": 0.9})
+    await passes(api, [*oil(150), *grain(150)], topics=["crude"])
+    assert (await status(api))["goal"]["abstain"]["judged"] == 300
+    preview = await api.ok("POST", "/topics/crude/preview", {"goal": {"max_abstain": 0.1}})
+    changed = await api.ok("PATCH", "/topics/crude", {"goal": {"max_abstain": 0.1}})
+    for said in (changed["status"]["goal"], preview["after"]["goal"]):
+        assert (said["abstain"]["state"], said["abstain"]["judged"]) == ("learning", 0)
+    assert changed["status"]["passed"]["documents"] == 300
+    await passes(api, oil(20, "late-"), topics=["crude"])
+    assert (await status(api))["goal"]["abstain"]["judged"] == 20
+    await api.ok("PATCH", "/topics/crude", {"name": "Oil"})
+    assert (await status(api))["goal"]["abstain"]["judged"] == 20
+    await api.ok("POST", "/topics/crude/versions/1/restore")
+    assert (await status(api))["goal"]["abstain"]["judged"] == 0
+
+
+async def test_a_promise_is_at_risk_when_nobody_judges_what_is_accepted_and_review_then_offers_that(api: Api) -> None:
+    await api.topic(goal={"min_precision": 0.8, "max_abstain": 0.9})
+    await passes(api, [*oil(80), *grain(200)])
+    await judge_all(api, "crude", 80)
+    await passes(api, oil(20, "p"))
+    await api.ok("POST", "/feedback", {"topic": "crude", "document": "p0", "relevant": True})
+    promised = (await status(api))["goal"]
+    assert promised["state"] == "met"
+    judged = promised["precision"]["judged"]
+    for start in range(0, 2 * judged + 40, 40):
+        await passes(api, oil(40, f"q{start}-"))
+    forgotten = (await status(api))["goal"]
+    assert (forgotten["state"], forgotten["precision"]["state"]) == ("at_risk", "at_risk")
+    assert "Nobody has judged any of the last" in forgotten["detail"]
+    page = await api.ok("GET", "/topics/crude/review", params={"limit": 10})
+    assert {item["reason"] for item in page["items"]} == {"likely"}
+    assert (page["enough"], page["detail"]) == (False, forgotten["detail"])
+    await api.ok("POST", "/feedback", {"topic": "crude", "document": page["items"][0]["document"], "relevant": True})
+    assert (await status(api))["goal"]["state"] == "met"
+
+
+async def test_recall_is_pooled_over_all_topics_that_audit(api: Api) -> None:
+    async def pooled() -> Any:
+        return await api.ok("GET", "/recall")
+
+    assert (await pooled())["topics"] == 0
+    for topic in ("one", "two"):
+        await api.topic(topic, goal={"min_recall": 0.9}, audit=1.0)
+    await api.topic("deaf")
+    said = await pooled()
+    assert (said["topics"], said["estimate"], said["audits"]) == (2, None, 0)
+    await passes(api, [*oil(50), *grain(250)])
+    for topic in ("one", "two", "deaf"):
+        await judge_all(api, topic, 50)
+    said = await pooled()
+    assert said["audits"] > 0
+    assert 0 <= said["low"] <= said["estimate"] <= said["high"] <= 1
+    lows = [(await status(api, topic))["goal"]["recall"]["low"] for topic in ("one", "two")]
+    assert said["low"] >= min(lows)
+    refused(await api.get("/recall", params={"topic": "one"}), 422)

@@ -1,0 +1,209 @@
+"""How a topic has done, through the API: figures with intervals, drift, floods, and probabilities that hold."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.support.api import Api, serving
+from tests.support.streaming import grain, oil, passes, status
+
+FIGURES = ("precision", "recall", "f1", "error", "abstain", "sap", "t11su")
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url) as api:
+        yield api
+
+
+async def metrics(api: Api, topic: str = "crude") -> Any:
+    return await api.ok("GET", f"/topics/{topic}/metrics")
+
+
+async def judge(api: Api, documents: list[Any], relevant: bool, topic: str = "crude") -> Any:
+    ids = [one["id"] for one in documents]
+    judgements = [{"topic": topic, "document": document, "relevant": relevant} for document in ids]
+    return (await api.ok("POST", "/feedback", {"judgements": judgements}))["results"]
+
+
+async def half(api: Api, n: int, prefix: str = "h") -> None:
+    """Documents that are shown, of which every other is relevant: those with a certain word."""
+    shown = [
+        one | {"text": f"{one['text']} {'tanker tanker' if i % 2 else 'quota quota'}"}
+        for i, one in enumerate(oil(n, prefix))
+    ]
+    await passes(api, shown)
+    judgements = [{"topic": "crude", "document": one["id"], "relevant": i % 2 == 1} for i, one in enumerate(shown)]
+    await api.ok("POST", "/feedback", {"judgements": judgements})
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+async def test_of_a_new_topic_nothing_is_known(api: Api) -> None:
+    await api.topic()
+    said = await metrics(api)
+    assert all(said[name] is None for name in FIGURES)
+    assert (said["judgements"], said["series"]) == (0, [])
+    assert (said["drift"]["drifting"], said["drift"]["since"]) == (False, None)
+    assert said["drift"]["detail"] == "No decision has been tested yet."
+    assert said["reliability"] == {"bins": [], "brier": None}
+    assert said["t11su_of_nothing"] == pytest.approx(1 / 3, abs=1e-6)
+    assert (await api.request("GET", "/topics/none/metrics")).status_code == 404
+
+
+async def test_a_judged_stream_has_figures_each_with_an_interval_and_as_a_series(api: Api) -> None:
+    await api.topic(audit=1.0)
+    relevant, others = oil(60), grain(120)
+    await passes(api, [*relevant, *others], topics=["crude"])
+    for start in range(0, 60, 20):
+        await judge(api, relevant[start : start + 20], True)
+        await judge(api, others[start : start + 20], False)
+    said = await metrics(api)
+    assert said["judgements"] == 120
+    for name in FIGURES:
+        figure = said[name]
+        assert 0 <= figure["low"] <= figure["estimate"] <= figure["high"] <= 1, name
+        assert figure["low"] < figure["high"], name
+    assert said["precision"]["estimate"] > 0.5
+    assert said["recall"]["low"] > 0.5
+    assert [point["judgements"] for point in said["series"]] == [20] * 6
+    assert [point["version"] for point in said["series"]] == [1 + 20 * n for n in range(1, 7)]
+    assert all(set(FIGURES) < set(point) for point in said["series"])
+    assert not said["drift"]["drifting"]
+
+
+async def test_documents_that_were_brought_along_do_not_count(api: Api) -> None:
+    await api.topic()
+    for one in oil(12):
+        await api.judge(one, True)
+    assert (await metrics(api))["judgements"] == 0
+
+
+async def test_a_text_that_comes_again_and_again_counts_once(api: Api) -> None:
+    await api.topic()
+    (text,) = oil(1)
+    copies = [text | {"id": f"copy{n}"} for n in range(15)]
+    await passes(api, copies)
+    await judge(api, copies, True)
+    said = await metrics(api)
+    assert said["judgements"] == 1
+    assert said["precision"]["low"] < 0.1
+
+
+async def test_a_corrected_label_corrects_the_figures(api: Api) -> None:
+    await api.topic()
+    await passes(api, oil(10))
+    told = await judge(api, oil(10), True)
+    accepted = [one["before"]["decision"] == "accept" for one in told]
+    assert sum(accepted) > sum(accepted[4:]) > 0
+    await judge(api, oil(4), False)
+    assert (await metrics(api))["precision"]["estimate"] == pytest.approx(sum(accepted[4:]) / sum(accepted), abs=1e-6)
+
+
+async def test_the_figures_of_a_model_that_came_from_elsewhere_go_on(api: Api) -> None:
+    await api.topic()
+    await passes(api, oil(20))
+    await judge(api, oil(10), True)
+    file = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
+    await api.ok("PUT", "/topics/crude/model", file)
+    await judge(api, oil(20)[10:], True)
+    assert (await metrics(api))["judgements"] == 20
+
+
+# -- drift and flow ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_change_of_what_is_wanted_is_noticed_and_dated(api: Api) -> None:
+    await api.topic()
+    documents = oil(100)
+    await passes(api, documents[:60])
+    await judge(api, documents[:60], True)
+    assert not (await metrics(api))["drift"]["drifting"]
+    await passes(api, documents[60:])
+    await judge(api, documents[60:], False)
+    said = (await metrics(api))["drift"]
+    assert said["drifting"]
+    assert said["version"] == 62
+    assert said["since"] is not None
+    assert "40" in said["detail"]
+
+
+async def test_judging_the_relevant_ones_first_and_the_others_after_is_no_change(api: Api) -> None:
+    await api.topic(goal={"min_precision": 0.9})
+    documents = oil(100)
+    for start in (0, 50):
+        await passes(api, documents[start : start + 50])
+    await judge(api, documents[::2], True)
+    await judge(api, documents[1::2], False)
+    said = (await metrics(api))["drift"]
+    assert not said["drifting"], said
+    assert "has become worse" not in (await status(api))["goal"]["detail"]
+
+
+async def test_a_topic_that_accepts_everything_is_flooded(api: Api) -> None:
+    await api.topic()
+    await passes(api, oil(300))
+    said = (await metrics(api))["flow"]
+    assert (said["silent"], said["flooded"]) == (False, True)
+    assert "300" in said["detail"]
+
+
+async def test_a_topic_from_which_nothing_comes_any_more_is_silent_until_something_does(api: Api) -> None:
+    """What passed lately is the newest ten thousand documents."""
+    await api.topic()
+    await passes(api, oil(300))
+    for start in range(0, 10_000, 1000):
+        await passes(api, [{"id": f"n{n}", "text": f"wheat a{n} b{n} c{n} d{n}"} for n in range(start, start + 1000)])
+    said = (await metrics(api))["flow"]
+    assert (said["silent"], said["flooded"]) == (True, False)
+    assert said["detail"].startswith("Nothing of the last")
+    await passes(api, oil(5, "again"))
+    assert (await metrics(api))["flow"] == {"silent": False, "flooded": False, "detail": ""}
+
+
+# -- probability -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_probability_is_given_once_there_is_evidence_and_rises_with_the_score(api: Api) -> None:
+    await api.topic()
+    asked = [*oil(20, "x"), *grain(10, "y")]
+    before = await passes(api, asked, topics=["crude"], store=False)
+    assert {one["decisions"][0]["probability"] for one in before} == {None}
+    await half(api, 60)
+    after = [one["decisions"][0] for one in await passes(api, asked, topics=["crude"], store=False)]
+    ranked = [one["probability"] for one in sorted(after, key=lambda one: one["score"])]
+    assert all(0 < probability < 1 for probability in ranked)
+    assert ranked == sorted(ranked)
+    assert ranked[0] < ranked[-1]
+
+
+async def test_where_a_rule_decides_there_is_no_probability(api: Api) -> None:
+    await api.topic(rules={"accept_if": "wheat", "reject_if": None})
+    await half(api, 60)
+    ruled = await api.decide({"text": "wheat and maize"})
+    assert (ruled["decided_by"], ruled["probability"]) == ("accept_if", None)
+    assert (await api.decide({"text": "crude oil"}))["probability"] is not None
+
+
+async def test_probabilities_are_held_against_the_judgements_that_follow(api: Api) -> None:
+    await api.topic()
+    await half(api, 40)
+    assert (await metrics(api))["reliability"]["bins"] == []
+    await half(api, 40, "again")
+    said = (await metrics(api))["reliability"]
+    assert sum(one["documents"] for one in said["bins"]) > 20
+    for one in said["bins"]:
+        assert one["low"] <= one["probability"] <= one["high"]
+        assert 0 <= one["observed"]["low"] <= one["observed"]["estimate"] <= one["observed"]["high"] <= 1
+    assert 0 <= said["brier"]["low"] <= said["brier"]["estimate"] <= said["brier"]["high"] <= 1
+
+
+async def test_a_model_that_is_loaded_again_gives_the_same_probability(redis_url: str) -> None:
+    async with serving(redis_url) as api:
+        await api.topic()
+        await half(api, 60)
+        said = await api.decide(oil(1, "x")[0])
+    async with serving(redis_url) as api:
+        assert await api.decide(oil(1, "x")[0]) == said

@@ -1,0 +1,157 @@
+"""What if: other settings tried on what was judged and on what passed, and nothing is changed by it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.support.api import Api, serving
+from tests.support.refusals import refused
+from tests.support.streaming import grain, oil, passes
+from tests.support.waiting import soon
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url) as api:
+        yield api
+
+
+async def judged_stream(api: Api, **fields: Any) -> None:
+    """Forty documents judged, of two kinds, and sixty that only passed; no other epoch comes meanwhile."""
+    await api.topic(**fields)
+    await passes(api, [*oil(20), *grain(20), *oil(30, "p"), *grain(30, "q")])
+
+    async def published() -> int:
+        return api.sluice.epochs.current.number
+
+    await soon(published)
+    judgements = [{"topic": "crude", "document": one["id"], "relevant": True} for one in oil(20)]
+    judgements += [{"topic": "crude", "document": one["id"], "relevant": False} for one in grain(20)]
+    await api.ok("POST", "/feedback", {"judgements": judgements})
+
+
+async def preview(api: Api, **settings: Any) -> Any:
+    return await api.ok("POST", "/topics/crude/preview", settings)
+
+
+CHANGES = [
+    {"goal": {"min_precision": 0.6, "max_abstain": 0.3}},
+    {"learner": {"kind": "winnow", "params": {}}},
+    {"query": "wheat maize harvest"},
+    {"rules": {"accept_if": "wheat", "reject_if": "tanker"}},
+    {"audit": 0.5},
+    {"terms": {"pin": ["tanker", "silo"], "ban": ["opec"]}},
+    {"query": None, "learner": {"kind": "auto", "params": {}}, "goal": {"min_recall": 0.9}},
+    {},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_preview_changes_nothing_and_tells_what_the_change_would_give(api: Api, change: dict[str, Any]) -> None:
+    await judged_stream(api)
+    topic, versions = await api.ok("GET", "/topics/crude"), await api.ok("GET", "/topics/crude/versions")
+    digest = await api.sluice.store.digest("crude")
+    said = await preview(api, **change)
+    assert await api.ok("GET", "/topics/crude") == topic
+    assert await api.ok("GET", "/topics/crude/versions") == versions
+    assert await api.sluice.store.digest("crude") == digest
+    assert said["version"] == topic["status"]["version"]
+    assert said["before"] == topic["status"]
+    changed = await api.ok("PATCH", "/topics/crude", change)
+    for threshold in ("reject_below", "accept_above"):
+        assert said["after"][threshold] == changed["status"][threshold]
+    assert (said["after"]["goal"] or {}) == (changed["status"]["goal"] or {})
+
+
+async def test_both_ways_are_counted_on_the_same_documents(api: Api) -> None:
+    await judged_stream(api)
+    said = await preview(api, query="wheat maize harvest", learner={"kind": "rocchio", "params": {}}, limit=500)
+    assert (said["judged"]["documents"], said["unjudged"]["documents"]) == (40, 60)
+    for part in (said["judged"], said["unjudged"]):
+        for side in ("before", "after"):
+            assert sum(part[side][name] for name in ("accepted", "abstained", "rejected")) == part["documents"]
+            for decision, name in (("accept", "accepted"), ("abstain", "abstained"), ("reject", "rejected")):
+                moved = [move["documents"] for move in part["moves"] if move[side] == decision]
+                assert sum(moved) == part[side][name]
+    assert said["judged"]["before"]["recall"] > 0.9
+    assert said["unjudged"]["before"]["recall"] is None
+    moved = [move for part in (said["judged"], said["unjudged"]) for move in part["moves"]]
+    assert len(said["examples"]) == sum(move["documents"] for move in moved if move["before"] != move["after"])
+
+
+async def test_nothing_moves_when_nothing_is_changed(api: Api) -> None:
+    await judged_stream(api)
+    said = await preview(api)
+    assert said["examples"] == []
+    assert said["before"] == said["after"]
+    assert said["judged"]["before"] == said["judged"]["after"]
+    assert said["unjudged"]["before"] == said["unjudged"]["after"]
+
+
+async def test_rules_are_tried_with_examples_of_what_they_would_move(api: Api) -> None:
+    await judged_stream(api)
+    said = await preview(api, rules={"reject_if": "title:report", "accept_if": None}, limit=5)
+    assert said["unjudged"]["after"]["rejected"] == 60
+    assert said["judged"]["after"]["rejected"] == 40
+    assert said["judged"]["after"]["recall"] == 0
+    assert len(said["examples"]) == 5
+    for example in said["examples"]:
+        assert (example["after"], example["relevant"]) == ("reject", None)
+        assert example["before"] != "reject"
+        assert example["title"].startswith("Report")
+        assert example["score"] == example["score_after"]  # the model is the same
+    assert (await preview(api, rules={"reject_if": "title:report"}, limit=0))["examples"] == []
+
+
+async def test_a_goal_that_asks_for_more_is_shown_with_its_status(api: Api) -> None:
+    await judged_stream(api)
+    said = await preview(api, goal={"min_precision": 0.99})
+    assert said["before"]["goal"] is None
+    assert said["after"]["goal"]["state"] == "learning"
+    assert said["after"]["goal"]["precision"]["detail"]
+    assert said["judged"]["after"]["accepted"] == 0
+
+
+async def test_audits_are_previewed_as_the_share_that_would_be_drawn(api: Api) -> None:
+    await judged_stream(api)
+    assert (await preview(api, audit=0.25))["audit"] == {"before": 0, "after": 0.25}
+
+
+async def test_a_topic_without_documents_or_judgements_can_be_tried(api: Api) -> None:
+    await api.topic()
+    said = await preview(api, query="wheat")
+    assert (said["judged"]["documents"], said["unjudged"]["documents"], said["examples"]) == (0, 0, [])
+    assert said["judged"]["before"]["precision"] is None
+
+
+async def test_a_judged_document_that_is_forgotten_is_compared_by_the_models(redis_url: str) -> None:
+    async with serving(redis_url, documents_kept=16) as api:
+        await api.topic()
+        for one, other in zip(oil(10), grain(10), strict=True):
+            await api.judge(one, True)
+            await api.judge(other, False)
+        await passes(api, oil(40, "p"))
+        said = await preview(api, learner={"kind": "perceptron", "params": {}}, rules={"reject_if": "title:report"})
+        assert said["judged"]["documents"] == 20
+        assert said["judged"]["after"]["rejected"] < 20
+        assert 0 < said["unjudged"]["documents"] == said["unjudged"]["after"]["rejected"] <= 16
+
+
+async def test_settings_that_cannot_be_are_refused_as_a_change_would_be(api: Api) -> None:
+    await api.topic()
+    for bad in (
+        {"learner": {"kind": "oracle", "params": {}}},
+        {"learner": {"kind": "wh", "params": {"eta": -1}}},
+        {"rules": {"accept_if": "(oil"}},
+        {"goal": {"min_precision": 2}},
+        {"audit": -1},
+        {"speed": 1},
+    ):
+        path = "/topics/crude"
+        tried, changed = [await api.request(m, p, json=bad) for m, p in (("POST", f"{path}/preview"), ("PATCH", path))]
+        assert tried.status_code == changed.status_code == 422
+        assert tried.json()["errors"] == changed.json()["errors"]
+    refused(await api.request("POST", "/topics/crude/preview", json={"name": "Oil"}), 422)
+    refused(await api.request("POST", "/topics/crude/preview", json={"limit": 501}), 422)
+    refused(await api.request("POST", "/topics/none/preview", json={}), 404)

@@ -1,0 +1,311 @@
+"""Documents that come by the stream `sluice:in` are decided, each at least once, whatever happens to who took them."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from service.flow.classify import Passage
+from service.flow.consumer import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Batch, Consumer
+from service.store.connection import Connection, GroupGone
+from service.store.consumer_group import Arrived
+from service.store.inbox import DEAD, GROUP, IN, Figures, Inbox
+from tests.support.api import OIL, Api, serving
+from tests.support.consuming import MANY, accepted, add, consuming, dead, let_through, settled
+from tests.support.streaming import grain, oil, passes
+from tests.support.waiting import PATIENCE_S, soon
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
+        await api.topic()
+        yield api
+
+
+async def take_and_die(redis_url: str, times: int = 1) -> None:
+    """Somebody takes whatever is there, as often as that, and is never heard of again."""
+    connection = Connection(redis_url, 1.0)
+    for n in range(times):
+        inbox = Inbox(connection)
+        await inbox.group.open()
+        assert await (inbox.group.take_over(BATCH, 0) if n else inbox.group.take_new(BATCH))
+    await connection.close()
+
+
+async def test_documents_are_decided_as_if_they_had_been_classified(api: Api, store: "Redis") -> None:
+    documents = [*oil(30), *grain(30)]
+    for document in documents[::2]:
+        add(store, document)
+    for document in documents[1::2]:
+        fields: dict[Any, Any] = {**document, "source": "wire", "metadata": '{"page": [1, 2]}'}
+        store.xadd(IN, fields)
+    async with consuming(api):
+        await settled(store)
+    results = await passes(api, documents, store=False)
+    assert sorted(let_through(store)) == sorted(r["document"] for r in results if r["decisions"])
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] == 60
+    assert (await api.judge("o1", True))["status"] == "learned"  # it is remembered
+    assert dead(store) == []
+    assert store.xpending(IN, GROUP)["pending"] == 0
+
+
+async def test_what_was_added_before_the_first_consumer_came_is_decided_too(api: Api, store: "Redis") -> None:
+    add(store, OIL | {"id": "early"})
+    assert (await api.ok("GET", "/flow"))["lag"] == 1
+    async with consuming(api):
+        await settled(store)
+        add(store, OIL | {"id": "late"})
+        await settled(store)
+    assert let_through(store) == ["early", "late"]
+
+
+async def test_what_cannot_be_read_is_dead_with_the_reason_and_holds_up_nobody(api: Api, store: "Redis") -> None:
+    poison: list[tuple[dict[Any, Any], str]] = [
+        ({"document": "{"}, "not valid JSON"),
+        ({"document": '{"txt": "x"}'}, "/txt: There is no such field."),
+        ({"document": '{"text": " "}'}, "the document is empty"),
+        ({"title": "no text"}, "/text"),
+        ({"text": b"\xff\xfe"}, "not UTF-8"),
+        ({"text": "x", "metadata": "{"}, "metadata"),
+        ({"text": "x" * 10_001}, "10,000 characters"),
+        ({"text": "x" * 11_000_000}, "10,000,000 bytes"),
+        ({"text": "x", "colour": "red"}, "/colour"),
+        ({"document": '{"text": "x"}', "id": "i"}, "not both"),
+    ]
+    for n, (fields, _) in enumerate(poison):
+        store.xadd(IN, fields)
+        add(store, OIL | {"id": f"good{n}"})
+    async with consuming(api):
+        await settled(store)
+        (said,) = (await api.ok("GET", "/flow"))["consumers"]
+    assert let_through(store) == [f"good{n}" for n in range(len(poison))]
+    with Redis.from_url(str(api.sluice.config.redis)) as raw:
+        found: Any = raw.xrange(DEAD)
+    assert len(found) == len(poison) == said["dead"]
+    for (_, kept), (fields, reason) in zip(found, poison, strict=True):
+        assert reason.lower() in kept.pop(b"reason").decode().lower()
+        assert kept.pop(b"entry")
+        name, value = next(iter(fields.items()))
+        whole = value if isinstance(value, bytes) else value.encode()
+        assert kept[name.encode()] == (whole if len(whole) < 1_000_000 else whole[:1000])
+
+
+async def test_what_somebody_took_and_did_not_decide_is_taken_over(api: Api, store: "Redis", redis_url: str) -> None:
+    for document in accepted(20):
+        add(store, document)
+    await take_and_die(redis_url)
+    flow = await api.ok("GET", "/flow")
+    assert (flow["lag"], flow["pending"]) == (0, 20)
+    assert [(one["alive"], one["pending"]) for one in flow["consumers"]] == [(False, 20)]
+    async with consuming(api):
+        await settled(store)
+        flow = await api.ok("GET", "/flow")
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(20))
+    (alive,) = flow["consumers"]
+    assert (alive["alive"], alive["taken_over"], alive["documents"]) == (True, 20, 20)
+    assert flow | {"consumers": []} == {"lag": 0, "lag_s": 0.0, "pending": 0, "dead": 0, "consumers": []}
+
+
+async def test_what_ended_everybody_who_took_it_is_given_up(api: Api, store: "Redis", redis_url: str) -> None:
+    for document in accepted(3):
+        add(store, document)
+    await take_and_die(redis_url, GIVEN_UP)
+    async with consuming(api):
+        await settled(store)
+    assert let_through(store) == []
+    assert all(f"Taken {GIVEN_UP + 1} times" in one["reason"] for one in dead(store))
+    assert [json.loads(one["document"])["id"] for one in dead(store)] == ["o0", "o1", "o2"]
+
+
+async def test_what_ended_some_is_decided_by_itself(
+    api: Api, store: "Redis", redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for document in accepted(3):
+        add(store, document)
+    await take_and_die(redis_url, ALONE)
+    batches: list[int] = []
+    decide = Passage.decide
+
+    async def counted(passage: Any) -> None:
+        batches.append(len(passage._documents))
+        await decide(passage)
+
+    monkeypatch.setattr(Passage, "decide", counted)
+    async with consuming(api):
+        await settled(store)
+        add(store, OIL)
+        await settled(store)
+    assert batches == [1, 1, 1, 1]
+    assert len(let_through(store)) == 4
+
+
+async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_up_with_it(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = accepted(9)
+    for document in documents:
+        add(store, document)
+    decide = Passage.decide
+
+    async def deadly(passage: Passage) -> None:
+        if any(document.id == "o4" for document in passage._documents):
+            raise RuntimeError("the end")
+        await decide(passage)
+
+    monkeypatch.setattr(Passage, "decide", deadly)
+    connection = Connection(str(api.sluice.config.redis), 1.0)
+    for _ in range(GIVEN_UP):
+        inbox = Inbox(connection)
+        await inbox.group.open()
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(RuntimeError, match="the end"):
+                await Consumer(api.sluice, inbox, 0).run(asyncio.Event())
+    await connection.close()
+    async with consuming(api):
+        await settled(store)
+    assert sorted(let_through(store)) == [one["id"] for one in documents if one["id"] != "o4"]
+    assert [json.loads(one["document"])["id"] for one in dead(store)] == ["o4"]
+
+
+async def test_a_consumer_takes_fewer_documents_when_they_are_long(api: Api, store: "Redis") -> None:
+    async with consuming(api) as consumer:
+        for document in accepted(3 * BATCH):
+            add(store, document)
+        await settled(store)
+        assert consumer.most == BATCH
+        for n in range(10):
+            store.xadd(IN, {"document": "x" * 1_000_000 + str(n)})
+        await settled(store)
+        assert consumer.most == 1 < FIRST
+
+
+async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_something(
+    store: "Redis", redis_url: str
+) -> None:
+    connection = Connection(redis_url, 1.0)
+    idle, holding, alive, waiting = (Inbox(connection) for _ in range(4))
+    for inbox in (idle, holding, alive, waiting):
+        await inbox.group.open()
+    add(store, OIL)
+    assert len(await holding.group.take_new(1)) == 1
+    await asyncio.sleep(0.5)
+    await waiting.report(Figures(0))  # has nothing to do, and says so
+    await alive.group.take_over(1, 60)
+    await connection.run([alive.group.retired(0.4)])
+    names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
+    assert names == {holding.name, alive.name, waiting.name}
+    await connection.close()
+
+
+def test_a_consumer_that_nobody_needs_has_loaded_neither_kernels_nor_models() -> None:
+    loaded = (
+        "import service.run.consumer, sys; print(*sorted({'models', 'numba', 'numpy', 'scipy'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout == b"\n"
+
+
+async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_others(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for document in accepted(2 * FIRST):
+        add(store, document)
+    run, decide, decided = Inbox.run, Passage.decide, 0
+
+    async def counted(passage: Passage) -> None:
+        nonlocal decided
+        await decide(passage)
+        decided += 1
+
+    async def slow(inbox: Inbox, steps: Any) -> list[Any]:
+        async def both() -> bool:
+            return decided == 2
+
+        await soon(both)
+        return await run(inbox, steps)
+
+    monkeypatch.setattr(Passage, "decide", counted)
+    monkeypatch.setattr(Inbox, "run", slow)
+    async with consuming(api):
+        await settled(store)
+    assert len(let_through(store)) == 2 * FIRST
+
+
+def held_up(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Until this is set consumers decide nothing, though they take what comes."""
+    decide, go = Consumer._decide, asyncio.Event()
+
+    async def waiting(consumer: Consumer, arrived: Sequence[Arrived]) -> Batch:
+        await go.wait()
+        return await decide(consumer, arrived)
+
+    monkeypatch.setattr(Consumer, "_decide", waiting)
+    return go
+
+
+async def taken_ahead(store: "Redis") -> None:
+    async def more_than_the_first() -> bool:
+        return int(store.xpending(IN, GROUP)["pending"]) > FIRST
+
+    await soon(more_than_the_first)
+
+
+async def test_what_is_taken_ahead_of_long_documents_is_little(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long they are is known when they are taken, not only when they are decided."""
+    monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
+    for n in range(3 * FIRST):
+        add(store, {"id": str(n), "text": "x" * (BATCH_BYTES // 2)})
+    go = held_up(monkeypatch)
+    async with consuming(api) as consumer:
+        await taken_ahead(store)
+        await asyncio.sleep(0.5)
+        taken = store.xpending(IN, GROUP)["pending"]
+        go.set()
+        await settled(store)
+        assert consumer.most == 1
+    assert taken <= FIRST + IN_HAND
+
+
+async def test_what_one_consumer_lets_through_is_in_the_order_in_which_it_came(api: Api, store: "Redis") -> None:
+    for document in accepted(MANY):
+        add(store, document)
+    async with consuming(api):
+        await settled(store)
+    assert let_through(store) == [one["id"] for one in accepted(MANY)]
+
+
+async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for document in accepted(MANY):
+        add(store, document)
+    go = held_up(monkeypatch)
+    async with consuming(api):
+        await taken_ahead(store)
+        asyncio.get_running_loop().call_soon(go.set)  # after the end of the block, which tells it to stop
+    assert 0 < store.xlen(IN) < MANY - FIRST
+    assert store.xpending(IN, GROUP)["pending"] == 0
+    assert len(let_through(store)) == MANY - store.xlen(IN)
+
+
+async def test_what_is_held_is_found_behind_what_somebody_deleted(store: "Redis", redis_url: str) -> None:
+    connection = Connection(redis_url, 1.0)
+    inbox = Inbox(connection)
+    await inbox.group.open()
+    for document in accepted(20):
+        add(store, document)
+    taken = await inbox.group.take_new(20)
+    store.xdel(IN, *(one.place for one in taken[:16]))
+    assert [one.place for one in await inbox.group.held(8)] == [one.place for one in taken[16:]]
+    assert await inbox.group.pending() == 4
+    store.delete(IN)
+    with pytest.raises(GroupGone):
+        await inbox.group.held(8)
+    await connection.close()

@@ -1,0 +1,201 @@
+"""Documents of the stream `sluice:in` while the store is full, refuses, is emptied or not heard: none is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from service.errors import StoreUnavailable
+from service.flow.classify import Passage
+from service.flow.consumer import BATCH, FIRST, IN_HAND, Consumer
+from service.store.connection import Connection, Step
+from service.store.consumer_group import Arrived, Group
+from service.store.inbox import GROUP, IN, Figures, Inbox
+from tests.support.api import OIL, Api, serving
+from tests.support.consuming import MANY, OUT, accepted, add, consuming, dead, let_through, settled
+from tests.support.streaming import grain, oil
+from tests.support.waiting import PATIENCE_S, soon
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
+        await api.topic()
+        yield api
+
+
+async def test_a_stream_that_is_deleted_is_made_anew(api: Api, store: "Redis") -> None:
+    async with consuming(api):
+        add(store, OIL | {"id": "one"})
+        await settled(store)
+        store.delete(IN)
+        add(store, OIL | {"id": "two"})
+        await settled(store)
+    assert let_through(store) == ["one", "two"]
+
+
+async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store is full: nothing new is taken, nothing is dropped, nobody is blamed; then there is room again."""
+    for document in accepted(MANY):
+        add(store, document)
+    said, tries = Inbox.said, 0
+
+    def counted(inbox: Inbox, figures: Figures) -> list[Step]:
+        nonlocal tries
+        tries += 1
+        return said(inbox, figures)
+
+    monkeypatch.setattr(Inbox, "said", counted)
+    try:
+        async with consuming(api, full=store):
+            await asyncio.sleep(1)
+            assert 1 <= tries <= 4  # after .1, .3 and .7 seconds
+            assert store.xlen(IN) == MANY
+            assert store.xpending(IN, GROUP)["pending"] <= IN_HAND * BATCH < MANY  # before the first was refused
+            assert let_through(store) == []
+            store.config_set("maxmemory", 0)
+            await settled(store)
+    finally:
+        store.config_set("maxmemory", 0)
+    assert len(let_through(store)) == MANY
+    assert dead(store) == []
+
+
+async def test_consumers_do_not_take_from_each_other_what_a_full_store_keeps_them_from_deciding(
+    api: Api, store: "Redis"
+) -> None:
+    """They did, again and again, until it seemed that the document ends whoever takes it; then it was given up."""
+    await Group(api.sluice.store.connection, IN, GROUP, "killed").open()
+    add(store, OIL | {"id": "one"})
+    store.xreadgroup(GROUP, "killed", {IN: ">"})
+    try:
+        async with consuming(api, full=store):
+            await asyncio.sleep(2)  # of which it could be taken over every .2 seconds
+            (pending,) = store.xpending_range(IN, GROUP, "-", "+", 2)
+            assert pending["times_delivered"] == 1
+            store.config_set("maxmemory", 0)
+            await settled(store)
+    finally:
+        store.config_set("maxmemory", 0)
+    assert let_through(store) == ["one"]
+
+
+async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_afterwards(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store did all that a round trip asked for, and its answer was lost; nobody else takes it over."""
+    monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
+    for document in accepted(3 * FIRST):
+        add(store, document)
+    run, rounds = Inbox.run, 0
+
+    async def unheard(inbox: Inbox, steps: Any) -> list[Any]:
+        nonlocal rounds
+        rounds += 1
+        answers = await run(inbox, steps)
+        if rounds % 4 == 1:
+            raise StoreUnavailable("The answer is lost.")
+        return answers
+
+    monkeypatch.setattr(Inbox, "run", unheard)
+    async with consuming(api):
+        await settled(store)
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(3 * FIRST))
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] <= 3 * FIRST
+    assert store.xpending(IN, GROUP)["pending"] == 0
+    assert rounds > 2
+
+
+async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first documents cannot be answered: those that are decided meanwhile are not waited for. All are taken up
+    again later."""
+    for document in accepted(MANY):
+        add(store, document)
+    decide, deciding, stopping = Passage.decide, 0, asyncio.Event()
+
+    async def three() -> bool:
+        return deciding == 3
+
+    async def lost(passage: Passage, answers: Any) -> list[Any]:
+        await soon(three)
+        stopping.set()
+        raise StoreUnavailable("The store is lost.")
+
+    async def endless(passage: Passage) -> None:
+        nonlocal deciding
+        deciding += 1
+        if deciding == 3:
+            await asyncio.Event().wait()
+        await decide(passage)
+
+    monkeypatch.setattr(Passage, "go_on", lost)
+    monkeypatch.setattr(Passage, "decide", endless)
+    connection = Connection(str(api.sluice.config.redis), 1.0)
+    inbox = Inbox(connection)
+    await inbox.group.open()
+    async with asyncio.timeout(PATIENCE_S):
+        await Consumer(api.sluice, inbox, 0).run(stopping)
+    assert deciding == 3
+    assert not [task for task in asyncio.all_tasks() if "Consumer" in repr(task)]
+    await connection.close()
+    monkeypatch.undo()
+    async with consuming(api):
+        await settled(store)
+    assert len(let_through(store)) == MANY
+
+
+async def test_a_batch_whose_scripts_the_store_does_not_know_any_more_is_written_whole(
+    api: Api, store: "Redis"
+) -> None:
+    for document in accepted(MANY):
+        add(store, document)
+    async with consuming(api):
+        while store.xlen(IN):
+            store.script_flush()
+            await asyncio.sleep(0.01)
+        await settled(store)
+    assert len(let_through(store)) == MANY
+
+
+async def test_nothing_is_settled_that_could_not_be_let_through(api: Api, store: "Redis") -> None:
+    """Somebody has put something else where a topic's stream should be: that is loud, and no document is lost by it."""
+    for document in accepted(FIRST):
+        add(store, document)
+    store.set(OUT, "mine")
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        async with consuming(api):
+            await asyncio.sleep(1)
+    assert store.xlen(IN) == FIRST
+    store.delete(OUT)
+    async with consuming(api):
+        await settled(store)
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(FIRST))
+
+
+async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_taken(
+    api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [*oil(300), *grain(300)]
+    for document in documents:
+        add(store, document)
+    take, times = Group.take_new, 0
+
+    async def refused(group: Group, most: int) -> list[Arrived]:
+        nonlocal times
+        times += 1
+        if times % 2:
+            raise StoreUnavailable("Too many requests wait for the store; try again.")
+        return await take(group, most)
+
+    monkeypatch.setattr(Group, "take_new", refused)
+    async with consuming(api):
+        await settled(store)
+    assert times > 1
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] == len(documents)

@@ -1,0 +1,375 @@
+"""Deliveries along routes: signed, tried again until they are taken, to nobody whom we should not call."""
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis import Redis
+
+from service.config import Settings
+from service.errors import PreconditionFailed
+from service.flow.deliveries import WINDOW, Courier
+from service.flow.webhooks import Undelivered, Webhooks, is_public, signed
+from service.run.supervisor import APPLICATION, WORKER
+from service.store.connection import Connection, end
+from tests.support.api import OIL, QUERY, Api, serving
+from tests.support.processes import Serve, children
+from tests.support.receiver import SECRET, Receiver, receiving
+from tests.support.waiting import PATIENCE_S, soon
+
+LONGEST_S = 60.0  # that a receiver can be given
+FAST = {"retry_s": 0.3, "webhook_timeout_s": LONGEST_S, "webhooks_private": True}
+SOON = 0.5  # seconds after which a receiver that hangs is given up
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url, **FAST) as api:
+        await api.topic()
+        yield api
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as receiver:
+        yield receiver
+
+
+@asynccontextmanager
+async def delivering(api: Api, **settings: Any) -> AsyncIterator[None]:
+    config = Settings(redis=api.sluice.config.redis, **(FAST | settings))
+    connection = Connection(str(config.redis), 1.0)
+    task = asyncio.create_task(Courier(connection, config, "tester").run())
+    try:
+        yield
+    finally:
+        await end([task])
+        await connection.close()
+
+
+def webhook(receiver: Receiver, **fields: Any) -> dict[str, Any]:
+    return {"to": "webhook", "url": receiver.url, "secret": SECRET} | fields
+
+
+async def put(api: Api, *routes: dict[str, Any]) -> Any:
+    return (await api.ok("PUT", "/topics/crude/routes", {"routes": list(routes)}))["items"]
+
+
+async def standing(api: Api) -> Any:
+    return (await api.ok("GET", "/topics/crude/routes"))["items"]
+
+
+async def accept(api: Api, n: int, prefix: str = "d") -> list[str]:
+    """The ids of documents that the topic lets through."""
+    documents = [OIL | {"id": f"{prefix}{i}"} for i in range(n)]
+    await api.ok("POST", "/classify", {"documents": documents})
+    return [document["id"] for document in documents]
+
+
+async def all_taken(receiver: Receiver, sent: list[str]) -> None:
+    async def there() -> bool:
+        return set(receiver.documents()) == set(sent)
+
+    await soon(there)
+
+
+async def test_what_is_let_through_is_delivered_once_signed_and_whole(api: Api, receiver: Receiver) -> None:
+    await accept(api, 3, "before")
+    (route,) = await put(api, webhook(receiver))
+    assert "secret" not in route
+    assert (route["state"], route["url"]) == ("waiting", receiver.url)
+    async with delivering(api):
+        sent = await accept(api, 50)
+        await all_taken(receiver, sent)
+        (first, *_) = receiver.taken
+        assert (first["type"], first["data"]["decision"], first["data"]["text"]) == (
+            "sluice.decision",
+            "accept",
+            OIL["text"],
+        )
+
+        async def settled() -> bool:
+            (route,) = await standing(api)
+            return bool((route["state"], route["delivered"], route["pending"]) == ("delivering", 50, 0))
+
+        await soon(settled)
+    assert receiver.asked == len(sent)
+    assert SECRET not in str(await standing(api))
+
+
+async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_nothing(
+    api: Api, receiver: Receiver, store: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.flow.deliveries.SILENT_S", 0.2)
+    await put(api, webhook(receiver))
+    (destination,) = await api.sluice.destinations.of("crude")
+    idle, holding = (api.sluice.destinations.group(destination, name) for name in ("idle", "holding"))
+
+    def known() -> set[str]:
+        return {one["name"] for one in store.xinfo_consumers(idle.stream, idle.group)}
+
+    await idle.open()
+    sent = await accept(api, 1)
+    assert len(await holding.take_new(1)) == 1
+    async with delivering(api, retry_s=3600):  # what somebody has taken stays with them
+
+        async def only_the_holder() -> bool:
+            return known() - {"tester"} == {"holding"}
+
+        await soon(only_the_holder)
+    assert receiver.asked == 0
+    async with delivering(api):
+        await all_taken(receiver, sent)
+
+        async def nobody() -> bool:
+            return known() <= {"tester"}
+
+        await soon(nobody)
+
+
+def test_signatures_are_those_of_the_standard() -> None:
+    """The example that implementations of Standard Webhooks are tested with."""
+    secret, message = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
+    headers = signed(secret, message, b'{"test": 2432232314}', 1614265330)
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+@pytest.mark.parametrize("trouble", [500, None, 302])
+async def test_a_receiver_that_fails_half_of_the_time_gets_everything(
+    api: Api, receiver: Receiver, trouble: int | None
+) -> None:
+    await put(api, webhook(receiver))
+    receiver.answer = lambda n: 200 if n % 2 else trouble
+    async with delivering(api, webhook_timeout_s=LONGEST_S if trouble else SOON):
+        sent = await accept(api, 12)
+        await all_taken(receiver, sent)
+    assert receiver.asked > len(sent)
+    assert len(set(receiver.ids)) == len(sent)  # what is sent again has the same id
+    (route,) = await standing(api)
+    said = {500: "answered 500", None: "did not answer", 302: "redirects are not followed"}[trouble]
+    assert said in route["last_error"]["reason"]
+    assert route["failed"] >= 1
+
+
+async def test_a_receiver_that_hangs_keeps_nobody_else_waiting_and_is_not_flooded(api: Api, receiver: Receiver) -> None:
+    async with receiving() as hanging:
+        hanging.answer = lambda n: None
+        await put(api, webhook(receiver), webhook(hanging))
+        async with delivering(api, webhook_timeout_s=SOON):
+            sent = await accept(api, 3 * WINDOW)
+            await all_taken(receiver, sent)
+            (_, stuck) = await standing(api)
+            assert stuck["pending"] <= WINDOW
+            hanging.answer = lambda n: 200
+            await all_taken(hanging, sent)
+
+
+async def test_what_fails_too_often_is_dead_until_it_is_replayed(
+    api: Api, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.flow.deliveries.ATTEMPTS", 2)
+    (route,) = await put(api, webhook(receiver))
+    receiver.answer = lambda n: 500
+    path = f"/topics/crude/routes/{route['id']}"
+    async with delivering(api):
+        sent = await accept(api, 3)
+
+        async def given_up() -> bool:
+            (route,) = await standing(api)
+            return bool((route["dead"], route["pending"], route["state"]) == (3, 0, "failing"))
+
+        await soon(given_up)
+        dead = await api.ok("GET", f"{path}/dead", params={"limit": 2})
+        assert [one["reason"] for one in dead["items"]] == ["It answered 500."] * 2
+        rest = await api.ok("GET", f"{path}/dead", params={"cursor": dead["next"]})
+        assert {one["document"] for one in dead["items"] + rest["items"]} == set(sent)
+        receiver.answer = lambda n: 200
+        assert (await api.ok("POST", f"{path}/replay", {}))["deliveries"] == 3
+        await all_taken(receiver, sent)
+        assert (await api.ok("POST", f"{path}/replay", {"after": "0"}))["deliveries"] == 3
+
+        async def twice() -> bool:
+            return len(receiver.taken) == 6
+
+        await soon(twice)
+    (route,) = await standing(api)
+    assert (route["dead"], route["state"]) == (0, "delivering")
+    assert (await api.post("/topics/crude/routes/0123456789abcdef/replay", json={})).status_code == 404
+
+
+async def test_routes_that_are_put_again_go_on_and_others_are_gone(
+    api: Api, receiver: Receiver, store: "Redis"
+) -> None:
+    (route,) = await put(api, webhook(receiver, on=["accept"]))
+    sent = await accept(api, 3)
+    again, other = await put(
+        api, {"to": "webhook", "url": receiver.url, "on": ["accept", "abstain"]}, {"to": "stream", "key": "news"}
+    )
+    assert again["id"] == route["id"]
+    more = await accept(api, 2, "more")
+    async with delivering(api):
+        await all_taken(receiver, sent + more)  # signed with the secret of before
+
+        async def copied() -> bool:
+            return store.xlen("news") == 2
+
+        await soon(copied)
+    rows: Any = store.xrange("news")
+    assert [(fields["topic"], fields["document"]) for _, fields in rows] == [("crude", one) for one in more]
+    await put(api)
+    assert store.keys("*sluice:route:*") == []
+    assert store.xinfo_groups("sluice:out:crude") == []
+    await put(api, webhook(receiver))
+    await api.ok("DELETE", "/topics/crude")
+    assert store.hlen("sluice:routes") == 0
+    assert other["to"] == "stream"
+
+
+async def test_a_route_takes_what_it_is_for(api: Api, receiver: Receiver, store: "Redis") -> None:
+    await put(api, webhook(receiver, on=["abstain"]))
+    await accept(api, 3)
+    async with delivering(api):
+
+        async def passed_over() -> bool:
+            (group,) = store.xinfo_groups("sluice:out:crude")
+            return bool(group["entries-read"] == 3 and group["pending"] == 0)
+
+        await soon(passed_over)
+    assert receiver.asked == 0
+
+
+async def test_a_key_that_is_no_stream_is_an_error_of_the_route(api: Api, store: "Redis") -> None:
+    store.set("taken", "x")
+    await put(api, {"to": "stream", "key": "taken"})
+    async with delivering(api):
+        await accept(api, 1)
+
+        async def said() -> bool:
+            (route,) = await standing(api)
+            return bool(route["last_error"] and "WRONGTYPE" in route["last_error"]["reason"])
+
+        await soon(said)
+
+
+async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> None:
+    async with serving(redis_url) as api:
+        await api.topic()
+        await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": "elsewhere"}]})
+        assert (await api.request("DELETE", "/topics/crude", headers={"If-Match": '"another-1"'})).status_code == 412
+        with pytest.raises(PreconditionFailed):
+            await api.sluice.delete("crude", 7)  # it changed after it was compared
+        assert len(await standing(api)) == 1
+        await api.ok("DELETE", "/topics/crude")
+        await api.topic()
+        assert await standing(api) == []
+
+
+@pytest.mark.parametrize(
+    ("route", "pointer"),
+    [
+        ({"to": "webhook", "url": "https://example.org"}, "/routes/0/secret"),
+        ({"to": "webhook", "url": "https://example.org", "secret": "hunter2"}, "/routes/0/secret"),
+        ({"to": "webhook", "url": "ftp://example.org", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://me:you@example.org", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://example.org:99999", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://\u2603.com/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": f"https://{'a' * 64}.com/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://example .org/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://example..org/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://[::1]/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "http://169.254.169.254/", "secret": SECRET}, "/routes/0/url"),
+        ({"to": "webhook", "url": "https://example.org", "secret": SECRET, "on": ["reject"]}, "/routes/0/on/0"),
+        ({"to": "stream", "key": "sluice:in"}, "/routes/0/key"),
+        ({"to": "stream", "key": "streaq:{jobs}:queues:normal"}, "/routes/0/key"),
+        ({"to": "mail"}, "/routes/0"),
+    ],
+)
+async def test_a_route_that_cannot_be_is_refused(redis_url: str, route: dict[str, Any], pointer: str) -> None:
+    async with serving(redis_url) as api:
+        await api.topic()
+        answer = await api.put("/topics/crude/routes", json={"routes": [route]})
+        assert answer.status_code == 422
+        assert [one["pointer"] for one in answer.json()["errors"]] == [pointer]
+        assert await standing(api) == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.1"),
+        *("224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fd00::1", "ff02::1", "2001:db8::1"),
+        *("::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::", "2001::1"),
+    ],
+)
+def test_an_address_that_leads_to_ourselves_or_our_neighbours_is_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+def test_addresses_of_the_internet_are_public() -> None:
+    assert is_public("93.184.216.34")
+    assert is_public("2606:2800:220:1:248:1893:25c8:1946")
+
+
+async def test_a_name_is_looked_up_once_and_every_address_it_has_must_be_public(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name may resolve to a public address when it is checked, and to ours a moment later."""
+    asked: list[str] = []
+    answers: list[list[str]] = []
+    port = int(httpx.URL(receiver.url).port or 0)
+
+    async def resolve(host: str, *_: Any, **__: Any) -> list[Any]:
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in answers.pop(0)]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    url = f"http://rebinding.example:{port}/hook?x=1"
+    strict, lax = (Webhooks(ssl.create_default_context(), 1.0, private, 1) for private in (False, True))
+    for found in (["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["93.184.216.34", "::1"]):
+        answers[:] = [found, ["127.0.0.1"]]
+        with pytest.raises(Undelivered, match="public"):
+            await strict.send(url, SECRET, "m", b'{"data": 1}', 1)
+        assert len(answers) == 1
+    assert receiver.asked == 0
+    answers[:] = [["127.0.0.1"]]
+    await lax.send(url, SECRET, "m", b'{"data": 1}', 1)
+    assert (receiver.asked, answers) == (1, [])
+    assert set(asked) == {"rebinding.example"}
+    for webhooks in (strict, lax):
+        await webhooks.close()
+
+
+async def test_deliveries_survive_the_death_of_whoever_makes_them(tmp_path: Path, receiver: Receiver) -> None:
+    settings: dict[str, Any] = {"application": APPLICATION, "worker": WORKER, "steady_s": 0, "consumers": 2}
+    serve = Serve(tmp_path, **(settings | FAST))
+    receiver.answer = lambda n: 500 if n % 5 == 0 else 200
+    try:
+        address = await asyncio.to_thread(lambda: serve.address)
+        async with Api(base_url=address, timeout=PATIENCE_S) as api:
+            await api.ok("POST", "/topics", {"id": "crude", "query": QUERY})
+            await put(api, webhook(receiver))
+            sent: list[str] = []
+            for n in range(4):
+                sent += await accept(api, 40, f"round{n}-")
+                wanted = len(receiver.taken) + 5
+
+                async def going_on(wanted: int = wanted) -> bool:
+                    return len(receiver.taken) >= wanted
+
+                await soon(going_on)
+                found = await asyncio.to_thread(children, serve.process.pid)
+                os.kill(
+                    next(pid for pid, command in found.items() if "service.run.consumer" in command), signal.SIGKILL
+                )
+            await all_taken(receiver, sent)
+            assert len(set(receiver.ids)) == len(sent)
+    finally:
+        await asyncio.to_thread(serve.end)

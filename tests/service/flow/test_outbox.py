@@ -1,0 +1,432 @@
+"""What a topic lets through is in its stream, once; listeners hear of it at once, resume, and never hold anybody up."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis import Redis
+
+from service.errors import NotFound
+from service.flow.subscribers import QUEUED, Queue
+from service.store import outbox
+from service.store.embedded import Embedded
+from tests.service.api.test_openapi import check
+from tests.support.api import OIL, Api, serving
+from tests.support.live import Live, live
+from tests.support.refusals import NDJSON
+from tests.support.streaming import grain, oil, passes
+from tests.support.waiting import PATIENCE_S, soon
+
+KEY = "sluice:out:crude"
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url, out_kept=50) as api:
+        await api.topic()
+        yield api
+
+
+@pytest.fixture(scope="module")
+def server(embedded: Embedded) -> Iterator[Live]:
+    with Redis.from_url(embedded.url) as client:
+        client.flushall()
+    with live(embedded.url, max_listeners=20) as server:
+        yield server
+
+
+@pytest.fixture
+async def remote(server: Live) -> AsyncIterator[Api]:
+    """A client of a live process, with a topic that nobody has used yet."""
+    async with Api(base_url=server.address, timeout=PATIENCE_S) as api:
+        await api.topic()
+        yield api
+        await api.ok("DELETE", "/topics/crude")
+
+
+def entries(store: "Redis", key: str = KEY) -> list[dict[str, str]]:
+    rows: Any = store.xrange(key)
+    return [fields for _, fields in rows]
+
+
+def entry(document: str) -> outbox.Entry:
+    return outbox.Entry(outbox.entry_id("crude", document), "accept", 1.0, 1, document, "", "text")
+
+
+# -- the stream --------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_not_rejected_is_in_the_stream_with_all_that_was_said_of_it(api: Api, store: "Redis") -> None:
+    documents = [*oil(10), *grain(10)]
+    results = await passes(api, documents)
+    decided = {r["document"]: d for r in results for d in r["decisions"]}
+    assert 0 < len(decided) < 20
+    found = {entry.pop("document"): entry for entry in entries(store)}
+    assert found.keys() == decided.keys()
+    for document in documents:
+        if document["id"] in found:
+            said = decided[document["id"]]
+            assert found[document["id"]] == {
+                "id": outbox.entry_id("crude", document["id"]),
+                "decision": said["decision"],
+                "score": str(said["score"]),
+                "version": str(said["version"]),
+                "title": document["title"],
+                "text": document["text"],
+                "duplicate_of": "",
+            }
+
+
+async def test_what_came_with_a_document_goes_on_with_it(api: Api, store: "Redis") -> None:
+    about = {
+        "source": "wire",
+        "published": "2026-11-18T02:00:00Z",
+        "metadata": {"url": "https://example.org/1", "n": [1]},
+    }
+    plain, whole = oil(2)
+    await passes(api, [plain, whole | about])
+    found = {entry["document"]: entry for entry in entries(store)}
+    assert not about.keys() & found[plain["id"]].keys()
+    assert {name: found[whole["id"]][name] for name in ("source", "published")} == {
+        name: about[name] for name in ("source", "published")
+    }
+    assert json.loads(found[whole["id"]]["metadata"]) == about["metadata"]
+    page = {one["document"]: one for one in (await api.ok("GET", "/topics/crude/accepted"))["items"]}
+    assert {name: page[whole["id"]][name] for name in about} == about
+    assert {page[plain["id"]][name] for name in about} == {None}
+
+
+async def test_nothing_is_in_the_stream_that_was_not_to_be_stored(api: Api, store: "Redis") -> None:
+    await passes(api, oil(5), store=False)
+    assert entries(store) == []
+
+
+async def test_a_document_that_comes_again_is_there_once_until_it_is_decided_otherwise(
+    api: Api, store: "Redis"
+) -> None:
+    (document,) = oil(1)
+    for _ in range(3):
+        await passes(api, [document, document])
+    (first,) = entries(store)
+    await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "report", "reject_if": None}})
+    others = [entry for entry in entries(store) if entry != first]
+    await passes(api, [document])
+    same = [entry for entry in entries(store) if entry["document"] == document["id"]]
+    assert not others
+    assert {entry["id"] for entry in same} == {first["id"]}
+    assert len(same) == len({entry["decision"] for entry in same})
+
+
+async def test_what_was_remembered_but_not_let_through_is_let_through_when_it_comes_again(
+    api: Api, store: "Redis"
+) -> None:
+    """A process was killed in between; nobody was told of the decision, so the document is sent once more."""
+    (document,) = oil(1)
+    await passes(api, [document])
+    store.delete(KEY, f"{{{KEY}}}:lately")
+    await passes(api, [document])
+    assert [entry["document"] for entry in entries(store)] == [document["id"]]
+
+
+async def test_the_stream_and_what_makes_it_unique_are_bounded(api: Api, store: "Redis") -> None:
+    store.zadd(f"{{{KEY}}}:seen", {"of an earlier version": 1})
+    for n in range(10):
+        await passes(api, oil(40, f"batch{n}-"))
+    assert 50 <= store.xlen(KEY) < 150  # nodes of the stream are dropped whole
+    lately, before = (int(store.scard(f"{{{KEY}}}:{part}")) for part in ("lately", "before"))
+    assert lately < 50 <= before < 100
+    assert not store.exists(f"{{{KEY}}}:seen")
+    assert entries(store)[-1]["document"].startswith("batch9-")
+
+
+async def test_what_comes_again_after_less_than_is_kept_is_not_appended_again(api: Api, store: "Redis") -> None:
+    await passes(api, oil(30, "first-"))
+    await passes(api, oil(30, "second-"))
+    there = entries(store)
+    assert len(there) > 50  # so that what came first is not among the latest any more
+    await passes(api, [*oil(30, "first-"), *oil(30, "second-")])
+    assert entries(store) == there
+
+
+async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "Redis") -> None:
+    """More than a command of the script has room for; some twice, in one part and in two; and then all of it again."""
+    born = (await api.sluice.find("crude")).born
+    entries = [entry(f"d{i % 9000}") for i in range(10_000)]
+    entries[7] = entries[8]
+    many = outbox.append("crude", born, entries, 20_000)
+    run = api.sluice.store.connection.run
+    assert sum(await run(many)) == 9000
+    assert sum(await run(many)) == 0
+    assert await run(outbox.append("crude", born, [entries[0]._replace(decision="abstain")], 20_000)) == [1]
+    rows: Any = store.xrange(KEY)
+    assert len(rows) == len({(fields["id"], fields["decision"]) for _, fields in rows}) == 9001
+
+
+async def test_who_took_a_document_over_may_be_done_with_it_before_who_had_it_first(api: Api, store: "Redis") -> None:
+    """To the one it had come before, to the other it is new; it is let through once."""
+    born, run = (await api.sluice.find("crude")).born, api.sluice.store.connection.run
+    for one in (entry("d"), entry("e")._replace(decision="abstain")):
+        assert await run(outbox.append("crude", born, [one], 9, again={one.document})) == [1]
+        assert await run(outbox.append("crude", born, [one], 9)) == [0]
+    rows: Any = store.xrange(KEY)
+    assert [fields["document"] for _, fields in rows] == ["d", "e"]
+
+
+async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: Api, store: "Redis") -> None:
+    await passes(api, oil(5))
+    born = api.sluice.serving.get("crude").born
+    await api.ok("DELETE", "/topics/crude")
+    late = outbox.append("crude", born, [entry("late")], 9)
+    await api.sluice.store.connection.run(late)
+    names: Any = store.keys("*out:crude*")
+    assert names == [f"{{{KEY}}}:owner"]
+    assert 0 < int(store.ttl(names[0])) <= outbox.GONE_S
+    await api.topic()
+    await api.sluice.store.connection.run(late)
+    assert entries(store) == []
+    await passes(api, oil(5))
+    assert len(entries(store)) == 5
+    assert store.ttl(names[0]) == -1
+
+
+async def test_a_topic_that_is_replaced_by_a_file_begins_a_stream_of_its_own(api: Api, store: "Redis") -> None:
+    await passes(api, [OIL | {"id": "before"}])
+    file = (await api.get("/topics/crude/export")).content
+    replaced = await api.post("/topics/import?replace=true", content=file, headers=NDJSON)
+    assert replaced.is_success, replaced.text
+    assert entries(store) == []
+    await passes(api, [OIL | {"id": "after"}])
+    assert [entry["document"] for entry in entries(store)] == ["after"]
+
+
+async def test_pages_go_through_the_stream_newest_first(api: Api) -> None:
+    accepted = [r["document"] for r in await passes(api, oil(25)) if r["decisions"]]
+    found: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = await api.ok("GET", "/topics/crude/accepted", params={"limit": 10} | cursor)
+        found += [item["document"] for item in page["items"]]
+        assert all(item["topic"] == "crude" and item["text"] for item in page["items"])
+        if page["next"] is None:
+            break
+        cursor = {"cursor": page["next"]}
+    assert found == accepted[::-1]
+    assert (await api.get("/topics/crude/accepted?cursor=x")).status_code == 422
+    for first in ("0", "0-0"):
+        assert await api.ok("GET", f"/topics/crude/accepted?cursor={first}") == {"items": [], "next": None}
+    assert (await api.get("/topics/none/accepted")).status_code == 404
+
+
+# -- listeners ---------------------------------------------------------------------------------------------------------
+
+
+class Listener:
+    """Server-sent events as a browser reads them."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        self._lines = answer.aiter_lines()
+        self.last = "0"
+
+    async def next(self) -> tuple[str, Any]:
+        """The next event that is not a heartbeat: its name and its data."""
+        fields: dict[str, str] = {}
+        async with asyncio.timeout(PATIENCE_S):
+            async for line in self._lines:
+                name, _, value = line.partition(": ")
+                if line and not line.startswith(":"):
+                    fields[name] = value
+                elif not line and "data" in fields:
+                    self.last = fields.get("id", self.last)
+                    return fields.get("event", "message"), json.loads(fields["data"])
+                elif not line:
+                    fields = {}
+        raise EOFError
+
+    async def take(self, n: int) -> list[str]:
+        return [(await self.next())[1]["document"] for _ in range(n)]
+
+
+@asynccontextmanager
+async def listening(api: Api, last: str | None = None) -> AsyncIterator[Listener]:
+    headers = {} if last is None else {"Last-Event-ID": last}
+    async with api.stream("GET", "/topics/crude/stream", headers=headers) as answer:
+        assert answer.status_code == 200, await answer.aread()
+        yield Listener(answer)
+
+
+async def test_whoever_listens_is_told_where_it_begins_before_anything_comes(remote: Api) -> None:
+    """So that it can go on from there, should the connection break before the first event."""
+    assert await let_through(remote, oil(1, "before"))
+    fields: dict[str, str] = {}
+    async with remote.stream("GET", "/topics/crude/stream") as answer:
+        async for line in answer.aiter_lines():
+            if not line:
+                break
+            name, _, fields[name] = line.partition(": ")
+    async with listening(remote, fields["id"]) as listener:
+        assert await let_through(remote, oil(1, "after")) == await listener.take(1)
+
+
+async def let_through(api: Api, documents: list[dict[str, Any]]) -> list[str]:
+    return [r["document"] for r in await passes(api, documents) if r["decisions"]]
+
+
+async def test_every_listener_hears_what_passes_from_when_it_came(remote: Api) -> None:
+    await let_through(remote, oil(3, "before"))
+    async with listening(remote) as one, listening(remote) as two:
+        sent = await let_through(remote, oil(5))
+        assert await one.take(len(sent)) == sent
+        assert await two.take(len(sent)) == sent
+        async with listening(remote) as three:
+            more = await let_through(remote, oil(2, "more"))
+            assert await three.take(2) == await one.take(2) == more
+    document = await remote.ok("GET", "/openapi.json")
+    declared = document["paths"]["/topics/{topic}/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]
+    async with listening(remote, "0") as again:
+        check(document, declared["x-event"], (await again.next())[1])
+
+
+async def test_whoever_resumes_misses_nothing_and_hears_nothing_twice(remote: Api) -> None:
+    sent = await let_through(remote, oil(250))  # more than is read at once
+    async with listening(remote, "0") as first:
+        assert await first.take(100) == sent[:100]
+        place = first.last
+    sending = asyncio.create_task(let_through(remote, oil(50, "meanwhile")))
+    async with listening(remote, place) as second:
+        sent += await sending
+        heard = await second.take(len(sent) - 100)
+    assert heard == sent[100:]
+
+
+async def test_a_place_that_is_none_is_refused(remote: Api) -> None:
+    for place in ("x", "-1", "1-2-3", "1" * 30):
+        assert (await remote.get("/topics/crude/stream", headers={"Last-Event-ID": place})).status_code == 422
+    assert (await remote.get("/topics/none/stream")).status_code == 404
+
+
+async def test_more_listeners_than_allowed_are_told_to_come_back(remote: Api) -> None:
+    async with httpx.AsyncClient(base_url=remote.base_url, timeout=PATIENCE_S) as client:
+        answers = [
+            await client.send(client.build_request("GET", "/topics/crude/stream"), stream=True) for _ in range(20)
+        ]
+        refused = await remote.get("/topics/crude/stream")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        for answer in answers:
+            await answer.aclose()
+
+    async def free_again() -> bool:
+        async with remote.stream("GET", "/topics/crude/stream") as answer:
+            return answer.status_code == 200
+
+    await soon(free_again)
+
+
+async def test_whoever_does_not_read_is_sent_away_and_holds_up_nobody(remote: Api, server: Live) -> None:
+    """Its socket is full, then its queue; the others hear everything, and what it missed is there when it resumes."""
+    await remote.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "report", "reject_if": None}})
+    with closing(socket.socket()) as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.settimeout(PATIENCE_S)
+        slow.sendall(b"GET /topics/crude/stream HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert slow.recv(15) == b"HTTP/1.1 200 OK"
+        async with listening(remote) as quick:
+            batches = [[one | {"text": "and so on " * 1200} for one in oil(200, f"long{n}-")] for n in range(8)]
+            assert sum(map(len, batches)) > 1.5 * QUEUED
+            heard = asyncio.create_task(quick.take(sum(map(len, batches))))
+            sent = [document for batch in batches for document in await let_through(remote, batch)]
+            assert await heard == sent
+
+        def rest() -> bytes:
+            said = b""
+            while not said.endswith(b"0\r\n\r\n"):
+                said = (said + slow.recv(1 << 16))[-2000:]
+            return said
+
+        assert b"event: problem" in await asyncio.to_thread(rest)
+
+
+def test_a_queue_takes_no_more_than_it_may_and_keeps_what_it_took() -> None:
+    async def fill() -> None:
+        queue = Queue()
+        events = [(f"{n}-0", b"") for n in range(QUEUED)]
+        queue.put(events)
+        assert not queue.overflowed
+        queue.put(events[:1])
+        queue.put(events[:1])
+        assert queue.overflowed
+        assert await queue.take(1) == events
+
+    asyncio.run(fill())
+
+
+async def last(events: AsyncIterator[bytes]) -> None:
+    async for _ in events:
+        continue
+
+
+async def test_a_listener_who_left_while_nothing_came_leaves_no_trouble_behind(
+    api: Api, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The reading that goes on meanwhile still asks for its topic."""
+    await api.topic("other")
+    async with api.sluice.listening.joined("other", None) as events:
+        async with api.sluice.listening.joined("crude", None):
+            await asyncio.sleep(0.7)  # longer than one reading waits for something to come
+        await passes(api, oil(5), topics=["crude"])
+        await passes(api, oil(5, "p"), topics=["other"])
+        heard = [await anext(events), await anext(events)]  # how long to wait before coming back, then an event
+        assert b'"topic":"other"' in heard[1]
+    assert "begins again" not in "".join(capfd.readouterr())
+
+
+async def test_a_listener_to_a_topic_that_is_deleted_is_told(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.flow.subscribers.HEARTBEAT_S", 0.05)
+    joined = api.sluice.listening.joined("crude", None)
+    async with joined as events:
+        await anext(events)
+        assert await anext(events) == b":\n\n"
+        await api.ok("DELETE", "/topics/crude")
+        with pytest.raises(NotFound):
+            await last(events)
+
+
+async def test_a_listener_hears_nothing_of_the_next_topic_of_that_name(api: Api) -> None:
+    async with api.sluice.listening.joined("crude", None) as events:
+        await anext(events)
+        await api.ok("DELETE", "/topics/crude")
+        await api.topic()
+        await passes(api, oil(5))
+        with pytest.raises(NotFound):
+            await anext(events)
+
+
+async def test_listeners_go_on_when_the_store_comes_back_and_are_let_go_when_the_server_stops(tmp_path: Path) -> None:
+    with Embedded(tmp_path / "data") as store, live(store.url) as server:
+        async with Api(base_url=server.address, timeout=PATIENCE_S) as api:
+            await api.topic()
+            async with listening(api) as listener:
+                assert await let_through(api, [OIL | {"id": "one"}]) == await listener.take(1)
+                assert store.server is not None
+                store.server.kill()
+                store.server.wait()
+                store.start()
+
+                async def sent() -> bool:
+                    answer = await api.post("/classify", json={"documents": [OIL | {"id": "two"}]})
+                    return answer.is_success
+
+                await soon(sent)
+                assert await listener.take(1) == ["two"]
+                os.kill(server.process, signal.SIGTERM)
+                with pytest.raises(EOFError):  # the answer's own end: a connection that is cut off raises another error
+                    await listener.next()

@@ -1,0 +1,186 @@
+"""`sluice serve` as its user meets it: it starts, says where, mends what dies, refuses what cannot work, and ends."""
+
+import os
+import select
+import signal
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis import Redis
+
+from service.store.embedded import socket_path
+from tests.support.processes import Serve, children, eventually, gone
+from tests.support.waiting import PATIENCE_S
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Serve]]:
+    running: list[Serve] = []
+
+    def start(*options: str, **more: Any) -> Serve:
+        running.append(Serve(tmp_path, *options, **more))
+        return running[-1]
+
+    yield start
+    for each in running:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_when_it_is_ready_and_a_signal_ends_everything(serve: Callable[..., Serve], number: int) -> None:
+    sluice = serve("--workers", "2")
+    processes = [sluice.api(), sluice.worker(), sluice.store()]
+    assert sluice.end(number) == 0
+    assert all(gone(pid) for pid in processes)
+    assert sluice.output.read_text().count("Sluice is ready on http://127.0.0.1:") == 1
+    assert sluice.errors.read_text() == ""
+    assert not socket_path(sluice.data).exists()
+
+
+def test_a_signal_while_it_is_still_starting_ends_everything_too(serve: Callable[..., Serve]) -> None:
+    sluice = serve(application="tests.support.stub_app:never_ready")
+    store = eventually(lambda: socket_path(sluice.data).exists() and sluice.store())
+    assert sluice.end(signal.SIGINT) == 0
+    assert gone(store)
+    assert "Traceback" not in sluice.errors.read_text()
+
+
+def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..., Serve]) -> None:
+    sluice = serve()
+    api, worker, store = sluice.api(), sluice.worker(), sluice.store()
+    with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
+        client.set("key", "kept")
+    for pid in (api, worker, store):
+        os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: sluice.api() != api)
+    assert eventually(lambda: sluice.worker() != worker)
+    assert eventually(lambda: sluice.store() != store)
+    with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
+        assert client.get("key") == b"kept"
+    assert sluice.end() == 0
+
+
+def test_a_killed_supervisor_takes_everything_along_and_the_next_one_starts(serve: Callable[..., Serve]) -> None:
+    sluice = serve("--workers", "2")
+    port = httpx.URL(sluice.address).port
+    processes = [sluice.api(), sluice.worker(), sluice.store()]
+    sluice.process.kill()
+    again = serve("--workers", "2", "--port", str(port))
+    assert again.api() not in processes
+    assert eventually(lambda: all(gone(pid) for pid in processes))
+    assert again.end() == 0
+
+
+def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(serve: Callable[..., Serve]) -> None:
+    sluice = serve()
+    store = sluice.address and sluice.store()
+    refusal = serve().refused()
+    assert refusal.startswith("sluice: The data directory")
+    assert refusal.count("\n") == 1
+    assert sluice.store() == store
+
+
+def test_a_taken_port_is_refused_with_a_sentence(serve: Callable[..., Serve]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        refusal = serve("--port", str(port)).refused()
+    assert refusal == (
+        f"sluice: Port {port} of 127.0.0.1 is taken. Stop what uses it, or choose another with --port.\n"
+    )
+
+
+def test_a_bad_setting_is_refused_with_a_sentence(serve: Callable[..., Serve], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_WORKERS", "many")
+    refusal = serve().refused()
+    assert refusal.startswith("sluice: SLUICE_WORKERS: ")
+    assert refusal.count("\n") == 1
+
+
+def test_an_application_that_cannot_start_ends_the_start(serve: Callable[..., Serve]) -> None:
+    sluice = serve(application="tests.support.stub_app:no_such_application")
+    store = eventually(lambda: socket_path(sluice.data).exists() and sluice.store())
+    assert "The API ended while it was starting" in sluice.refused()
+    assert gone(store)
+
+
+def test_the_processes_read_the_settings_that_the_command_line_gave(
+    serve: Callable[..., Serve], redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_MAX_TOPICS", "7")
+    sluice = serve("--redis", redis_url)
+    environment = httpx.get(f"{sluice.address}/environment", timeout=PATIENCE_S).text
+    assert f"SLUICE_REDIS={redis_url}" in environment
+    assert "SLUICE_MAX_TOPICS=7" in environment
+    assert not sluice.data.exists()
+    assert sluice.end() == 0
+
+
+def test_several_processes_share_the_port_evenly_and_with_nobody_else(serve: Callable[..., Serve]) -> None:
+    sluice = serve("--workers", "3")
+    url = httpx.URL(sluice.address)
+    place = (url.host, url.port or 80)
+
+    def answered(clients: int) -> Counter[bytes]:
+        holding = [socket.create_connection(place, timeout=PATIENCE_S) for _ in range(clients)]
+        for connection in holding:
+            connection.sendall(b"GET /pid HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        counts: Counter[bytes] = Counter()
+        for connection in holding:
+            with connection, connection.makefile("rb") as answer:
+                counts[answer.read().split()[-1]] += 1
+        return counts
+
+    counts = answered(300)
+    assert len(counts) == 3
+    assert min(counts.values()) > 50  # 100 each on average; dealt out by a hash, a deviation of 8 is usual
+    assert f"Port {place[1]} of 127.0.0.1 is taken" in serve("--port", str(place[1]), "--workers", "3").refused()
+    assert sluice.end() == 0
+
+
+def test_a_process_that_died_keeps_nobody_waiting_while_another_serves(serve: Callable[..., Serve]) -> None:
+    """Its connections go to the other one, not into a queue until it has started again, which may take seconds."""
+    sluice = serve("--workers", "2")
+    address, victim = sluice.address, sluice.api()
+    before = children(sluice.process.pid)
+    os.kill(victim, signal.SIGKILL)
+    (next_one,) = eventually(lambda: children(sluice.process.pid).keys() - before.keys())
+    os.kill(next_one, signal.SIGSTOP)  # it starts very slowly
+    answering = {int(httpx.get(f"{address}/pid", timeout=PATIENCE_S).text) for _ in range(20)}
+    assert len(answering) == 1
+    assert not answering & {victim, next_one}
+    os.kill(next_one, signal.SIGCONT)
+    assert eventually(lambda: sluice.api() == next_one)
+    assert sluice.end() == 0
+
+
+def test_a_process_that_dies_while_it_starts_leaves_a_socket_that_works(serve: Callable[..., Serve]) -> None:
+    sluice = serve("--workers", "2")
+    address = sluice.address
+
+    def replaced(victim: int) -> int:
+        before = children(sluice.process.pid)
+        os.kill(victim, signal.SIGKILL)
+        (next_one,) = eventually(lambda: children(sluice.process.pid).keys() - before.keys())
+        return int(next_one)
+
+    young = replaced(sluice.api())
+    os.kill(young, signal.SIGSTOP)  # before it can listen
+    replaced(young)
+
+    def answering() -> bool:
+        return len({httpx.get(f"{address}/pid", timeout=PATIENCE_S).text for _ in range(30)}) == 2
+
+    assert eventually(answering)
+    url = httpx.URL(address)
+    waiting = [socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) for _ in range(20)]
+    assert select.select(waiting, [], [], 0.5)[0] == []  # none is closed before it has asked for anything
+    for connection in waiting:
+        connection.close()
+    assert sluice.end() == 0

@@ -1,0 +1,166 @@
+"""How the stream was decided is counted once for each document, whoever is asked, and survives everything."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis import Redis
+
+from models.goals.report import Passed
+from models.goals.volume import flow
+from service.errors import NotFound
+from service.run.replay import replay
+from service.store import scripts
+from service.store.topics import Call
+from service.topics.counts import BUCKET, LATELY, PARTS, SLOTS, tally_of
+from tests.support.api import Api, serving
+from tests.support.live import live
+from tests.support.streaming import grain, oil, passes, status
+from tests.support.waiting import PATIENCE_S
+
+
+@pytest.fixture
+async def api(redis_url: str) -> AsyncIterator[Api]:
+    async with serving(redis_url) as api:
+        await api.topic()
+        yield api
+
+
+def decided(results: Any, topic: str = "crude") -> dict[str, int]:
+    """The decisions in an answer, counted."""
+    made = [d["decision"] for result in results for d in result["decisions"] if d["topic"] == topic]
+    counts = {"documents": len(results), "accepted": made.count("accept"), "abstained": made.count("abstain")}
+    return counts | {"rejected": len(results) - counts["accepted"] - counts["abstained"]}
+
+
+async def passed(api: Api, topic: str = "crude") -> dict[str, int]:
+    counts = (await status(api, topic))["passed"]
+    assert counts.pop("lately") == counts
+    return dict(counts)
+
+
+async def test_what_was_answered_is_what_is_counted(api: Api) -> None:
+    counts = decided(await passes(api, [*oil(30), *grain(70)]))
+    assert 0 < counts["accepted"] < 100
+    assert await passed(api) == counts
+    (listed,) = (await api.ok("GET", "/topics"))["items"]
+    assert listed["status"] == await status(api)
+
+
+async def test_a_document_sent_twice_counts_once(api: Api) -> None:
+    documents = [*oil(10), *grain(10)]
+    counts = decided(await passes(api, documents))
+    await passes(api, documents)
+    await passes(api, [documents[0], documents[0]])
+    assert await passed(api) == counts
+    unnamed = {"text": "crude oil from OPEC, in barrels"}
+    await passes(api, [unnamed, unnamed])
+    assert (await passed(api))["documents"] == counts["documents"] + 1
+
+
+async def test_what_is_not_stored_is_not_counted(api: Api) -> None:
+    await passes(api, oil(10), store=False)
+    assert await passed(api) == {"documents": 0, "accepted": 0, "abstained": 0, "rejected": 0}
+
+
+async def test_a_topic_counts_from_when_it_was_made(api: Api) -> None:
+    await passes(api, oil(10))
+    await api.topic("late")
+    assert (await passed(api, "late"))["documents"] == 0
+    counts = decided(await passes(api, oil(5, "later")), "late")
+    assert await passed(api, "late") == counts
+
+
+async def test_documents_put_to_a_topic_by_name_count_for_it_alone(api: Api) -> None:
+    await api.topic("other")
+    counts = decided(await passes(api, [*oil(5), *grain(5)], topics=["crude"]))
+    assert await passed(api) == counts
+    assert (await passed(api, "other"))["documents"] == 0
+    await passes(api, oil(3, "all"))
+    assert (await passed(api))["documents"] == 13
+    assert (await passed(api, "other"))["documents"] == 3
+
+
+async def test_what_a_rule_decides_is_counted_as_it_was_answered(api: Api) -> None:
+    await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "harvest", "reject_if": "opec"}})
+    counts = decided(await passes(api, [*oil(20), *grain(20)]))
+    assert await passed(api) == counts
+
+
+async def test_several_at_once_count_everything(api: Api) -> None:
+    batches = [oil(20, f"b{n}-") for n in range(10)]
+    results = await asyncio.gather(*(passes(api, batch) for batch in batches))
+    assert await passed(api) == decided([one for result in results for one in result])
+
+
+async def test_counts_outlive_the_process_and_a_replay(redis_url: str) -> None:
+    async with serving(redis_url) as api:
+        await api.topic()
+        counts = decided(await passes(api, [*oil(10), *grain(10)]))
+    with live(redis_url) as server:
+        async with Api(base_url=server.address, timeout=PATIENCE_S) as other:
+            assert await passed(other) == counts
+    async with serving(redis_url) as api:
+        await replay(api.sluice.store, "crude", api.sluice.config, verify=False)
+        assert await passed(api) == counts
+
+
+async def test_a_deleted_topic_leaves_no_key_behind(api: Api, redis_url: str) -> None:
+    await api.ok("PATCH", "/topics/crude", {"goal": {"min_recall": 0.9}, "audit": 1.0})
+    results = await passes(api, [*oil(20), *grain(20)])
+    await api.judge(results[0]["document"], True)
+    await api.ok("POST", "/topics/crude/review/skip", {"document": "o3"})
+    await api.ok("POST", "/topics/crude/known", {"documents": ["o4"]})
+    with Redis.from_url(redis_url) as client:
+        assert len(client.keys("sluice:{crude}:*")) >= 8
+        served = api.sluice.serving.get("crude")
+        await api.ok("DELETE", "/topics/crude")
+        assert client.keys("sluice:{crude}:*") == []
+        # A process that has not heard of it yet writes nothing into the void, nor to a successor.
+        late = Call(scripts.TALLY, "crude", PARTS, [served.born, 0, 0, 0, 9, 1, 1, 0, 1, "o1"])
+        assert await api.sluice.store.run([late]) == [0]
+        with pytest.raises(NotFound):
+            await api.sluice.review.skip(served, "o1")
+        with pytest.raises(NotFound):
+            await api.sluice.known.add(served, ["o1"])
+        assert client.keys("sluice:{crude}:*") == []
+
+
+@given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 100), st.integers(0, 100)), max_size=40))
+def test_lately_is_the_newest_buckets_and_ever_is_everything(batches: list[tuple[int, int, int]]) -> None:
+    """A ring of slots, written as the script does it, against a plain list."""
+    position, stored = 0, {b"since": b"0"}
+    ring: dict[int, list[int]] = {}
+    totals = [0, 0]
+    for size, accepted, abstained in batches:
+        accepted, abstained = min(size, accepted), min(size - min(size, accepted), abstained)
+        position += size
+        bucket = (position - 1) // BUCKET
+        was = ring.get(bucket % SLOTS, [bucket, 0, 0, 0])
+        ring[bucket % SLOTS] = (
+            [bucket, 0, accepted, abstained] if was[0] != bucket else [bucket, 0, was[2] + accepted, was[3] + abstained]
+        )
+        totals = [totals[0] + accepted, totals[1] + abstained]
+    stored |= {str(slot).encode(): " ".join(map(str, row)).encode() for slot, row in ring.items()}
+    stored |= {b"accepted": b"%d" % totals[0], b"abstained": b"%d" % totals[1]}
+    tally = tally_of(stored, position)
+    assert (tally.ever.documents, tally.ever.accepted, tally.ever.abstained) == (position, *totals)
+    assert tally.lately.rejected >= 0
+    assert tally.lately.documents <= max(LATELY * BUCKET, sum(totals)) or position <= LATELY * BUCKET
+    if position <= LATELY * BUCKET:
+        assert tally.lately == tally.ever
+    if position > 2 * LATELY * BUCKET:
+        assert tally.newest == tally.lately
+
+
+def test_a_young_topic_can_fall_silent_too() -> None:
+    """Its newer half against the older, before there are ten thousand documents to look back on."""
+    stored = {b"since": b"0", b"accepted": b"30", b"abstained": b"8", b"0": b"0 0 20 5", b"1": b"1 0 10 3"}
+    tally = tally_of(stored, 4700)
+    assert tally.lately == tally.ever
+    assert (tally.newest.documents, tally.newest.accepted, tally.newest.abstained) == (1700, 0, 0)
+    before = Passed(4700 - 1700, 30, 8)
+    assert flow([before, tally.newest]).silent

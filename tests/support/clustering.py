@@ -1,0 +1,173 @@
+"""A real Redis Cluster on this machine: three primaries with a replica each, to be killed, frozen and moved about."""
+
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+from redis.crc import key_slot
+
+from service.store.embedded import find_server
+from service.tether import tethered
+from tests.support.processes import eventually
+
+SLOTS = 16_384
+PRIMARIES = 3
+DEAD_MS = 1000  # after which a node that keeps silent is given up by the others
+
+
+class Node:
+    """A server of the cluster, and a client that speaks to it alone."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port, self.bus = _free_ports(2)
+        self.client: Any = Redis(port=self.port, socket_timeout=5)
+        self.well = False
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def start(self, *options: str) -> None:
+        """Once more, if it was before, with what it knew."""
+        self.directory.mkdir(exist_ok=True)
+        with (self.directory / "log").open("ab") as output:
+            self._server = subprocess.Popen(
+                tethered(
+                    find_server(),
+                    *("--port", str(self.port), "--cluster-port", str(self.bus), "--bind", "127.0.0.1"),
+                    *("--dir", str(self.directory), "--save", "", "--appendonly", "yes", "--appendfsync", "always"),
+                    *("--cluster-enabled", "yes", "--cluster-node-timeout", str(DEAD_MS)),
+                    *("--repl-diskless-sync-delay", "0", *options),
+                ),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self.well = True
+
+    def freeze(self) -> None:
+        self._send(signal.SIGSTOP)
+        self.well = False
+
+    def thaw(self) -> None:
+        self._send(signal.SIGCONT)
+        self.well = True
+
+    def kill(self) -> None:
+        if self._server:
+            self._send(signal.SIGKILL)
+            self._server.wait()
+            self._server, self.well = None, False
+
+    def _send(self, number: signal.Signals) -> None:
+        assert self._server is not None
+        self._server.send_signal(number)
+
+    @property
+    def id(self) -> str:
+        found: bytes = self.client.execute_command("CLUSTER MYID")
+        return found.decode()
+
+
+class Cluster:
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes = nodes
+
+    @property
+    def url(self) -> str:
+        return f"redis+cluster://{','.join(f'127.0.0.1:{node.port}' for node in self.nodes)}"
+
+    @property
+    def well(self) -> list[Node]:
+        """The nodes that are neither dead nor frozen."""
+        return [node for node in self.nodes if node.well]
+
+    def primaries(self) -> list[Node]:
+        return [node for node in self.well if _role(node) == "master"]
+
+    def holder(self, key: str) -> Node:
+        """The primary that has this key."""
+        return self._at(self._slots()[key_slot(key.encode())])
+
+    def replica_of(self, primary: Node) -> Node:
+        ports = {int(_about(node)["master_port"]): node for node in self.well if _role(node) == "slave"}
+        return ports[primary.port]
+
+    def whole(self) -> bool:
+        """Whether all nodes are well and say so, and each replica has what its primary has."""
+        for node in self.nodes:
+            if not node.well or node.client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
+                return False
+            if _role(node) == "slave" and _about(node)["master_link_status"] != "up":
+                return False
+        return len(self.primaries()) == PRIMARIES and len(self._slots()) == SLOTS
+
+    def flush(self) -> None:
+        for node in self.primaries():
+            node.client.flushall()
+
+    def move(self, key: str, to: Node) -> None:
+        """The slot of this key goes to another primary, with all that is in it."""
+        slot, source = key_slot(key.encode()), self.holder(key)
+        if source is to:
+            return
+        to.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", source.id)
+        source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", to.id)
+        while names := source.client.execute_command("CLUSTER GETKEYSINSLOT", slot, 100):
+            source.client.execute_command("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, "KEYS", *names)
+        for node in (to, source, *self.primaries()):
+            node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", to.id)
+
+    def _slots(self) -> dict[int, int]:
+        """By slot, the port of its primary, as some node has it."""
+        found: dict[int, int] = {}
+        for first, last, (_, port, *_), *_ in self.well[0].client.execute_command("CLUSTER SLOTS"):
+            found |= dict.fromkeys(range(first, last + 1), port)
+        return found
+
+    def _at(self, port: int) -> Node:
+        return next(node for node in self.nodes if node.port == port)
+
+
+def _about(node: Node) -> Any:
+    return node.client.info("replication")
+
+
+def _role(node: Node) -> str:
+    return str(_about(node)["role"])
+
+
+@contextmanager
+def clustered() -> Iterator[Cluster]:
+    with tempfile.TemporaryDirectory(prefix="sluice-cluster-") as directory, ExitStack() as ending:
+        nodes = [Node(Path(directory) / str(n)) for n in range(2 * PRIMARIES)]
+        for node in nodes:
+            ending.callback(node.client.close)
+            ending.callback(node.kill)
+            node.start()
+        eventually(lambda: all(node.client.ping() for node in nodes))
+        first, primaries = nodes[0], nodes[:PRIMARIES]
+        for n, node in enumerate(primaries):
+            start, stop = n * SLOTS // PRIMARIES, (n + 1) * SLOTS // PRIMARIES
+            node.client.execute_command("CLUSTER ADDSLOTSRANGE", start, stop - 1)
+            node.client.execute_command("CLUSTER SET-CONFIG-EPOCH", n + 1)
+        for node in nodes[1:]:
+            first.client.execute_command("CLUSTER MEET", "127.0.0.1", node.port, node.bus)
+        eventually(lambda: all(len(node.client.execute_command("CLUSTER NODES")) == len(nodes) for node in nodes))
+        for primary, replica in zip(primaries, nodes[PRIMARIES:], strict=True):
+            replica.client.execute_command("CLUSTER REPLICATE", primary.id)
+        cluster = Cluster(nodes)
+        eventually(cluster.whole)
+        yield cluster
+
+
+def _free_ports(n: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(n)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

@@ -1,0 +1,64 @@
+"""Consumers at work inside a test, and what they left in the store."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from redis import Redis
+
+from service.flow.consumer import BATCH, Consumer
+from service.store.connection import Connection
+from service.store.inbox import DEAD, IN, Inbox
+from tests.support.api import OIL, Api
+from tests.support.waiting import soon
+
+OUT = "sluice:out:crude"
+MANY = 8 * BATCH  # fewer than a topic's stream keeps
+
+
+@asynccontextmanager
+async def consuming(api: Api, full: "Redis | None" = None) -> AsyncIterator[Consumer]:
+    """A consumer at work, in this process, until the end of the block; with a store that is `full` from then on."""
+    connection, stopping = Connection(str(api.sluice.config.redis), 1.0), asyncio.Event()
+    inbox = Inbox(connection)
+    await inbox.group.open()
+    if full:
+        full.config_set("maxmemory", 1)
+    consumer = Consumer(api.sluice, inbox, 0)
+    working = asyncio.create_task(consumer.run(stopping))
+    try:
+        yield consumer
+    finally:
+        stopping.set()
+        try:
+            await working
+        finally:
+            await connection.close()
+
+
+async def settled(store: "Redis") -> None:
+    async def empty() -> bool:
+        return store.xlen(IN) == 0
+
+    await soon(empty)
+
+
+def add(store: "Redis", document: dict[str, Any]) -> None:
+    store.xadd(IN, {"document": json.dumps(document)})
+
+
+def let_through(store: "Redis") -> list[str]:
+    rows: Any = store.xrange(OUT)
+    return [fields["document"] for _, fields in rows]
+
+
+def dead(store: "Redis") -> list[dict[str, str]]:
+    rows: Any = store.xrange(DEAD)
+    return [fields for _, fields in rows]
+
+
+def accepted(n: int) -> list[dict[str, Any]]:
+    """Documents that the topic is sure of."""
+    return [OIL | {"id": f"o{i}"} for i in range(n)]

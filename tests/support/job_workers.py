@@ -1,0 +1,63 @@
+"""Job workers in processes of their own, for tests: as the supervisor starts them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.support.api import Api
+from tests.support.waiting import PATIENCE_S, soon
+
+OVER = ("succeeded", "failed", "cancelled")
+
+
+def start(redis_url: str, **settings: object) -> subprocess.Popen[bytes]:
+    environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
+    told = {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"}
+    return subprocess.Popen([sys.executable, "-m", "service.jobs.queue"], env=environment | told)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(PATIENCE_S)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def working(redis_url: str, workers: int = 1, **settings: object) -> Iterator[list[subprocess.Popen[bytes]]]:
+    processes = [start(redis_url, **settings) for _ in range(workers)]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            end(process)
+
+
+async def submitted(api: Api, **asked: Any) -> str:
+    answer = await api.post("/jobs", json=asked)
+    assert answer.status_code == 202, answer.text
+    assert answer.headers["location"] == f"/jobs/{answer.json()['id']}"
+    return str(answer.json()["id"])
+
+
+async def state(api: Api, job: str, *states: str, within_s: float = PATIENCE_S) -> Any:
+    """The job, once it is in one of these states; a store that is down meanwhile is waited for."""
+
+    async def found() -> Any:
+        answer = await api.get(f"/jobs/{job}")
+        assert answer.status_code in (200, 503), answer.text
+        return answer.json() if answer.is_success and answer.json()["state"] in states else None
+
+    return await soon(found, within_s)
+
+
+async def done(api: Api, **asked: Any) -> Any:
+    """The job, once it has succeeded."""
+    job = await state(api, await submitted(api, **asked), *OVER)
+    assert job["state"] == "succeeded", job
+    return job

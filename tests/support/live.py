@@ -1,0 +1,59 @@
+"""A live API process on a real store, for what only shows over sockets: streams, disconnects, who waits for whom."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+
+from tests.support.processes import eventually
+from tests.support.waiting import PATIENCE_S
+
+
+class Live(NamedTuple):
+    address: str
+    process: int
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    @property
+    def resident_bytes(self) -> int:
+        """What the process holds in memory."""
+        fields = Path(f"/proc/{self.process}/statm").read_text().split()
+        return int(fields[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@contextmanager
+def live(redis_url: str, **settings: object) -> Iterator[Live]:
+    """`python -m service.run.api`, as the supervisor starts it, until the end of the block."""
+    environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+        fd = listener.fileno()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "service.run.api", str(fd), "service.api.app:create_app"],
+            env=environment | {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"},
+            pass_fds=[fd],
+        )
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    try:
+
+        def ready() -> bool:
+            assert process.poll() is None, "the server ended while it was starting"
+            return httpx.get(f"{address}/readyz", timeout=10).is_success
+
+        eventually(ready)
+        yield Live(address, process.pid)
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE_S)
+        finally:
+            process.kill()
+            process.wait()

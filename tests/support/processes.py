@@ -1,0 +1,117 @@
+"""Other processes, in tests: starting a whole `sluice serve`, waiting for one to come, or to be gone."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+from redis import Redis
+from redis.exceptions import RedisError
+
+from service.run import supervisor
+from service.store.embedded import socket_path
+from tests.support.waiting import PATIENCE_S
+
+T = TypeVar("T")
+
+SERVE = """
+import sys
+from service import cli, supervisor
+supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), worker=sys.argv.pop(1))
+supervisor.STEADY_S = float(sys.argv.pop(1))
+supervisor.PATIENCE_S = supervisor.STOP_S = float(sys.argv.pop(1))
+cli.main()
+"""
+APPLICATION, WORKER = "tests.support.stub_app:create_app", "tests.support.stub_app"
+FEW = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # unless a test says otherwise: they take seconds to start
+
+
+def eventually(found: Callable[[], T | None], within_s: float = PATIENCE_S) -> T:
+    """What is found in the end; a request that fails meanwhile is one more reason to wait."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            if result := found():
+                return result
+        except (httpx.HTTPError, RedisError):
+            pass
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+def children(pid: int) -> dict[int, str]:
+    """The processes that this one started and that still run, with their command lines."""
+    found: dict[int, str] = {}
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        try:
+            found[int(child)] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue  # gone meanwhile
+    return {child: command for child, command in found.items() if not gone(child)}
+
+
+class Serve:
+    """A running `sluice serve`, with the tiny application and worker in place of the real ones unless told otherwise.
+
+    There are no consumers but those that the settings ask for. `steady_s` is how long a process must have lived to be
+    started again without a growing delay.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *options: str,
+        data: Path | None = None,
+        application: str = APPLICATION,
+        worker: str = WORKER,
+        steady_s: float = supervisor.STEADY_S,
+        **settings: object,
+    ) -> None:
+        self.data = data or directory / "data"
+        self.output = directory / f"output-{time.monotonic_ns()}"
+        self.errors = directory / f"errors-{time.monotonic_ns()}"
+        told = ["serve", "--port", "0", "--data", str(self.data), *options]
+        command = [sys.executable, "-c", SERVE, application, worker, str(steady_s), str(PATIENCE_S), *told]
+        with self.output.open("w") as out, self.errors.open("w") as err:
+            given = {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
+            environment = FEW | os.environ | given
+            self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+
+    @property
+    def address(self) -> str:
+        ready = re.compile(r"^Sluice is ready on (http://\S+)", re.MULTILINE)
+        line = eventually(lambda: ready.search(self.output.read_text()))
+        return str(line[1])
+
+    def api(self) -> int:
+        return int(httpx.get(f"{self.address}/pid", timeout=10).text)
+
+    def worker(self) -> int:
+        """The newest worker that has said its number."""
+        said = eventually(lambda: re.findall(r"^worker (\d+)$", self.output.read_text(), re.MULTILINE))
+        return int(said[-1])
+
+    def store(self) -> int:
+        with Redis(unix_socket_path=str(socket_path(self.data))) as client:
+            return int(client.info("server")["process_id"])
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE_S)
+
+    def refused(self) -> str:
+        assert self.process.wait(PATIENCE_S) == 1
+        return self.errors.read_text()

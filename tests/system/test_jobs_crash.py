@@ -1,0 +1,152 @@
+"""Jobs under kills: of the process that works, of the worker that watches it, of the store. Each job ends, and what it
+publishes is published once; judgements that come meanwhile are neither lost nor doubled."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.run.replay import replay
+from service.store.embedded import Embedded
+from tests.service.jobs.test_jobs import documents, teach
+from tests.support.api import Api, serving
+from tests.support.job_workers import OVER, end, start, state, submitted
+from tests.support.processes import children, gone
+from tests.support.waiting import soon
+
+LONG = {"kind": "retrain", "topics": ["crude"], "method": "wh", "params": {"draws": 60_000}, "publish": "always"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Embedded]:
+    with Embedded(tmp_path / "data") as server:
+        yield server
+
+
+def toiling(engine: subprocess.Popen[bytes]) -> list[int]:
+    """The processes in which this worker has jobs done."""
+    return [pid for pid, command in children(engine.pid).items() if "service.jobs.child" in command]
+
+
+async def at_work(engines: list[subprocess.Popen[bytes]]) -> tuple[int, int]:
+    """Which of the workers has a job done, and by which process."""
+
+    async def found() -> tuple[int, int] | None:
+        pairs = [(n, pid) for n, engine in enumerate(engines) if engine.poll() is None for pid in toiling(engine)]
+        return pairs[0] if pairs else None
+
+    return await soon(found)
+
+
+async def judging(api: Api, stopping: asyncio.Event) -> list[str]:
+    """Judges one document after the other, each until it is acknowledged."""
+    judged: list[str] = []
+    for n, document in enumerate(documents(2000, 77, "meanwhile-")):
+        if stopping.is_set():
+            break
+        body = {"topic": "crude", "document": document, "relevant": n % 3 == 0}
+        await soon(partial(_acknowledged, api, body), every_s=0.1)
+        judged.append(document["id"])
+        await asyncio.sleep(0.05)
+    return judged
+
+
+async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(server: Embedded) -> None:
+    engines = [start(server.url), start(server.url)]
+    try:
+        async with serving(server.url) as api:
+            await api.topic()
+            await teach(api, "crude", 60)
+            stopping = asyncio.Event()
+            reader = asyncio.create_task(judging(api, stopping))
+            job = await submitted(api, **LONG)
+
+            _, child = await at_work(engines)
+            os.kill(child, signal.SIGKILL)  # the process that works
+
+            n, child = await at_work(engines)
+            engines[n].kill()  # the worker that watches it, and with it the process
+            engines[n].wait()
+            await soon(lambda: _true(gone(child)))
+            engines[n] = start(server.url)
+
+            await at_work(engines)
+            assert server.server is not None
+            server.server.kill()  # the store
+            server.server.wait()
+            server.start()
+
+            ended = await state(api, job, *OVER)
+            assert ended["state"] == "succeeded", ended
+            stopping.set()
+            acknowledged = await reader
+            _, events = await api.sluice.store.log("crude")
+            (published,) = [event for event in events if event.kind == "published"]
+            assert published.by == job
+            assert ended["result"]["topics"][0]["version"] == published.seq
+            judged = [event.document for event in events if event.kind == "judged"]
+            assert [document for document in judged if document.startswith("meanwhile")] == acknowledged
+            assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
+    finally:
+        for engine in engines:
+            end(engine)
+
+
+async def _true(value: bool) -> bool:
+    return value
+
+
+async def _acknowledged(api: Api, body: Any) -> bool:
+    return (await api.post("/feedback", json=body)).is_success
+
+
+async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server: Embedded, tmp_path: Path) -> None:
+    archive = tmp_path / "old.ndjson"
+    with archive.open("w") as lines:
+        for n in range(30):
+            lines.writelines(json.dumps(one) + "\n" for one in documents(2000, n, f"{n}-"))
+    engine = start(server.url, archives=tmp_path)
+    try:
+        async with serving(server.url, archives=tmp_path) as api:
+            await api.topic()
+            job = await submitted(api, kind="backfill", archive=archive.name)
+            decisions = tmp_path / f"{archive.name}.{job}.decisions.ndjson"
+
+            async def begun() -> Any:
+                (record,) = await api.sluice.jobs.records([job])
+                return record and record.checkpoint
+
+            checkpoint = json.loads(await soon(begun))  # of the first megabyte of sixteen
+            for child in toiling(engine):  # none, if this process was kept from looking until all sixteen were done
+                os.kill(child, signal.SIGKILL)
+            assert 0 < checkpoint["written"] <= decisions.stat().st_size
+            ended = await state(api, job, *OVER)
+            assert ended["state"] == "succeeded", ended
+            assert ended["result"]["documents"] == 60_000
+            found = [json.loads(line)["document"] for line in decisions.read_text().splitlines()]
+            assert len(found) == len(set(found)) > 5000
+            (told,) = ended["result"]["topics"]
+            assert told["accepted"] + told["abstained"] == len(found)
+    finally:
+        end(engine)
+
+
+async def test_a_job_that_takes_too_long_is_ended_and_says_so(server: Embedded) -> None:
+    engine = start(server.url, job_limit_s=0.5)
+    try:
+        async with serving(server.url) as api:
+            await api.topic()
+            await teach(api, "crude", 60)
+            ended = await state(api, await submitted(api, **LONG), *OVER)
+            assert ended["state"] == "failed"
+            assert "SLUICE_JOB_LIMIT_S" in ended["message"]
+            await soon(lambda: _true(not toiling(engine)))
+    finally:
+        end(engine)

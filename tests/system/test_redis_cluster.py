@@ -1,0 +1,380 @@
+"""A Redis Cluster as the store: it does what one server does, and goes on while nodes die and slots move."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis.cluster import RedisCluster
+from redis.exceptions import RedisError
+
+from service.config import Settings, StartError
+from service.errors import StoreUnavailable
+from service.redis_url import Nodes, nodes
+from service.run.replay import replay_all
+from service.run.supervisor import APPLICATION, WORKER
+from service.store import outbox
+from service.store.connection import FULL, Connection
+from service.store.inbox import DEAD, GROUP, IN
+from service.store.outbox import entry_id
+from service.store.topics import key
+from tests.support.api import GRAIN, OIL, Api, serving
+from tests.support.clustering import PRIMARIES, Cluster, Node, clustered
+from tests.support.consuming import accepted, add, consuming, dead, let_through, settled
+from tests.support.job_workers import done, working
+from tests.support.processes import Serve, children, eventually
+from tests.support.readers import Reader
+from tests.support.streaming import grain, oil
+from tests.support.waiting import PATIENCE_S, soon
+
+TOPICS = ["crude", *(f"t{n}" for n in range(11))]
+DOCUMENTS, KILLS = 1000, 4
+
+
+@pytest.fixture(scope="module")
+def all_nodes() -> Iterator[Cluster]:
+    with clustered() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(all_nodes: Cluster) -> Cluster:
+    all_nodes.flush()
+    return all_nodes
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Any]:
+    with connected(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+async def api(cluster: Cluster) -> AsyncIterator[Api]:
+    async with serving(cluster.url, take_over_s=0.2, store_timeout_s=2) as api:
+        yield api
+
+
+def connected(cluster: Cluster) -> RedisCluster:
+    return RedisCluster(host="127.0.0.1", port=cluster.well[0].port, decode_responses=True)
+
+
+async def in_the_end(api: Api, method: str, path: str, body: Any = None) -> Any:
+    """The answer, after however many requests to try again."""
+
+    async def answered() -> Any:
+        answer = await api.request(method, path, json=body)
+        assert answer.is_success or answer.status_code == 503, answer.text
+        return answer.json() if answer.is_success else None
+
+    return await soon(answered)
+
+
+async def verified(cluster: Cluster) -> dict[str, str]:
+    """Of each topic, whether its model is what its log says."""
+    return {one.topic: one.outcome for one in await replay_all(cluster.url, Settings(redis=cluster.url), verify=True)}
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_address_names_nodes_and_how_to_speak_to_them() -> None:
+    assert nodes("redis+cluster://a") == Nodes([("a", 6379)], {})
+    assert nodes("redis+cluster://a:7000,[::1]:7001,b") == Nodes([("a", 7000), ("::1", 7001), ("b", 6379)], {})
+    named = {"username": "u", "password": "p@ss"}
+    assert nodes("redis+cluster://u:p%40ss@a,b/0") == Nodes([("a", 6379), ("b", 6379)], named)
+    secured = {"password": "secret", "ssl": True, "ssl_ca_certs": "/ca.pem"}
+    assert nodes("rediss+cluster://:secret@a:1?ssl_ca_certs=/ca.pem") == Nodes([("a", 1)], secured)
+
+
+@pytest.mark.parametrize("rest", ["", "a,,b", "a:port", "a/1", "user:hunter2@"])
+def test_an_address_of_nothing_is_refused_at_the_start(rest: str) -> None:
+    with pytest.raises(StartError, match="SLUICE_REDIS") as refused:
+        Settings.from_env(redis=f"redis+cluster://{rest}")
+    assert "hunter2" not in str(refused.value)
+
+
+async def asked(url: str) -> None:
+    connection = Connection(url, PATIENCE_S)
+    try:
+        for name in "abcdefgh":
+            await connection.run([("GET", name)])
+    finally:
+        await connection.close()
+
+
+async def test_a_node_that_is_taken_for_a_server_and_the_reverse_are_told_apart(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    with pytest.raises(StoreUnavailable, match=r"is a node of a Redis Cluster: write redis\+cluster://"):
+        await asked(f"redis://127.0.0.1:{cluster.nodes[0].port}")
+    alone = Node(tmp_path)
+    alone.start("--cluster-enabled", "no")
+    try:
+        eventually(alone.client.ping)
+        with pytest.raises(StoreUnavailable, match="no node of a Redis Cluster: its address begins with redis://"):
+            await asked(f"redis+cluster://127.0.0.1:{alone.port}")
+    finally:
+        alone.kill()
+
+
+# -- as one server -----------------------------------------------------------------------------------------------------
+
+
+async def life(api: Api) -> list[Any]:
+    """What a service answers that has topics on all nodes, without what differs from one to the next: times."""
+    for topic in TOPICS:
+        await api.topic(topic)
+    documents = [OIL | {"id": "o"}, GRAIN | {"id": "g"}, {"id": "f", "text": "The cup final was played in the rain."}]
+    said = [await api.ok("POST", "/classify", {"documents": documents, "include": "all", "explain": True})]
+    for topic in TOPICS:
+        said += [
+            await api.judge("o", True, topic),
+            await api.judge("g", True, topic),
+            await api.judge("g", False, topic),
+        ]
+    said.append(await api.ok("DELETE", "/topics/t3/judgements/g"))
+    said.append((await api.ok("POST", "/topics/t4/versions/2/restore"))["status"])
+    said.append(await api.ok("POST", "/classify", {"documents": [OIL], "include": "all"}))
+    for topic in TOPICS:
+        page = await api.ok("GET", f"/topics/{topic}/accepted")
+        said.append([{**one, "at": None} for one in page["items"]])
+    await api.ok("DELETE", "/topics/t5")
+    said.append([one["id"] for one in (await api.ok("GET", "/topics"))["items"]])
+    return said
+
+
+async def test_a_cluster_answers_what_one_server_does(cluster: Cluster, api: Api, redis_url: str) -> None:
+    assert {cluster.holder(key(topic, "log")).port for topic in TOPICS} == {one.port for one in cluster.primaries()}
+    async with serving(redis_url) as alone:
+        assert await life(api) == await life(alone)
+    assert await verified(cluster) == dict.fromkeys(set(TOPICS) - {"t5"}, "equal")
+    assert (await api.ok("GET", "/readyz"))["topics"] == len(TOPICS) - 1
+    shown = (await api.get("/metrics")).text
+    used = sum(int(node.client.info("memory")["used_memory"]) for node in cluster.primaries())
+    (line,) = [line for line in shown.splitlines() if line.startswith("sluice_store_memory_bytes ")]
+    assert used / 2 < float(line.split()[1]) < 2 * used
+
+
+async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told(cluster: Cluster, api: Api) -> None:
+    await api.topic()
+    await api.topic("grain", query="wheat maize harvest")
+    async with serving(cluster.url, sweep_s=3600) as other:
+        async with (
+            api.sluice.listening.joined("crude", None) as crude,
+            api.sluice.listening.joined("grain", None) as harvest,
+        ):
+            for listener in (crude, harvest):
+                await anext(listener)
+            await other.ok("POST", "/classify", {"documents": [OIL | {"id": "o"}, GRAIN | {"id": "g"}]})
+            assert b'"document":"o"' in await something(crude)
+            assert b'"document":"g"' in await something(harvest)
+        await api.judge("o", True)
+
+        async def heard() -> bool:
+            return other.sluice.serving.topics["crude"].version == 2
+
+        await soon(heard)  # by a message: nobody looks for what went unnoticed
+
+
+async def something(events: AsyncIterator[bytes]) -> bytes:
+    """The next event that is more than a sign of life."""
+    async for event in events:
+        if event.strip(b":\n"):
+            return event
+    raise AssertionError("the stream has ended")
+
+
+async def test_jobs_are_done(cluster: Cluster, api: Api) -> None:
+    await api.topic()
+    for relevant, documents in ((True, oil(30)), (False, grain(30))):
+        judgements = [{"topic": "crude", "document": one, "relevant": relevant} for one in documents]
+        await api.ok("POST", "/feedback", {"judgements": judgements})
+    with working(cluster.url):
+        job = await done(api, kind="retrain", topics=["crude"], method="rocchio", publish="always")
+    (told,) = job["result"]["topics"]
+    assert told["published"]
+    newest = (await api.ok("GET", "/topics/crude/versions"))["items"][0]
+    assert (newest["version"], newest["cause"]) == (told["version"], "retrain")
+
+
+async def test_routes_carry_on_to_a_stream_of_another_node(
+    cluster: Cluster, api: Api, client: Any, tmp_path: Path
+) -> None:
+    others = [f"elsewhere{n}" for n in range(20)]
+    elsewhere = next(name for name in others if cluster.holder(name) is not cluster.holder(outbox.key("crude")))
+    await api.topic()
+    await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": elsewhere, "on": ["accept"]}]})
+    serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, worker=WORKER, consumers=1)
+    try:
+        add(client, OIL | {"id": "o"})
+        eventually(lambda: client.xlen(elsewhere))
+        assert [fields["document"] for _, fields in client.xrange(elsewhere)] == ["o"]
+    finally:
+        serve.end()
+
+
+# -- trouble -----------------------------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, api: Api, client: Any) -> None:
+    """One that decides documents again and again, and cannot write, must not come to seem deadly to consumers."""
+    await api.topic()
+    for document in accepted(5):
+        add(client, document)
+    full = next(one for one in cluster.primaries() if one is not cluster.holder(IN))
+    full.client.config_set("maxmemory", 1)
+    try:
+        async with consuming(api), consuming(api):
+            await asyncio.sleep(2)  # in which they could be taken over ten times
+            with suppress(RedisError):
+                assert all(one["times_delivered"] == 1 for one in client.xpending_range(IN, GROUP, "-", "+", 10))
+            with pytest.raises(StoreUnavailable, match=FULL):
+                await api.sluice.store.connection.ensure_room()
+            full.client.config_set("maxmemory", 0)
+            await settled(client)
+    finally:
+        full.client.config_set("maxmemory", 0)
+    assert sorted(let_through(client)) == sorted(one["id"] for one in accepted(5))
+    assert dead(client) == []
+
+
+async def test_slots_that_move_while_it_works_are_followed(cluster: Cluster, api: Api) -> None:
+    await api.topic()
+    reader, moving = Reader("ann", ["crude"], seed=20), True
+    names = [key("crude", "log"), outbox.key("crude"), "sluice:topics", IN, "sluice:{repeats}:noted"]
+
+    async def move_about() -> None:
+        nonlocal moving
+        chance = random.Random(20)
+        for name in 3 * names:
+            to = chance.choice([one for one in cluster.primaries() if one is not cluster.holder(name)])
+            await asyncio.to_thread(cluster.move, name, to)
+        moving = False
+
+    task, judged = asyncio.create_task(move_about()), 0
+    while moving:
+        document = reader.document()
+        await in_the_end(api, "POST", "/classify", {"documents": [document]})
+        body = {"topic": "crude", "document": document["id"], "relevant": judged % 2 == 0}
+        await in_the_end(api, "POST", "/feedback", body)
+        judged += 1
+    await task
+    counts = (await api.ok("GET", "/topics/crude"))["status"]["judged"]
+    assert counts["relevant"] + counts["irrelevant"] == judged
+    assert await verified(cluster) == {"crude": "equal"}
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["killed", "frozen"])
+async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Cluster, api: Api, frozen: bool) -> None:
+    await api.topic()
+    for n in range(5):
+        await api.judge(OIL | {"id": f"d{n}", "text": f"{OIL['text']} {n}"}, True)
+    victim, judgement = cluster.holder(key("crude", "log")), {"topic": "crude", "document": GRAIN, "relevant": False}
+    if frozen:
+        victim.freeze()
+    else:
+        victim.kill()
+    try:
+        refused = await api.post("/feedback", json=judgement)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert (await in_the_end(api, "POST", "/feedback", judgement))["status"] == "learned"
+        assert cluster.holder(key("crude", "log")) is not victim
+        counts = (await in_the_end(api, "GET", "/topics/crude"))["status"]["judged"]
+        assert counts == {"relevant": 5, "irrelevant": 1}
+    finally:
+        if frozen:
+            victim.thaw()
+        else:
+            victim.start()
+        eventually(cluster.whole)
+    assert await verified(cluster) == {"crude": "equal"}
+
+
+async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, api: Api) -> None:
+    """As for maintenance: it lives on as a replica, and sends whoever still asks it to the other."""
+    await api.topic()
+    before = cluster.holder(key("crude", "log"))
+    cluster.replica_of(before).client.execute_command("CLUSTER FAILOVER")
+    eventually(lambda: cluster.whole() and cluster.holder(key("crude", "log")) is not before)
+    assert (await api.judge(OIL, True))["status"] == "learned"
+    assert (await api.judge(GRAIN, False))["status"] == "learned"
+    assert await verified(cluster) == {"crude": "equal"}
+
+
+async def test_a_replica_that_dies_is_done_without(cluster: Cluster, api: Api) -> None:
+    await api.topic()
+    log, connection = key("crude", "log"), api.sluice.store.connection
+    assert await connection.with_replicas([("XLEN", log)])
+    replica = cluster.replica_of(cluster.holder(log))
+    replica.kill()
+    try:
+        n = 0
+
+        async def done_without() -> bool:
+            nonlocal n
+            n += 1
+            await api.judge({"id": f"d{n}", "text": f"Document {n}"}, True)
+            return not await connection.with_replicas([("XLEN", log)])
+
+        await soon(done_without)
+    finally:
+        replica.start()
+        eventually(cluster.whole)
+
+
+class Campaign:
+    """Documents flow while primaries and consumers are killed; what was not acknowledged by a replica is sent again."""
+
+    def __init__(self, cluster: Cluster, serve: Serve) -> None:
+        self._cluster, self._serve, self._chance = cluster, serve, random.Random(20)
+
+    def add(self, numbers: range) -> None:
+        def added() -> bool:
+            with self._cluster.holder(IN).client.pipeline(transaction=False) as pipe:
+                for n in numbers:
+                    pipe.xadd(IN, {"id": f"d{n}", "title": f"Report {n}", "text": f"Number {n} of many."})
+                return bool(pipe.wait(1, 1000).execute()[-1])
+
+        eventually(added)
+
+    def kill_a_primary(self) -> None:
+        victim = self._chance.choice(self._cluster.primaries())
+        victim.kill()
+        eventually(lambda: len(self._cluster.primaries()) == PRIMARIES)
+        victim.start()
+        eventually(self._cluster.whole)
+
+    def kill_a_consumer(self) -> None:
+        found = children(self._serve.process.pid).items()
+        victims = [pid for pid, command in found if "service.run.consumer" in command]
+        with suppress(ProcessLookupError):
+            os.kill(self._chance.choice(victims), signal.SIGKILL)
+
+
+def test_whatever_is_killed_every_document_is_decided(cluster: Cluster, client: Any, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"consumers": 2, "take_over_s": 1, "store_timeout_s": 2, "steady_s": 0}
+    serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, worker=WORKER, **settings)
+    try:
+        topic = {"id": "news", "query": "report", "rules": {"accept_if": "title:report"}}
+        httpx.post(f"{serve.address}/topics", json=topic, timeout=PATIENCE_S).raise_for_status()
+        campaign = Campaign(cluster, serve)
+        for n in range(KILLS):
+            campaign.add(range(n * DOCUMENTS // KILLS, (n + 1) * DOCUMENTS // KILLS))
+            eventually(lambda: client.xlen(outbox.key("news")))
+            campaign.kill_a_consumer() if n % 3 == 2 else campaign.kill_a_primary()
+        eventually(lambda: client.xlen(IN) == 0)
+        rows: Any = client.xrange(outbox.key("news"))
+        assert {fields["document"]: fields["id"] for _, fields in rows} == {
+            f"d{n}": entry_id("news", f"d{n}") for n in range(DOCUMENTS)
+        }
+        assert client.xlen(DEAD) == 0
+        assert client.xpending(IN, GROUP)["pending"] == 0
+    finally:
+        serve.end()
