@@ -58,7 +58,7 @@ Method = Annotated[str, AfterValidator(_known_method)]
 StemmedLanguage = Annotated[str, AfterValidator(_known_stemmer)]
 
 
-class Settings(BaseSettings):
+class Config(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
@@ -193,7 +193,7 @@ class Settings(BaseSettings):
             ) from None
 
 
-def _sentence(settings: type[Settings], where: tuple[int | str, ...], message: str, value: object) -> str:
+def _sentence(settings: type[Config], where: tuple[int | str, ...], message: str, value: object) -> str:
     name = str(where[0]) if where else ""
     secret = name not in settings.model_fields or not settings.model_fields[name].repr
     got = "" if secret else f" (got {str(value)[:80]!r})"

@@ -22,17 +22,17 @@ from models.online.trainer import Model
 from models.text.analysis import bags
 from models.text.json_shape import shape
 from service.archive.file import Archive
-from service.archive.transfer import Moving, Outcome
+from service.archive.transfer import Outcome, Transfer
 from service.clock import now_ms
-from service.config import Settings as Config
+from service.config import Config
 from service.errors import BadInput, FieldError, NotFound, StoreUnavailable, TooLarge
-from service.feedback.goals import Promises
-from service.feedback.judge import Judging
+from service.feedback.goals import Goals
+from service.feedback.judge import Judge
 from service.feedback.known import Known
 from service.feedback.preview import Previews
 from service.feedback.review import Review
-from service.flow.classify import Passages
-from service.flow.subscribers import Listening
+from service.flow.classify import Classifier
+from service.flow.subscribers import Subscribers
 from service.jobs.jobs import Jobs
 from service.schemas import (
     ClassifyOptions,
@@ -47,16 +47,16 @@ from service.store.inbox import Inbox
 from service.store.jobs import JobStore
 from service.store.log import Event
 from service.store.outbox import Outbox
-from service.store.routes import Destination, Destinations
+from service.store.routes import Routes, StoredRoute
 from service.store.topics import Head, Store
 from service.topics import settings as changes
 from service.topics.background import Epoch, Epochs, Sampled
-from service.topics.counts import Tallies
+from service.topics.counts import TopicCounters
 from service.topics.deciding import Serving, analysis_of
 from service.topics.learning import Learning
-from service.topics.published import Base, Recipe, Served, Settings
-from service.topics.state import Fold
-from service.topics.sync import Following
+from service.topics.published import Base, PublishedModel, Recipe, TopicSettings
+from service.topics.state import TopicState
+from service.topics.sync import Sync
 
 log = structlog.get_logger("sluice")
 
@@ -72,40 +72,40 @@ class Sluice:
         self.serving = Serving(analysis_of(config))
         self._pool = ThreadPoolExecutor(8, "sluice")
         self.learning = Learning(store, self.epochs, config, self._pool, self.serving.put)
-        self.following = Following(store, self.serving, self.learning, self.epochs, config.sweep_s)
-        self.tallies = Tallies(store, self.serving, config.review_kept)
-        self.passages = Passages(store, self.serving, self.epochs, self.tallies, config, self._pool, self._epoch_due)
+        self.sync = Sync(store, self.serving, self.learning, self.epochs, config.sweep_s)
+        self.counters = TopicCounters(store, self.serving, config.review_kept)
+        self.classifier = Classifier(
+            store, self.serving, self.epochs, self.counters, config, self._pool, self._epoch_due
+        )
         self.outbox = Outbox(store.connection)
         self.inbox = Inbox(store.connection)
-        self.destinations = Destinations(store.connection)
-        self.listening = Listening(self.outbox, self.serving.topics, config.max_listeners)
-        self.promises = Promises(self.tallies, self.serving, self.passages.repeats, config)
-        self.judging = Judging(
-            store, self.serving, self.learning, self.epochs, self.promises, config, self._pool, self._refit
-        )
-        self.review = Review(store, self.serving, self.learning, self.epochs, self.promises, config)
-        self.known = Known(store, self.learning, self.epochs, self.judging, config.known_kept)
+        self.routes = Routes(store.connection)
+        self.subscribers = Subscribers(self.outbox, self.serving.topics, config.max_listeners)
+        self.goals = Goals(self.counters, self.serving, self.classifier.repeats, config)
+        self.judge = Judge(store, self.serving, self.learning, self.epochs, self.goals, config, self._pool, self._refit)
+        self.review = Review(store, self.serving, self.learning, self.epochs, self.goals, config)
+        self.known = Known(store, self.learning, self.epochs, self.judge, config.known_kept)
         self.previews = Previews(
             store,
             self.learning,
             self.epochs,
-            self.judging,
+            self.judge,
             self.serving.analysis,
             config.served_weights,
             self._pool,
         )
         self.jobs = Jobs(JobStore(store.connection), config)
-        self.moving = Moving(store, self.learning, self.epochs, self.tallies, config, self._pool)
+        self.transfer = Transfer(store, self.learning, self.epochs, self.counters, config, self._pool)
         self._tasks: set[asyncio.Task[None]] = set()
         self._publishing = False
 
     async def start(self) -> None:
         """Begins to listen; topics are served as soon as they are loaded, and `ready` says when."""
         await self.in_thread(self._rehearse)
-        self._background(self.following.listen())
-        self._background(self.following.sweep())
-        self._background(self.listening.read())
-        self._background(self.passages.repeats.catch_up())
+        self._background(self.sync.listen())
+        self._background(self.sync.sweep())
+        self._background(self.subscribers.read())
+        self._background(self.classifier.repeats.catch_up())
 
     async def stop(self) -> None:
         await end(set(self._tasks))
@@ -118,11 +118,11 @@ class Sluice:
         """A result for each document, as JSON; remembered, counted and let through if the options say so."""
         for topic in dict.fromkeys(options.topics or ()):
             await self.find(topic)
-        return await self.passages.classify(documents, options)
+        return await self.classifier.classify(documents, options)
 
     async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
         """As `classify`, for any number."""
-        at_once = self.passages.at_once(options)
+        at_once = self.classifier.at_once(options)
         parts = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
         return [result for part in parts for result in await self.classify(part, options)]
 
@@ -141,91 +141,91 @@ class Sluice:
 
     # -- topics --------------------------------------------------------------------------------------------------------
 
-    async def find(self, topic: str) -> Served:
+    async def find(self, topic: str) -> PublishedModel:
         """The topic as it is served; one that another process has just made is fetched."""
-        return await self.judging.find(topic)
+        return await self.judge.find(topic)
 
-    async def page(self, after: str, limit: int) -> tuple[list[Served], str | None]:
+    async def page(self, after: str, limit: int) -> tuple[list[PublishedModel], str | None]:
         """Topics by id, those after the given one, and where the next page begins."""
         ids = await self.store.topics(after, limit + 1)
-        found: list[Served] = []
+        found: list[PublishedModel] = []
         for topic in ids[:limit]:
             with suppress(NotFound):  # deleted at this moment, or never made to its end
                 found.append(await self.find(topic))
         return found, ids[limit - 1] if ids[limit:] else None
 
-    async def create(self, new: NewTopic) -> Served:
+    async def create(self, new: NewTopic) -> PublishedModel:
         changes.check(dict(new))
         topic = new.id or topic_id(new.name)
         await self._room_for(topic)
         read = changes.read(new.terms, self.serving.analysis)
-        settings = Settings(**new.model_dump(exclude={"id"}), created_ms=now_ms(), read=read)
-        query = await self.in_thread(self.judging.logged, "", settings.query, self.epochs.current)
+        settings = TopicSettings(**new.model_dump(exclude={"id"}), created_ms=now_ms(), read=read)
+        query = await self.in_thread(self.judge.logged, "", settings.query, self.epochs.current)
         await self.learning.create(topic, settings, query)
         return await self.find(topic)
 
-    async def take(self, archive: Archive, name: str | None, replace: bool) -> tuple[Served, Outcome]:
+    async def take(self, archive: Archive, name: str | None, replace: bool) -> tuple[PublishedModel, Outcome]:
         """The topic of a file, under its own name or another."""
         topic = name or archive.header.topic
         await self._room_for(topic)
-        return await self.moving.take(archive, topic, replace)
+        return await self.transfer.take(archive, topic, replace)
 
-    async def change(self, topic: str, change: TopicChange, if_match: int | None) -> Served:
+    async def change(self, topic: str, change: TopicChange, if_match: int | None) -> PublishedModel:
         """Applies the fields that are given; a new learner or query refolds the log."""
         given = changes.given(change, self.serving.analysis)
         epoch, otherwise = self.epochs.current, False
 
-        def edit(fold: Fold) -> tuple[Settings, bytes] | None:
+        def edit(fold: TopicState) -> tuple[TopicSettings, bytes] | None:
             nonlocal otherwise
             settings = fold.settings.model_copy(update=given)
             if settings == fold.settings:
                 return None
-            settings = self.promises.remembering(settings, fold.settings)
-            otherwise = changes.decide_otherwise(settings, fold.settings)
+            settings = self.goals.with_audit_history(settings, fold.settings)
+            otherwise = changes.changes_decisions(settings, fold.settings)
             same_query = settings.query == fold.settings.query
-            return settings, fold.lineage.settings.bag if same_query else self.judging.logged("", settings.query, epoch)
+            return settings, fold.resolved.settings.bag if same_query else self.judge.logged("", settings.query, epoch)
 
         await self.learning.edit(topic, edit, if_match)
         served = await self.find(topic)
         if otherwise:
-            await self.tallies.begin_anew(served)
+            await self.counters.reset_window(served)
         return served
 
-    async def restore(self, topic: str, version: int) -> Served:
+    async def restore(self, topic: str, version: int) -> PublishedModel:
         await self.learning.restore(topic, version)
         served = await self.find(topic)
-        await self.tallies.begin_anew(served)
+        await self.counters.reset_window(served)
         return served
 
-    async def put_model(self, topic: str, model: Model, words: Sequence[str]) -> Served:
+    async def put_model(self, topic: str, model: Model, words: Sequence[str]) -> PublishedModel:
         await self.learning.publish(topic, Base(model), words, "import")
         return await self.find(topic)
 
     async def refresh(self, topic: str) -> None:
         """Puts a topic under the current background."""
         epoch = self.epochs.current
-        await self.learning.refresh(topic, lambda settings: self.judging.logged("", settings.query, epoch))
+        await self.learning.refresh(topic, lambda settings: self.judge.logged("", settings.query, epoch))
 
     async def _refit(self, topic: str, recipe: Recipe) -> None:
         how = {"method": recipe.method, "params": recipe.params, "publish": "always"}
         asked = Retrain.model_validate({"kind": "retrain", "topics": [topic], **how})
         await self.jobs.submit_unless_waiting(asked)
 
-    async def put_routes(self, topic: str, routes: Sequence[Route]) -> list[Destination]:
+    async def put_routes(self, topic: str, routes: Sequence[Route]) -> list[StoredRoute]:
         served = await self.find(topic)
-        put = await self.destinations.put(topic, routes, self.config.webhooks_private)
+        put = await self.routes.put(topic, routes, self.config.webhooks_private)
         (head,) = await self.store.heads([topic])
         if head is None or head.born != served.born:  # deleted meanwhile: the next of this name must not have them
-            await self.destinations.forget(topic)
+            await self.routes.forget(topic)
             raise NotFound(f"There is no topic {topic!r} any more.")
         return put
 
     async def delete(self, topic: str, if_match: int | None = None) -> None:
         if if_match is None:
-            await self.destinations.forget(topic)  # first: if the store then fails, a second try does the rest
+            await self.routes.forget(topic)  # first: if the store then fails, a second try does the rest
         await self.learning.delete(topic, if_match)
         if not (await self.store.heads([topic]))[0]:
-            await self.destinations.forget(topic)  # all, or those that somebody has put meanwhile
+            await self.routes.forget(topic)  # all, or those that somebody has put meanwhile
         self.serving.end(topic)
 
     # -- how -----------------------------------------------------------------------------------------------------------
@@ -245,16 +245,14 @@ class Sluice:
             0,
             0,
             1,
-            settings=Settings(created_ms=0).model_dump_json(),
-            bag=self.judging.logged("", text, epoch),
+            settings=TopicSettings(created_ms=0).model_dump_json(),
+            bag=self.judge.logged("", text, epoch),
         )
         judged = [
-            Event(
-                "judged", 0, 0, n, str(n), n % 2 == 0, self.judging.logged("", f"{text} {n} {-n}", epoch), passed=True
-            )
+            Event("judged", 0, 0, n, str(n), n % 2 == 0, self.judge.logged("", f"{text} {n} {-n}", epoch), passed=True)
             for n in range(2, 20)
         ]
-        fold = Fold(text, Head("", judged[-1].seq, 0), [created, *judged], self.config.served_weights)
+        fold = TopicState(text, Head("", judged[-1].seq, 0), [created, *judged], self.config.served_weights)
         stage = Serving(self.serving.analysis)
         stage.put(fold.served(epoch))
         for options in (ClassifyOptions(), ClassifyOptions(topics=[text])):

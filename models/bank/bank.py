@@ -28,12 +28,12 @@ from itertools import compress
 from threading import Lock
 
 from models.bank.index import WIDEST
-from models.bank.segment import COMMITTEE, Body, Segment, Topic, merge, segment_of
+from models.bank.segment import COMMITTEE, Body, Entry, Segment, merge, segment_of
 from models.bank.snapshot import Snapshot
 from models.core.vectors import Linear
 from models.goals.calibration import Calibration
 from models.learners.base import check
-from models.online.committee import Rule
+from models.online.committee import VotingRule
 
 CAP = 1 << 14
 AT_ONCE = 512  # columns that a put may copy: some milliseconds
@@ -62,10 +62,10 @@ class Bank:
         accept_above: float,
         version: int = 0,
         calibration: Calibration | None = None,
-        voting: Rule | None = None,
+        voting: VotingRule | None = None,
     ) -> None:
         """Serve this topic so from now on, in place of what was served for it before."""
-        new = segment_of([Topic(topic, tuple(columns), reject_below, accept_above, version, calibration, voting)])
+        new = segment_of([Entry(topic, tuple(columns), reject_below, accept_above, version, calibration, voting)])
         with self._writing:
             segments = self._without([topic])
             joined, width = [new], new.live
@@ -74,7 +74,7 @@ class Bank:
                 width += joined[-1].live
             self._snapshot = Snapshot((*segments, merge(joined[::-1]) if len(joined) > 1 else new))
 
-    def load(self, topics: Iterable[Topic]) -> None:
+    def load(self, topics: Iterable[Entry]) -> None:
         """Put many topics: as many puts, in large segments."""
         for batch in _batches(topics, self._cap):
             new = segment_of(list(batch.values()))
@@ -146,9 +146,9 @@ def _pays(sources: Sequence[Segment], at_once: int) -> bool:
     return 4 * dead > live + dead or (added > 0 and (RATIO * added >= live - added or live <= at_once))
 
 
-def _batches(topics: Iterable[Topic], cap: int) -> Iterator[dict[str, Topic]]:
+def _batches(topics: Iterable[Entry], cap: int) -> Iterator[dict[str, Entry]]:
     """The topics by name, the last of each name, as many at a time as make a segment."""
-    batch: dict[str, Topic] = {}
+    batch: dict[str, Entry] = {}
     width = 0
     for topic in topics:
         if batch and width + len(topic.columns) > cap:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.bank.index import BLOCK, FEW, Index, dense_row
-from models.bank.seen import Seen
+from models.bank.seen import ViewedBatch
 from models.bank.table import Rows, rows_of
 from models.core.kernel import kernel
 from models.core.vectors import Singles
@@ -55,12 +55,12 @@ class Hits(NamedTuple):
     accepted: Bools  # every score is above the topic's accept_above
 
 
-def score_into(index: Index, seen: Seen, first: int, out: Matrix) -> None:
+def score_into(index: Index, seen: ViewedBatch, first: int, out: Matrix) -> None:
     """Write the scores of documents in all columns of the index to `out`, from its column `first` on."""
     _score(index, rows_of(index.table, seen.features), seen, first, out)
 
 
-def probe_into(index: Index, seen: Seen, columns: Places, places: Places, out: Matrix) -> None:
+def probe_into(index: Index, seen: ViewedBatch, columns: Places, places: Places, out: Matrix) -> None:
     """Write the scores of documents in a few columns of the index to `places` of `out`; bit for bit those above."""
     rows = rows_of(index.table, seen.features)
     for column, place in zip(columns.tolist(), places.tolist(), strict=True):
@@ -68,7 +68,7 @@ def probe_into(index: Index, seen: Seen, columns: Places, places: Places, out: M
 
 
 @kernel
-def _score(index: Index, rows: Rows, seen: Seen, first: int, out: Matrix) -> None:
+def _score(index: Index, rows: Rows, seen: ViewedBatch, first: int, out: Matrix) -> None:
     # Arrays are taken out of their tuples once, and none is cut: for both numba counts references, in every turn of a
     # loop. Indexes are unsigned, since for others it asks whether they are negative.
     p, bias, rest = index.postings, index.bias, index.rest
@@ -116,7 +116,7 @@ def _room(indptr: Places) -> tuple[Rows, Singles, NDArray[np.uint32], NDArray[np
 
 
 @kernel
-def _probe(index: Index, rows: Rows, seen: Seen, column: int) -> Singles:
+def _probe(index: Index, rows: Rows, seen: ViewedBatch, column: int) -> Singles:
     p = index.postings
     scores = np.empty(len(seen.sums), np.float32)
     for d in range(len(seen.sums)):

@@ -19,7 +19,7 @@ Starts = NDArray[np.int64]
 Kind = TypeVar("Kind", bound=np.generic)
 
 
-class Seen(NamedTuple):
+class ViewedBatch(NamedTuple):
     """Documents through one view: the values that a model multiplies, and Σ x of each document."""
 
     indptr: Starts
@@ -27,20 +27,20 @@ class Seen(NamedTuple):
     values: Singles
     sums: Singles
 
-    def slice(self, start: int, stop: int) -> "Seen":
+    def slice(self, start: int, stop: int) -> "ViewedBatch":
         """Documents start .. stop."""
         a, b = int(self.indptr[start]), int(self.indptr[stop])
         indptr = self.indptr[start : stop + 1] - a
-        return Seen(indptr, self.features[a:b], self.values[a:b], self.sums[start:stop])
+        return ViewedBatch(indptr, self.features[a:b], self.values[a:b], self.sums[start:stop])
 
 
-def see(view: View, bags: Bags, idf: Singles) -> Seen:
+def see(view: View, bags: Bags, idf: Singles) -> ViewedBatch:
     """These documents through a view, each on its own."""
     indptr, features, counts = _writable(bags.indptr), _writable(bags.features), _writable(bags.counts)
     values = np.empty(len(features), np.float32)
     sums = np.empty(len(bags), np.float32)
     _see(VIEWS.index(view), indptr, counts, _writable(idf), values, sums)
-    return Seen(indptr, features, values, sums)
+    return ViewedBatch(indptr, features, values, sums)
 
 
 @kernel

@@ -16,19 +16,19 @@ import numpy as np
 
 from models.bank.index import Index, index_of, join
 from models.bank.scan import Bools, Hits, Matrix, Members, Places, find, probe_into, score_into
-from models.bank.seen import Seen
+from models.bank.seen import ViewedBatch
 from models.core.vectors import Linear, Reals, Singles, View
 from models.core.views import VIEWS
 from models.goals.calibration import Calibration
 from models.learners.base import check
-from models.online.committee import Rule
+from models.online.committee import VotingRule
 
 # To look up the weights of one column costs as much as a pass over this many, which share the way to them.
 PROBE = 256
 COMMITTEE = 64  # the most columns of a topic
 
 
-class Topic(NamedTuple):
+class Entry(NamedTuple):
     """What is served for a topic, as its owner put it."""
 
     name: str
@@ -37,10 +37,10 @@ class Topic(NamedTuple):
     accept_above: float
     version: int = 0
     calibration: Calibration | None = None
-    voting: Rule | None = None  # how several columns decide together
+    voting: VotingRule | None = None  # how several columns decide together
 
 
-class Served(NamedTuple):
+class IndexedTopic(NamedTuple):
     """What the bank remembers of a topic; its weights are in the index."""
 
     name: str
@@ -49,11 +49,11 @@ class Served(NamedTuple):
     accept_above: float
     version: int
     calibration: Calibration | None
-    voting: Rule | None
+    voting: VotingRule | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class ViewIndex:
     """The columns that share a view: from `first` on."""
 
     view: View
@@ -65,9 +65,9 @@ class Part:
 class Body:
     """What segments that differ only in who is alive have in common."""
 
-    topics: tuple[Served, ...]
+    topics: tuple[IndexedTopic, ...]
     number: dict[str, int]
-    parts: tuple[Part, ...]
+    parts: tuple[ViewIndex, ...]
     members: Members
     sizes: Places  # how many columns each topic has
     reject_below: Singles  # by column
@@ -102,17 +102,17 @@ class Segment:
         alive[found] = False
         return _alive(self.body, alive)
 
-    def score_into(self, seen: dict[View, Seen], out: Matrix) -> None:
+    def score_into(self, seen: dict[View, ViewedBatch], out: Matrix) -> None:
         """Scores of documents in all columns, dead ones too."""
         for part in self.body.parts:
             score_into(part.index, seen[part.view], part.first, out)
 
-    def hits(self, seen: dict[View, Seen], scores: Matrix) -> Hits:
+    def hits(self, seen: dict[View, ViewedBatch], scores: Matrix) -> Hits:
         """What is not rejected among these documents; `scores` is room for them in all columns."""
         self.score_into(seen, scores)
         return find(scores, self.cut, self.body.members)
 
-    def choose_into(self, seen: dict[View, Seen], columns: Places, places: Places, out: Matrix) -> None:
+    def choose_into(self, seen: dict[View, ViewedBatch], columns: Places, places: Places, out: Matrix) -> None:
         """Scores of documents in some columns, to their places in `out`."""
         if len(columns) * PROBE > max(PROBE, self.body.width):
             scores = np.empty((len(out), self.body.width), np.float32)
@@ -125,7 +125,7 @@ class Segment:
                 probe_into(part.index, seen[part.view], columns[here] - part.first, places[here], out)
 
 
-def segment_of(topics: Sequence[Topic]) -> Segment:
+def segment_of(topics: Sequence[Entry]) -> Segment:
     """A segment of these topics, which have different names."""
     for topic in topics:
         check(0 < len(topic.columns) <= COMMITTEE, f"a topic has 1 to {COMMITTEE} columns")
@@ -139,9 +139,9 @@ def segment_of(topics: Sequence[Topic]) -> Segment:
     parts = []
     for code in np.unique(view).tolist():
         here = np.flatnonzero(view == code)
-        parts.append(Part(VIEWS[code], int(columns[here[0]]), index_of([linears[i] for i in here])))
+        parts.append(ViewIndex(VIEWS[code], int(columns[here[0]]), index_of([linears[i] for i in here])))
     served = tuple(
-        Served(t.name, len(t.columns), t.reject_below, t.accept_above, t.version, t.calibration, t.voting)
+        IndexedTopic(t.name, len(t.columns), t.reject_below, t.accept_above, t.version, t.calibration, t.voting)
         for t in topics
     )
     body = _body(served, tuple(parts), columns)
@@ -164,7 +164,7 @@ def merge(segments: Sequence[Segment]) -> Segment:
                     width += int(np.count_nonzero(stay[mine]))
                     sources.append((part.index, local))
         if width:
-            parts.append(Part(view, first, join(sources, width)))
+            parts.append(ViewIndex(view, first, join(sources, width)))
             first += width
     topics = tuple(chain.from_iterable(compress(s.body.topics, s.alive.tolist()) for s in segments))
     moved = [move[s.body.members.columns] for s, move in zip(segments, moves, strict=True)]
@@ -173,7 +173,7 @@ def merge(segments: Sequence[Segment]) -> Segment:
     return _alive(body, np.ones(len(topics), np.bool_))
 
 
-def _body(topics: tuple[Served, ...], parts: tuple[Part, ...], columns: Places) -> Body:
+def _body(topics: tuple[IndexedTopic, ...], parts: tuple[ViewIndex, ...], columns: Places) -> Body:
     sizes = np.array([t.columns for t in topics], np.int64)
     owner = np.empty(len(columns), np.int64)
     owner[columns] = np.repeat(np.arange(len(topics)), sizes)

@@ -11,8 +11,8 @@ from itertools import compress
 import numpy as np
 
 from models.bank.scan import Hits, Matrix, Places
-from models.bank.seen import Seen, see
-from models.bank.segment import Segment, Served, ranges
+from models.bank.seen import ViewedBatch, see
+from models.bank.segment import IndexedTopic, Segment, ranges
 from models.core.vectors import Singles, View
 from models.text.analysis import Bags
 
@@ -32,16 +32,16 @@ class Snapshot:
     def __len__(self) -> int:
         return sum(int(np.count_nonzero(s.alive)) for s in self.segments)
 
-    def __iter__(self) -> Iterator[Served]:
+    def __iter__(self) -> Iterator[IndexedTopic]:
         for segment in self.segments:
             yield from compress(segment.body.topics, segment.alive.tolist())
 
-    def get(self, name: str) -> Served | None:
+    def get(self, name: str) -> IndexedTopic | None:
         """What is served for this topic."""
         number = self._number(name)
         return None if number is None else self.topic(number)
 
-    def topic(self, number: int) -> Served:
+    def topic(self, number: int) -> IndexedTopic:
         """The topic that `Hits.topics` calls by this number."""
         at = int(np.searchsorted(self._first, number, side="right")) - 1
         return self.segments[at].body.topics[number - int(self._first[at])]
@@ -98,7 +98,7 @@ class Snapshot:
                 return int(first) + number
         return None
 
-    def _see(self, bags: Bags, idf: Singles) -> dict[View, Seen]:
+    def _see(self, bags: Bags, idf: Singles) -> dict[View, ViewedBatch]:
         views = {part.view for segment in self.segments for part in segment.body.parts}
         return {view: see(view, bags, idf) for view in views}
 
@@ -121,7 +121,7 @@ def _gather(found: Sequence[Hits]) -> Hits:
     return Hits(documents[order], topics[order], starts, scores[moved], accepted[order])
 
 
-def _slice(seen: dict[View, Seen], start: int, stop: int) -> dict[View, Seen]:
+def _slice(seen: dict[View, ViewedBatch], start: int, stop: int) -> dict[View, ViewedBatch]:
     return {view: s.slice(start, stop) for view, s in seen.items()}
 
 

@@ -31,7 +31,7 @@ from models.learners.base import check
 MOST = 256
 
 
-class Part(NamedTuple):
+class WorkerShare(NamedTuple):
     """What one worker is given beside the labels."""
 
     p: Params
@@ -48,7 +48,7 @@ class Crew(Protocol):
     @property
     def size(self) -> int: ...
 
-    def hired(self, parts: Sequence[Part], labels: Labels) -> AbstractContextManager[Ask]:
+    def hired(self, parts: Sequence[WorkerShare], labels: Labels) -> AbstractContextManager[Ask]:
         """Each with one part, asked all at once; there are no more parts than workers."""
 
 
@@ -67,7 +67,7 @@ def farm(p: Params, x: Examples, labels: Labels, crew: Crew, tell: Tell = quiet)
         return lead(p, x.features, ask, tell)
 
 
-def dealt(p: Params, x: Examples, workers: int) -> list[Part]:
+def dealt(p: Params, x: Examples, workers: int) -> list[WorkerShare]:
     """Ranges of terms with about as many occurrences each, none of them empty."""
     check(1 <= workers <= MOST, f"workers must be a whole number from 1 to {MOST}")
     check(len(x.features) > 0, "there must be documents, with words, and topics")
@@ -75,4 +75,4 @@ def dealt(p: Params, x: Examples, workers: int) -> list[Part]:
     cuts = np.searchsorted(occurrences, [occurrences[-1] * k / workers for k in range(1, workers)], side="right")
     ends = np.unique([0, *cuts, len(x.features)]).tolist()
     terms = np.arange(len(x.features))
-    return [Part(p, a, x.only((terms >= a) & (terms < b))) for a, b in pairwise(ends)]
+    return [WorkerShare(p, a, x.only((terms >= a) & (terms < b))) for a, b in pairwise(ends)]

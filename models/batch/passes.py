@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from models.core.measures import Bools, sap
 from models.core.vectors import Reals
-from models.learners.base import Document, Vector
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, Vector
+from models.learners.documents import DocumentWindow
 from models.online.registry import LEARNERS, parse_params
 
 EVERY = 100
@@ -53,8 +53,8 @@ def drawn(relevant: Bools, n: int, seed: int, balanced: bool = False) -> Order:
 def train(
     kind: str,
     params: Mapping[str, object],
-    documents: Sequence[Document],
-    window: Window,
+    documents: Sequence[DocumentVector],
+    window: DocumentWindow,
     relevant: Bools,
     order: Order,
     pocket: bool = False,

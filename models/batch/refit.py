@@ -25,7 +25,7 @@ from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Bag, Linear, Reals
 from models.goals import thresholds
 from models.learners.documents import Background
-from models.online.pins import NONE, Terms, applied
+from models.online.pins import NONE, PinnedTerms, applied
 from models.online.trainer import Example, Model, Spec, Trainer
 from models.text.minhash import Groups
 
@@ -69,7 +69,7 @@ def refit(
     params: Mapping[str, object],
     data: Dataset,
     weights: int,
-    terms: Terms = NONE,
+    terms: PinnedTerms = NONE,
     seed: int = 0,
     tell: Tell = quiet,
 ) -> Refit:
@@ -79,7 +79,7 @@ def refit(
     x, labels = Examples.of(data.bags, p.view), data.relevant[:, None]
     if terms.ban:
         x = x.only(~np.isin(x.features, terms.banned))
-    over = Terms(tuple(f for f in terms.pin if f in x.features))
+    over = PinnedTerms(tuple(f for f in terms.pin if f in x.features))
     scores, pinned = np.zeros(len(data.bags)), np.zeros(len(data.bags))
 
     def fitted(rows: Bools, begun: int) -> Linear:
@@ -118,7 +118,7 @@ def served_scores(
             if at[example.document] != k:
                 trainer.learn(example)
         model = trainer.model(Background())
-        scores[out] = trainer.strange(model, {data.documents[i]: data.bags[i] for i in out})
+        scores[out] = trainer.score_unseen(model, {data.documents[i]: data.bags[i] for i in out})
     return scores
 
 

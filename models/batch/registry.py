@@ -25,8 +25,8 @@ from models.batch import bayes, boosting, centroid, svm
 from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
 from models.batch.passes import drawn, in_passes, train
 from models.core.vectors import Bag, Reals, View
-from models.learners.base import Document, check
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, check
+from models.learners.documents import DocumentWindow
 from models.online.registry import LEARNERS, parse_params, read_params
 
 FOLDS = 3
@@ -43,7 +43,7 @@ KINDS = (*METHODS, *LEARNERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class OnlineMethod:
     """A learner, and how documents are shown to it; draws are balanced for EG, as in the paper (batch/passes.py)."""
 
     kind: str
@@ -68,7 +68,7 @@ def parse(kind: str, params: Mapping[str, object]) -> Any:
     shown = {name: params[name] for name in ("passes", "draws") if name in params}
     own = {name: value for name, value in params.items() if name not in shown}
     parse_params(kind, own)
-    return read_params(kind, Shown, {"kind": kind, **shown}, {"params": own})
+    return read_params(kind, OnlineMethod, {"kind": kind, **shown}, {"params": own})
 
 
 def fit(
@@ -86,7 +86,7 @@ def fit(
 
 def fit_examples(p: Any, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
     """The same from examples that are seen through p's view already."""
-    if isinstance(p, Shown):
+    if isinstance(p, OnlineMethod):
         return _fit_shown(p, x, labels, seed, tell)
     method = next(method for method in METHODS.values() if isinstance(p, method.Params))
     return method.fit(p, x, labels, seed, tell)
@@ -118,10 +118,10 @@ def dealt(labels: Labels, folds: int, seed: int) -> NDArray[np.int64]:
     return fold
 
 
-def _fit_shown(p: Shown, x: Examples, labels: Labels, seed: int, tell: Tell) -> Planes:
+def _fit_shown(p: OnlineMethod, x: Examples, labels: Labels, seed: int, tell: Tell) -> Planes:
     ends, m, r = x.indptr.tolist(), labels.shape[1], len(x.features)
-    documents = [Document(x.columns[a:b], x.values[a:b]) for a, b in pairwise(ends)]
-    window = Window(x.indptr, x.columns, x.values.astype(np.float32))
+    documents = [DocumentVector(x.columns[a:b], x.values[a:b]) for a, b in pairwise(ends)]
+    window = DocumentWindow(x.indptr, x.columns, x.values.astype(np.float32))
     w, bias, rest = np.zeros((m, r)), np.zeros(m), np.zeros(m)
     for i in range(m):
         relevant = np.ascontiguousarray(labels[:, i])

@@ -38,7 +38,7 @@ import numpy as np
 from models.core.kernel import kernel
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.goals.promises import Judged
+from models.goals.promises import JudgedWindow
 
 BELOW = 0.5
 LEAST = 8  # relevant and irrelevant documents that were shown and judged
@@ -56,7 +56,7 @@ class Calibration(NamedTuple):
         return e / (1 + e) if u > 0 else 1 / (1 + e)
 
 
-def of(judged: Judged, rejected: Reals) -> Calibration | None:
+def of(judged: JudgedWindow, rejected: Reals) -> Calibration | None:
     """From judged documents, and the scores of unjudged ones that are rejected; None before there is evidence."""
     shown = judged.first & judged.came("shown")
     positive = int(np.count_nonzero(judged.relevant & shown))

@@ -34,7 +34,7 @@ DELTA = 0.05
 Times = NDArray[np.int64]
 
 
-class Change(NamedTuple):
+class Drift(NamedTuple):
     """A filter has become worse."""
 
     place: int  # of the first document of the new regime, among all
@@ -42,13 +42,13 @@ class Change(NamedTuple):
     after: Bools
 
 
-def change(errors: Bools, accepted: Bools, came: Times) -> Change | None:
+def change(errors: Bools, accepted: Bools, came: Times) -> Drift | None:
     """The latest change of either kind, of documents that were accepted or drawn for audit, by when they came."""
-    found: list[Change] = []
+    found: list[Drift] = []
     for kind in (accepted, ~accepted):
         places = np.flatnonzero(kind)
         if start := since(errors[places], came[places], DELTA / 2):
-            found.append(Change(int(places[start]), errors[places[:start]], errors[places[start:]]))
+            found.append(Drift(int(places[start]), errors[places[:start]], errors[places[start:]]))
     return max(found, key=lambda one: one.place, default=None)
 
 

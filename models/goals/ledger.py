@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from models.core.measures import Bools
 from models.core.vectors import Features, Reals
 from models.goals import drift
-from models.goals.promises import ORIGINS, Judged, Origin, Watch
+from models.goals.promises import ORIGINS, JudgedWindow, Origin, Watch
 from models.learners.vocabulary import grown
 from models.text.minhash import Groups
 
@@ -85,11 +85,11 @@ class Ledger:
         """Which documents came then or later."""
         return self._came[: self.size] >= when
 
-    def newest(self, held_out: Reals, since: int = 0) -> Judged:
+    def newest(self, held_out: Reals, since: int = 0) -> JudgedWindow:
         """The newest judged documents with these scores; what came before `since` is no evidence of how it does now."""
         newest = slice(self.size - len(held_out), self.size)
         alone = self.alone[newest]
-        return Judged(
+        return JudgedWindow(
             held_out,
             self._relevant[newest],
             self._origin[newest],

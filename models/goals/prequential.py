@@ -23,8 +23,8 @@ import numpy as np
 from models.core import intervals
 from models.core.measures import MIN_NU, Bools, sap
 from models.core.vectors import Reals
-from models.goals.report import Passed
-from models.goals.samples import Bounded, Rejected, Shown, Trial, share
+from models.goals.report import StreamCounts
+from models.goals.samples import Bounded, Rejected, ShownSample, Trial, share
 
 CONFIDENCE = 0.9
 SIDE = (1 - CONFIDENCE) / 2  # by which each of two bounds may fail
@@ -42,12 +42,12 @@ class Quality:
     t11su: Bounded | None = None
 
 
-def quality(trials: Sequence[Trial], passed: Passed | None = None) -> Quality:
+def quality(trials: Sequence[Trial], passed: StreamCounts | None = None) -> Quality:
     """The figures of these trials; `passed`: how all documents were decided, judged or not, if that was counted."""
     if not any(t.origin != "given" for t in trials) and not (passed and passed.documents):
         return Quality()
-    n = passed or Passed()
-    accepted, abstained = Shown.of(trials, "accept", n.accepted), Shown.of(trials, "abstain", n.abstained)
+    n = passed or StreamCounts()
+    accepted, abstained = ShownSample.of(trials, "accept", n.accepted), ShownSample.of(trials, "abstain", n.abstained)
     rejected = Rejected.of(trials, None if passed is None else passed.rejected)
     documents = None if passed is None else max(passed.documents, accepted.total + abstained.total)
     return Quality(
@@ -81,7 +81,9 @@ def _said(found: Bounded) -> Bounded | None:
     return None if found.estimate is None and found.low <= 0 and found.high >= 1 else found
 
 
-def _recall(kept: Sequence[Shown], lost: Sequence[Shown], rejected: Rejected, side: float) -> Bounded | None:
+def _recall(
+    kept: Sequence[ShownSample], lost: Sequence[ShownSample], rejected: Rejected, side: float
+) -> Bounded | None:
     """The share of the relevant that is in the parts that are kept, not in those that are lost or rejected."""
     k = [part.relevant(side) for part in kept]
     m = [*(part.relevant(side) for part in lost), rejected.relevant(side)]
@@ -96,7 +98,7 @@ def _recall(kept: Sequence[Shown], lost: Sequence[Shown], rejected: Rejected, si
     return _said(Bounded(estimate, low, high))
 
 
-def _f1(accepted: Shown, abstained: Shown, rejected: Rejected) -> Bounded | None:
+def _f1(accepted: ShownSample, abstained: ShownSample, rejected: Rejected) -> Bounded | None:
     p = accepted.precision(SIDE / 5)
     r = _recall((accepted,), (abstained,), rejected, SIDE / 5) or Bounded(None, 0.0, 1.0)
     estimate = None
@@ -109,7 +111,7 @@ def _harmonic(p: float, r: float) -> float:
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
-def _t11su(accepted: Shown, abstained: Shown, rejected: Rejected) -> Bounded | None:
+def _t11su(accepted: ShownSample, abstained: ShownSample, rejected: Rejected) -> Bounded | None:
     p = accepted.precision(SIDE / 5)
     r = _recall((accepted,), (abstained,), rejected, SIDE / 5) or Bounded(None, 0.0, 1.0)
 
@@ -128,7 +130,7 @@ def _t11su(accepted: Shown, abstained: Shown, rejected: Rejected) -> Bounded | N
     return _said(Bounded(estimate, low, high))
 
 
-def _error(accepted: Shown, rejected: Rejected) -> Bounded | None:
+def _error(accepted: ShownSample, rejected: Rejected) -> Bounded | None:
     side = SIDE / 3
     p, missed, n = accepted.precision(side), rejected.relevant(side), rejected.documents(side)
     a = accepted.total
@@ -143,7 +145,9 @@ def _error(accepted: Shown, rejected: Rejected) -> Bounded | None:
     return _said(Bounded(estimate, low, min(1.0, high)))
 
 
-def _abstain(accepted: Shown, abstained: Shown, rejected: Rejected, documents: int | None) -> Bounded | None:
+def _abstain(
+    accepted: ShownSample, abstained: ShownSample, rejected: Rejected, documents: int | None
+) -> Bounded | None:
     if documents is not None:
         return _said(share(abstained.total, documents, SIDE))
     n = rejected.documents(SIDE / 2)

@@ -69,7 +69,7 @@ WINDOW = 5000  # judged documents
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class Targets:
     """What the user can tolerate; None where nothing was said."""
 
     max_error: float | None = None
@@ -79,7 +79,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class JudgedWindow:
     """The newest judged documents, in their order."""
 
     held_out: Reals
@@ -129,7 +129,11 @@ class Evidence:
 
 
 def choose(
-    goal: Goal, judged: Judged, background: Reals, usual: Band, rejecting: tuple[Judged, Reals] | None = None
+    goal: Targets,
+    judged: JudgedWindow,
+    background: Reals,
+    usual: Band,
+    rejecting: tuple[JudgedWindow, Reals] | None = None,
 ) -> Band:
     """The band for a goal; `usual` is what the topic would have without one. The background is held out, too. A
     committee that votes has other scores by which it rejects (see online/committee.py), of the same documents."""
@@ -180,7 +184,7 @@ def certified(scores: Reals, relevant: Bools, goal: float, shown: float = -math.
     return float(cuts[taken[-1]]) if len(taken) else NEVER
 
 
-def clear(judged: Judged, most: float, otherwise: float) -> float:
+def clear(judged: JudgedWindow, most: float, otherwise: float) -> float:
     """The highest cut below which at most this share is relevant, as audits show. If they are too few for that, it is
     `otherwise`, or the highest cut below it of which they do not show the opposite.
 
@@ -225,7 +229,9 @@ def _allowance(left: Reals, most: int, accept: float) -> float:
     return float(cut if np.count_nonzero(left >= cut) <= wanted else np.nextafter(cut, np.inf))
 
 
-def evidence(goal: Goal, judged: Judged, band: Band, worse_for: int = 0, watch: Watch | None = None) -> Evidence:
+def evidence(
+    goal: Targets, judged: JudgedWindow, band: Band, worse_for: int = 0, watch: Watch | None = None
+) -> Evidence:
     watch = watch or Watch()
     shown, audit, found = (judged.came(origin) & judged.alone for origin in ("shown", "audit", "found"))
     relevant, counted = judged.relevant, shown & judged.first

@@ -31,16 +31,16 @@ class Bin(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reliability:
+class ReliabilityTable:
     bins: tuple[Bin, ...] = ()
     brier: Bounded | None = None
 
 
-def reliability(trials: Sequence[Trial], side: float) -> Reliability:
+def reliability(trials: Sequence[Trial], side: float) -> ReliabilityTable:
     """Whether the probabilities that were given to what was shown can be taken at their word."""
     said = [(t.probability, t.relevant) for t in trials if t.origin == "shown" and t.probability is not None]
     if not said:
-        return Reliability()
+        return ReliabilityTable()
     p, relevant = np.array([one[0] for one in said]), np.array([one[1] for one in said], np.bool_)
     place = np.minimum((p * BINS).astype(np.int64), BINS - 1)
     bins = []
@@ -50,4 +50,4 @@ def reliability(trials: Sequence[Trial], side: float) -> Reliability:
         if n:
             bins.append(Bin(b / BINS, (b + 1) / BINS, n, float(p[here].mean()), share(k, n, side)))
     brier, slack = float(np.mean((p - relevant) ** 2)), sqrt(log(1 / side) / (2 * len(p)))
-    return Reliability(tuple(bins), Bounded(brier, max(0.0, brier - slack), min(1.0, brier + slack)))
+    return ReliabilityTable(tuple(bins), Bounded(brier, max(0.0, brier - slack), min(1.0, brier + slack)))

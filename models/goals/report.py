@@ -27,7 +27,7 @@ from typing import Literal
 
 from models.core import intervals
 from models.core.intervals import Interval
-from models.goals.promises import CONFIDENCE, SPARE, SURE, Evidence, Goal
+from models.goals.promises import CONFIDENCE, SPARE, SURE, Evidence, Targets
 from models.goals.thresholds import ENOUGH
 
 State = Literal["learning", "met", "at_risk", "unreachable"]
@@ -39,7 +39,7 @@ LONG = -math.log(1 - ALARM)  # usual pauses
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class StreamCounts:
     """How documents were decided as they passed."""
 
     documents: int = 0
@@ -50,14 +50,14 @@ class Passed:
     def rejected(self) -> int:
         return self.documents - self.accepted - self.abstained
 
-    def __add__(self, other: "Passed") -> "Passed":
-        return Passed(
+    def __add__(self, other: "StreamCounts") -> "StreamCounts":
+        return StreamCounts(
             self.documents + other.documents, self.accepted + other.accepted, self.abstained + other.abstained
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartReport:
     """How one of the goals stands."""
 
     state: State
@@ -71,14 +71,14 @@ class Part:
 class Report:
     state: State
     detail: str
-    precision: Part | None = None
-    recall: Part | None = None
-    error: Part | None = None
-    abstain: Part | None = None
+    precision: PartReport | None = None
+    recall: PartReport | None = None
+    error: PartReport | None = None
+    abstain: PartReport | None = None
     unwatched: int = 0  # documents that were accepted since one was judged, if nobody seems to look any more
 
 
-def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Report | None:
+def report(goal: Targets, evidence: Evidence, ever: StreamCounts, lately: StreamCounts) -> Report | None:
     """How a goal stands; None without one. `ever`: since the topic was made; `lately`: while it decided much as now."""
     precision = (
         None if goal.min_precision is None else _precision(goal.min_precision, goal.max_abstain, evidence, lately)
@@ -98,7 +98,7 @@ def report(goal: Goal, evidence: Evidence, ever: Passed, lately: Passed) -> Repo
     return Report(worst.state, detail, precision, recall_, error, abstain, unseen)
 
 
-def recall(evidence: Evidence, passed: Passed) -> Interval | None:
+def recall(evidence: Evidence, passed: StreamCounts) -> Interval | None:
     """The share of the relevant documents that is not rejected; None while nothing relevant is known."""
     missed = Interval(*(passed.rejected * share for share in _missed(evidence, SURE)))
     # What was audited is known, and of the rest not more than all can have been missed.
@@ -106,7 +106,7 @@ def recall(evidence: Evidence, passed: Passed) -> Interval | None:
     return _kept(evidence, passed, missed._replace(high=min(missed.high, most)))
 
 
-def pooled(topics: Iterable[tuple[Evidence, Passed]]) -> Interval | None:
+def pooled(topics: Iterable[tuple[Evidence, StreamCounts]]) -> Interval | None:
     """Recall over the pairs of a document and a topic, all topics together: certain long before that of any one.
 
     Every topic speaks for what it rejected itself, by the audits of it that were judged: added up plainly, those of
@@ -115,7 +115,7 @@ def pooled(topics: Iterable[tuple[Evidence, Passed]]) -> Interval | None:
     every = list(topics)
     if len(every) == 1:
         return recall(*every[0])
-    everything = sum((e for e, _ in every), Evidence()), sum((p for _, p in every), Passed())
+    everything = sum((e for e, _ in every), Evidence()), sum((p for _, p in every), StreamCounts())
     # Fewer audits than FEW, without a find, would say less than that all of it may have been missed.
     audited = [(finds, p.rejected * share) for e, p in every if e.audits >= FEW for finds, share in _weighed(e)]
     missed = intervals.total(audited, SURE) if audited else Interval(0.0, 0.0, 0.0)
@@ -139,7 +139,7 @@ def _weighed(evidence: Evidence) -> list[tuple[int, float]]:
     return [(finds, 1 / chance / whole) for chance, _, finds in drawn]
 
 
-def _kept(evidence: Evidence, passed: Passed, missed: Interval) -> Interval | None:
+def _kept(evidence: Evidence, passed: StreamCounts, missed: Interval) -> Interval | None:
     """The share that was not missed."""
     kept, noticed = evidence.kept, evidence.lost + evidence.finds
     if not kept + noticed:
@@ -160,7 +160,7 @@ def _share(part: float, other: float) -> float:
     return part / (part + other) if part + other else 1.0
 
 
-def _precision(goal: float, max_abstain: float | None, evidence: Evidence, passed: Passed) -> Part:
+def _precision(goal: float, max_abstain: float | None, evidence: Evidence, passed: StreamCounts) -> PartReport:
     n, k = evidence.accepted, evidence.hits
     found = intervals.interval(k, n, CONFIDENCE)
     if evidence.worse_for:
@@ -168,7 +168,7 @@ def _precision(goal: float, max_abstain: float | None, evidence: Evidence, passe
             f"The topic has become worse, {evidence.worse_for} judgements ago. What was judged before is no evidence "
             "any more; a precision is promised again when enough of what is shown has been judged since."
         )
-        return Part("at_risk", found, n, said, CONFIDENCE)
+        return PartReport("at_risk", found, n, said, CONFIDENCE)
     # Not what was accepted before the settings were changed.
     delivered = evidence.delivered if passed.accepted >= evidence.delivered else 0
     if intervals.high(evidence.right, delivered, ALARM) < goal:
@@ -176,33 +176,33 @@ def _precision(goal: float, max_abstain: float | None, evidence: Evidence, passe
             f"Of the last {delivered} accepted documents that were judged, {evidence.right} are relevant: "
             f"a precision of {goal:g} was not kept."
         )
-        return Part("at_risk", found, n, said, CONFIDENCE)
+        return PartReport("at_risk", found, n, said, CONFIDENCE)
     if n and evidence.certified:
         said = f"Of {n} judged documents that would be accepted, {k} are relevant."
-        return Part("met", found, n, said, CONFIDENCE)
+        return PartReport("met", found, n, said, CONFIDENCE)
     if found is not None:  # a committee that votes accepts before anything can be promised
         kept = found.high >= goal
         said = f"too few to promise a precision of {goal:g}" if kept else f"a precision of {goal:g} is not kept"
         said = f"Of {n} judged documents that would be accepted, {k} are relevant: {said}."
-        return Part("learning" if kept else "at_risk", found, n, said, CONFIDENCE)
+        return PartReport("learning" if kept else "at_risk", found, n, said, CONFIDENCE)
     if evidence.reach < goal:
         said = (
             f"No cut can promise a precision of {goal:g}: even of the documents that score highest at most "
             f"{_percent(evidence.reach)} are relevant."
         )
-        return Part("unreachable", found, n, said, CONFIDENCE)
+        return PartReport("unreachable", found, n, said, CONFIDENCE)
     if max_abstain is not None and max_abstain < SHOWS:
         said = (
             f"Nothing can be accepted yet with a promised precision of {goal:g}, and with at most "
             f"{_percent(max_abstain)} left undecided nothing is shown that could be judged: allow more abstention."
         )
-        return Part("unreachable", found, n, said, CONFIDENCE)
+        return PartReport("unreachable", found, n, said, CONFIDENCE)
     more = "more judgements" if not evidence.missing else f"about {_round(evidence.missing)} more judgements"
     said = f"Nothing can be accepted yet with a promised precision of {goal:g}: that needs {more} of what is shown."
-    return Part("learning", found, n, said, CONFIDENCE)
+    return PartReport("learning", found, n, said, CONFIDENCE)
 
 
-def _unwatched(evidence: Evidence, passed: Passed) -> int:
+def _unwatched(evidence: Evidence, passed: StreamCounts) -> int:
     """Documents accepted since one of them was judged, if they are more than can be let pass; else 0."""
     if evidence.delivered and not evidence.watched:
         return 0  # a log that does not say when
@@ -210,29 +210,29 @@ def _unwatched(evidence: Evidence, passed: Passed) -> int:
     return since if since > max(evidence.accepted, LONG * evidence.pause) else 0
 
 
-def _unseen(part: Part, documents: int) -> Part:
+def _unseen(part: PartReport, documents: int) -> PartReport:
     """What is promised is at risk, because nobody has looked at so many."""
     said = f"Nobody has judged any of the last {documents:,} accepted documents: judge some of them. {part.detail}"
     return replace(part, state="at_risk", detail=said) if part.state == "met" else part
 
 
-def _recall(goal: float, evidence: Evidence, passed: Passed) -> Part:
+def _recall(goal: float, evidence: Evidence, passed: StreamCounts) -> PartReport:
     n = evidence.shown + evidence.audits
     found = recall(evidence, passed)
     if found is None:
-        return Part("learning", None, n, "No relevant document is known yet, so nothing is known of recall.")
+        return PartReport("learning", None, n, "No relevant document is known yet, so nothing is known of recall.")
     if not (passed.rejected or evidence.lost or evidence.finds):
         said = "Nothing has been rejected yet, so nothing was missed."
-        return Part("learning" if passed.documents < ENOUGH else "met", found, n, said)
+        return PartReport("learning" if passed.documents < ENOUGH else "met", found, n, said)
     if found.low >= goal:
         said = f"At least {_percent(found.low)} of the relevant documents are not rejected."
-        return Part("met", found, n, said)
+        return PartReport("met", found, n, said)
     if found.high < goal:
         said = (
             f"At most {_percent(found.high)} of the relevant documents are not rejected; a recall of {goal:g} "
             "needs more abstention."
         )
-        return Part("at_risk", found, n, said)
+        return PartReport("at_risk", found, n, said)
     state: State = "learning"
     spare = evidence.kept * (1 - goal) / goal if goal else math.inf  # of the relevant, so many may have been missed
     if spare < evidence.lost + evidence.finds:
@@ -240,10 +240,10 @@ def _recall(goal: float, evidence: Evidence, passed: Passed) -> Part:
     else:
         needs = f"about {_round(_audits_missing(goal, evidence, passed))} more audits without a find would show it"
     said = f"A recall of {_percent(found.low)} is certain, {goal:g} is not: {needs}."
-    return Part(state, found, n, said)
+    return PartReport(state, found, n, said)
 
 
-def _audits_missing(goal: float, evidence: Evidence, passed: Passed) -> int:
+def _audits_missing(goal: float, evidence: Evidence, passed: StreamCounts) -> int:
     """Audits, all without a find, after which the recall is certain; at most all that there is left to audit."""
     low, high = 0, 1
     most = max(1, passed.rejected - evidence.audits)
@@ -266,16 +266,16 @@ def _more(evidence: Evidence, audits: int) -> Evidence:
     return replace(evidence, audits=evidence.audits + audits, drawn=drawn)
 
 
-def _error(goal: float, evidence: Evidence, passed: Passed) -> Part:
+def _error(goal: float, evidence: Evidence, passed: StreamCounts) -> PartReport:
     n = evidence.accepted + evidence.audits
     decided = passed.accepted + passed.rejected
     if not decided:
-        return Part("learning", None, n, "Nothing has been decided yet under these settings.")
+        return PartReport("learning", None, n, "Nothing has been decided yet under these settings.")
     if not evidence.audits:
         said = (
             "Rejected documents must be judged, too, before anything is known of the error: see the audits in review."
         )
-        return Part("learning", None, n, said)
+        return PartReport("learning", None, n, said)
     a, r = passed.accepted / decided, passed.rejected / decided
     # What the model would accept now, judged without its own influence; where that is nothing, what was delivered.
     n_accepted, right = (
@@ -285,33 +285,33 @@ def _error(goal: float, evidence: Evidence, passed: Passed) -> Part:
     each = (1 + SURE) / 2
     accepted = intervals.interval(n_accepted - right, n_accepted, each)
     if accepted is None and passed.accepted:
-        return Part(
+        return PartReport(
             "learning", None, n, "Nothing that was accepted has been judged yet, so nothing is known of the error."
         )
     accepted = accepted or Interval(0.0, 0.0, 0.0)
     share = Interval(*(a * one + r * other for one, other in zip(accepted, _missed(evidence, each), strict=True)))
     _, low, high = share
     if high <= goal:
-        return Part("met", share, n, f"At most {_percent(high)} of what is decided is wrong.")
+        return PartReport("met", share, n, f"At most {_percent(high)} of what is decided is wrong.")
     if low > goal:
         said = f"At least {_percent(low)} of what is decided is wrong."
-        return Part("at_risk", share, n, said)
+        return PartReport("at_risk", share, n, said)
     said = f"An error of at most {_percent(high)} is certain, {goal:g} is not: judge more of what is shown and audited."
-    return Part("learning", share, n, said)
+    return PartReport("learning", share, n, said)
 
 
-def _abstain(goal: float, passed: Passed) -> Part:
+def _abstain(goal: float, passed: StreamCounts) -> PartReport:
     n = passed.documents
     found = intervals.interval(passed.abstained, n, SURE)
     if found is None or n < ENOUGH:
-        return Part("learning", found, n, f"Fewer than {ENOUGH} documents have passed under these settings.")
+        return PartReport("learning", found, n, f"Fewer than {ENOUGH} documents have passed under these settings.")
     if found.estimate <= goal:
-        return Part("met", found, n, f"Of the last {n} documents {_percent(found.estimate)} were abstained from.")
+        return PartReport("met", found, n, f"Of the last {n} documents {_percent(found.estimate)} were abstained from.")
     said = (
         f"Of the last {n} documents {_percent(found.estimate)} were abstained from, more than the {_percent(goal)} "
         "that the goal allows."
     )
-    return Part("at_risk", found, n, said)
+    return PartReport("at_risk", found, n, said)
 
 
 def _percent(share: float) -> str:

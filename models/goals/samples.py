@@ -53,7 +53,7 @@ class Bounded(NamedTuple):
     high: float
 
 
-class Shown(NamedTuple):
+class ShownSample(NamedTuple):
     """A part of the stream that people see: of `total` documents n were judged, and k of these are relevant."""
 
     total: int
@@ -61,7 +61,7 @@ class Shown(NamedTuple):
     k: int
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], decision: str, total: int) -> "Shown":
+    def of(cls, trials: Sequence[Trial], decision: str, total: int) -> "ShownSample":
         judged = [t.relevant for t in trials if t.origin == "shown" and t.decision == decision]
         return cls(max(total, len(judged)), len(judged), sum(judged))
 

@@ -14,33 +14,35 @@ from typing import NamedTuple
 from scipy.special import bdtrc
 
 from models.core import intervals
-from models.goals.report import Passed
+from models.goals.report import StreamCounts
 
 UNLIKELY, SURE = 0.01, 0.95
 ENOUGH = 200  # documents lately
 TWICE, HALF = 2.0, 0.5
 
 
-class Flow(NamedTuple):
+class VolumeAlert(NamedTuple):
     silent: bool = False
     flooded: bool = False
     detail: str = ""
 
 
-def flow(buckets: Sequence[Passed]) -> Flow:
+def flow(buckets: Sequence[StreamCounts]) -> VolumeAlert:
     """From counts of consecutive stretches of the stream, of which the last is `lately`."""
     if not buckets or buckets[-1].documents < ENOUGH:
-        return Flow()
-    lately, before = buckets[-1], sum(buckets[:-1], Passed())
+        return VolumeAlert()
+    lately, before = buckets[-1], sum(buckets[:-1], StreamCounts())
     n, kept = before.documents, before.accepted + before.abstained
     if not lately.accepted + lately.abstained:
         if (1 - intervals.low(kept, n, SURE)) ** lately.documents <= UNLIKELY:
             said = f"Nothing of the last {lately.documents} documents was shown; of {n} before, {kept} were."
-            return Flow(silent=True, detail=said)
-        return Flow()
+            return VolumeAlert(silent=True, detail=said)
+        return VolumeAlert()
     share = lately.accepted / lately.documents
     if share > HALF:
-        return Flow(flooded=True, detail=f"Of the last {lately.documents} documents {lately.accepted} were accepted.")
+        return VolumeAlert(
+            flooded=True, detail=f"Of the last {lately.documents} documents {lately.accepted} were accepted."
+        )
     usual = intervals.high(before.accepted, n, SURE)
     if n and share >= TWICE * before.accepted / n:
         chance = bdtrc(lately.accepted - 1, lately.documents, usual) if lately.accepted else 1.0
@@ -49,5 +51,5 @@ def flow(buckets: Sequence[Passed]) -> Flow:
                 f"Of the last {lately.documents} documents {lately.accepted} were accepted, "
                 f"of {n} before them {before.accepted}."
             )
-            return Flow(flooded=True, detail=said)
-    return Flow()
+            return VolumeAlert(flooded=True, detail=said)
+    return VolumeAlert()

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from models.core.kernel import kernel
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.learners.documents import Window
+from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import Slots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Document:
+class DocumentVector:
     """A document by slot, seen through the learner's view."""
 
     slots: Slots
@@ -78,7 +78,7 @@ def check(condition: bool, sentence: str) -> None:
         raise ValueError(sentence)
 
 
-def additive_held_out(v: Vector, window: Window, c: Reals, bias: float = 0.0) -> Reals:
+def additive_held_out(v: Vector, window: DocumentWindow, c: Reals, bias: float = 0.0) -> Reals:
     """Scores without c_i·x_i, which each document added to w (and c_i·bias to the weight of the constant feature):
 
         score_i − c_i (‖x_i‖² + bias²)

@@ -48,10 +48,10 @@ class Collection:
         self.size += 1
         self._indptr[self.size] = end
 
-    def newest(self, n: int, name: View) -> "Window":
+    def newest(self, n: int, name: View) -> "DocumentWindow":
         """The last n documents (all, if there are fewer) through one view."""
         first = max(0, self.size - n)
-        return Window(self._indptr[first : self.size + 1], self._slots, self._values[name])
+        return DocumentWindow(self._indptr[first : self.size + 1], self._slots, self._values[name])
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -63,7 +63,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Window:
+class DocumentWindow:
     indptr: Starts
     slots: Slots
     values: Singles
@@ -81,9 +81,9 @@ class Window:
         features: what the document would add to its own score if it were added to the vector."""
         return _kept(self.indptr, self.slots, self.values, kept, w, bias, rest)
 
-    def without(self, slots: Slots) -> "Window":
+    def without(self, slots: Slots) -> "DocumentWindow":
         """The same documents with nothing in these slots."""
-        return Window(self.indptr, self.slots, np.where(np.isin(self.slots, slots), np.float32(0), self.values))
+        return DocumentWindow(self.indptr, self.slots, np.where(np.isin(self.slots, slots), np.float32(0), self.values))
 
 
 class Background:

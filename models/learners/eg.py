@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from models.core.kernel import kernel
 from models.core.vectors import Reals, Singles, View
-from models.learners.base import Document, Vector, check
-from models.learners.documents import Starts, Window
+from models.learners.base import DocumentVector, Vector, check
+from models.learners.documents import DocumentWindow, Starts
 from models.learners.vocabulary import Slots, dot, grown
 
 CLIP = 20.0
@@ -70,7 +70,7 @@ class State:
     t: int = 0
 
 
-def start(p: Params, query: Document | None) -> State:
+def start(p: Params, query: DocumentVector | None) -> State:
     d = 2 * p.d if p.signed else p.d
     s = State(np.zeros(0), np.zeros(0), np.zeros(0), d=d, Z=d, C=1 / d)
     if query is not None and query.sum > 0:
@@ -101,13 +101,13 @@ def resume(p: Params, v: Vector) -> State:
     return s
 
 
-def learn(p: Params, s: State, x: Document, y: bool) -> State:
+def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
     after = replace(s, u=s.u.copy(), mean=s.mean.copy(), C_f=s.C_f.copy())
     update(p, after, x, y)
     return after
 
 
-def update(p: Params, s: State, x: Document, y: bool) -> float:
+def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     """Learn in place; the step c multiplied each u_f by e^{c·x_f}."""
     slots, values = _doubled(x) if p.signed else (x.slots, x.values)
     _grow(s, 2 * x.span if p.signed else x.span)
@@ -132,7 +132,7 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
     return (average, last) if p.average else (last, average)
 
 
-def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
+def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
     """Each document's own factors are divided out, and the sum to which that leads is divided out too."""
     minus = v.minus if v.minus is not None else np.zeros(0)
     c = steps * v.share(t)
@@ -143,7 +143,7 @@ def _eta(p: Params, s: State) -> float:
     return p.eta if p.eta is not None else 2 / (3 * max(s.R, 0.1) ** 2)
 
 
-def _doubled(x: Document) -> tuple[Slots, Reals]:
+def _doubled(x: DocumentVector) -> tuple[Slots, Reals]:
     return np.concatenate([2 * x.slots, 2 * x.slots + 1]), np.concatenate([x.values, -x.values])
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.vectors import Reals, View
-from models.learners.base import Document, Vector
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, Vector
+from models.learners.documents import DocumentWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class State:
     v: Vector
 
 
-def start(p: Params, query: Document | None) -> State:
+def start(p: Params, query: DocumentVector | None) -> State:
     return State(Vector(np.zeros(0)))
 
 
@@ -28,11 +28,11 @@ def resume(p: Params, v: Vector) -> State:
     return State(v)
 
 
-def learn(p: Params, s: State, x: Document, y: bool) -> State:
+def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
     return s
 
 
-def update(p: Params, s: State, x: Document, y: bool) -> float:
+def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     return 0.0
 
 
@@ -40,5 +40,5 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
     return (s.v,)
 
 
-def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
+def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
     return window.scores(v.w, v.bias, v.rest)

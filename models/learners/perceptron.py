@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.vectors import Reals, View
-from models.learners.base import Document, Vector, additive_held_out, check
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, Vector, additive_held_out, check
+from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import axpy, dot, grown
 
 SHOWN = 20  # times that the query is shown at most
@@ -58,7 +58,7 @@ class State:
     shown: int = 0  # of these, how often the query was
 
 
-def start(p: Params, query: Document | None) -> State:
+def start(p: Params, query: DocumentVector | None) -> State:
     s = State(np.zeros(0), np.zeros(0), 0.0 if p.d is None else p.theta / p.d)
     if query is not None:
         for _ in range(SHOWN):
@@ -72,13 +72,13 @@ def resume(p: Params, v: Vector) -> State:
     return State(v.w.copy(), np.zeros(len(v.w)), v.rest)
 
 
-def learn(p: Params, s: State, x: Document, y: bool) -> State:
+def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
     after = replace(s, w=s.w.copy(), a=s.a.copy())
     update(p, after, x, y)
     return after
 
 
-def update(p: Params, s: State, x: Document, y: bool) -> float:
+def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     s.w, s.a = grown(s.w, x.span), grown(s.a, x.span)
     s.t += 1
     score = _score(p, s, x)
@@ -103,11 +103,11 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
     return (average, last) if p.average else (last, average)
 
 
-def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
+def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
     return additive_held_out(v, window, steps * v.share(t))
 
 
-def _score(p: Params, s: State, x: Document) -> float:
+def _score(p: Params, s: State, x: DocumentVector) -> float:
     if not _discards(p, s):
         return dot(s.w, x.slots, x.values) + s.rest * x.sum
     w = s.w[x.slots]

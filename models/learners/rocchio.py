@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.vectors import Reals, View
-from models.learners.base import Document, Vector, additive_held_out, check
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, Vector, additive_held_out, check
+from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import axpy, grown
 
 
@@ -45,7 +45,7 @@ class State:
     n_irrelevant: int = 0
 
 
-def start(p: Params, query: Document | None) -> State:
+def start(p: Params, query: DocumentVector | None) -> State:
     s = State(np.zeros(0), np.zeros(0), np.zeros(0))
     if query is not None:
         _grow(s, query.span)
@@ -57,13 +57,13 @@ def resume(p: Params, v: Vector) -> State:
     return State(v.w / p.alpha if p.alpha else v.w.copy(), np.zeros(len(v.w)), np.zeros(len(v.w)))
 
 
-def learn(p: Params, s: State, x: Document, y: bool) -> State:
+def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
     after = replace(s, first=s.first.copy(), relevant=s.relevant.copy(), irrelevant=s.irrelevant.copy())
     update(p, after, x, y)
     return after
 
 
-def update(p: Params, s: State, x: Document, y: bool) -> float:
+def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     """Learn in place; the step is 1 or −1, since how much one document counts depends on all the others. Of a document
     that was shown several times the steps add up, and one that was not shown has 0."""
     _grow(s, x.span)
@@ -78,7 +78,7 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
     return (Vector(np.maximum(w, 0) if p.positive else w, at=s.n_relevant + s.n_irrelevant),)
 
 
-def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
+def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
     known = t <= v.at
     steps = steps * known
     relevant, irrelevant = steps[steps > 0].sum(), -steps[steps < 0].sum()

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.vectors import Reals, View
-from models.learners.base import Document, Vector, additive_held_out, check
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, Vector, additive_held_out, check
+from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import axpy, dot, grown
 
 
@@ -54,7 +54,7 @@ class State:
     t: int = 0
 
 
-def start(p: Params, query: Document | None) -> State:
+def start(p: Params, query: DocumentVector | None) -> State:
     s = State(np.zeros(0), np.zeros(0))
     if query is not None:
         update(p, s, query, True)
@@ -66,13 +66,13 @@ def resume(p: Params, v: Vector) -> State:
     return State(v.w.copy(), np.zeros(len(v.w)), w0=v.bias / p.bias if p.bias else 0.0)
 
 
-def learn(p: Params, s: State, x: Document, y: bool) -> State:
+def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
     after = replace(s, w=s.w.copy(), a=s.a.copy())
     update(p, after, x, y)
     return after
 
 
-def update(p: Params, s: State, x: Document, y: bool) -> float:
+def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     """Learn in place; the answer is the step: the document's coefficient in w."""
     s.w, s.a = grown(s.w, x.span), grown(s.a, x.span)
     s.t += 1
@@ -96,5 +96,5 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
     return (average, last) if p.average else (last, average)
 
 
-def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
+def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
     return additive_held_out(v, window, steps * v.share(t), p.bias)

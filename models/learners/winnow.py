@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from models.core.kernel import kernel
 from models.core.vectors import Reals, View
-from models.learners.base import Document, Vector, check
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, Vector, check
+from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import Slots, grown
 
 SHOWN = 20  # times that the query is shown at most
@@ -85,7 +85,7 @@ class State:
     t: int = 0
 
 
-def start(p: Params, query: Document | None) -> State:
+def start(p: Params, query: DocumentVector | None) -> State:
     s = State(np.zeros(0), np.zeros(0), np.zeros(0))
     if query is not None:
         for _ in range(SHOWN):
@@ -103,13 +103,13 @@ def resume(p: Params, v: Vector) -> State:
     return State(np.minimum(up, LIMIT), np.minimum(down, LIMIT), np.zeros(len(w)))
 
 
-def learn(p: Params, s: State, x: Document, y: bool) -> State:
+def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
     after = replace(s, plus=s.plus.copy(), minus=s.minus.copy(), a=s.a.copy())
     update(p, after, x, y)
     return after
 
 
-def update(p: Params, s: State, x: Document, y: bool) -> float:
+def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     """Learn in place; the step is 1 for a promotion, −1 for a demotion."""
     s.plus, s.minus, s.a = grown(s.plus, x.span), grown(s.minus, x.span), grown(s.a, x.span)
     s.t += 1
@@ -143,7 +143,7 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
     return (average, last) if p.average else (last, average)
 
 
-def held_out(p: Params, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals:
+def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
     """Each document's own promotion or demotion is divided out, of both weights."""
     below = v.minus if v.minus is not None else np.zeros(0)
     minus = window.scores(below, 0.0, v.rest_minus)

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from models.core.measures import Bools
 from models.core.vectors import Linear, Reals
 from models.learners.base import check
-from models.online.committee_estimates import Estimate
+from models.online.committee_estimates import LossAndError
 
 Method = Literal["split", "resample_a", "resample_b"]
 Combine = Literal["unanimous", "vote", "weighted", "mean"]
@@ -74,7 +74,7 @@ class Params:
         check(0 <= self.seed < 2**32, "seed must be a whole number from 0 to 4294967295")
 
 
-class Rule(NamedTuple):
+class VotingRule(NamedTuple):
     weights: tuple[float, ...]
     t: float
 
@@ -86,19 +86,19 @@ class Committee:
 
     k: int
     members: tuple[Linear, ...] = ()
-    rule: Rule | None = None
-    estimates: Mapping[str, Estimate] = field(default_factory=dict)  # by estimator, of the last check
+    rule: VotingRule | None = None
+    estimates: Mapping[str, LossAndError] = field(default_factory=dict)  # by estimator, of the last check
 
 
-def rule(combine: Literal["unanimous", "vote", "weighted"], accuracies: Sequence[float]) -> Rule:
+def rule(combine: Literal["unanimous", "vote", "weighted"], accuracies: Sequence[float]) -> VotingRule:
     """How members of these estimated accuracies decide together."""
     k = len(accuracies)
     if combine == "weighted":
         p = np.clip(accuracies, 0.5, 1 - 1e-6)
         says = np.log(p / (1 - p))
         if says.sum():
-            return Rule(tuple((says / says.sum()).tolist()), 0.0)
-    return Rule((1 / k,) * k, 1 - 1 / (2 * k) if combine == "unanimous" else 0.0)
+            return VotingRule(tuple((says / says.sum()).tolist()), 0.0)
+    return VotingRule((1 / k,) * k, 1 - 1 / (2 * k) if combine == "unanimous" else 0.0)
 
 
 def votes(scores: Reals, reject_below: float = 0.0, accept_above: float = 0.0) -> Votes:
@@ -106,13 +106,13 @@ def votes(scores: Reals, reject_below: float = 0.0, accept_above: float = 0.0) -
     return (scores > accept_above).astype(np.int8) - (scores < reject_below).astype(np.int8)
 
 
-def meta(said: Votes, by: Rule) -> Votes:
+def meta(said: Votes, by: VotingRule) -> Votes:
     """Meta of each document; `said` has a row for each and a column for each member."""
     total = said @ np.array(by.weights)
     return votes(total, -by.t - ROUNDING, by.t + ROUNDING)
 
 
-def decide(scores: Sequence[float], reject_below: float, accept_above: float, by: Rule) -> int:
+def decide(scores: Sequence[float], reject_below: float, accept_above: float, by: VotingRule) -> int:
     """Meta of one document, from its members' scores."""
 
     def total(cut: float) -> float:
@@ -127,14 +127,14 @@ class Turns(NamedTuple):
     accepted_below: Reals
     rejected_above: Reals
 
-    def stand(self, reject_below: float, accept_above: float) -> Reals:
+    def decision_score(self, reject_below: float, accept_above: float) -> Reals:
         """Scores that lie to these cuts as the decisions do."""
         accepted, rejected = self.accepted_below > accept_above, self.rejected_above < reject_below
         open_ = np.clip((self.accepted_below + self.rejected_above) / 2, reject_below, accept_above)
         return np.where(accepted, self.accepted_below, np.where(rejected, self.rejected_above, open_))
 
 
-def turning_points(scores: Reals, by: Rule) -> Turns:
+def turning_points(scores: Reals, by: VotingRule) -> Turns:
     """From the members' scores, a row for each document. A vote is won with more than (1 + t) / 2 of the weight."""
     need, weights = (1 + by.t + ROUNDING) / 2, np.array(by.weights)
     found = []

@@ -40,30 +40,30 @@ from models.core.measures import Bools
 from models.core.vectors import Reals
 
 
-class Estimate(NamedTuple):
+class LossAndError(NamedTuple):
     loss: float
     error: float
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ChosenSize:
     k: int
-    estimates: Mapping[int, Estimate]  # of every k that was looked at
+    estimates: Mapping[int, LossAndError]  # of every k that was looked at
 
 
-def unanimous(p: Sequence[float], cov: float) -> Estimate:
+def unanimous(p: Sequence[float], cov: float) -> LossAndError:
     """Of members with these accuracies, any two neighbours having this covariance."""
     right = np.clip(np.asarray(p, np.float64), 0.0, 1.0)
     everyone, nobody = _chain(right, cov), _chain(1 - right, cov)
     agreed = everyone + nobody
-    return Estimate(float(1 - agreed), float(nobody / agreed) if agreed else 0.0)
+    return LossAndError(float(1 - agreed), float(nobody / agreed) if agreed else 0.0)
 
 
-def alike(p: float, rho: float, k: int) -> Estimate:
+def alike(p: float, rho: float, k: int) -> LossAndError:
     """Of k members that are alike, any two having this correlation."""
     p, rho = min(max(p, 0.0), 1.0), min(max(rho, 0.0), 1 - 1e-9)
     everyone, nobody = _beta(p, rho, k), _beta(1 - p, rho, k)
-    return Estimate(1 - everyone - nobody, nobody / (everyone + nobody) if nobody else 0.0)
+    return LossAndError(1 - everyone - nobody, nobody / (everyone + nobody) if nobody else 0.0)
 
 
 def covariance(x1: Bools, x2: Bools) -> float:
@@ -124,10 +124,10 @@ def regression(points: Sequence[tuple[float, float]]) -> Regression:
     return Regression(a, float(y.mean() - a * x.mean()))
 
 
-def search(estimate: Callable[[int], Estimate], max_loss: float, ks: Iterable[int]) -> Found:
+def search(estimate: Callable[[int], LossAndError], max_loss: float, ks: Iterable[int]) -> ChosenSize:
     """The paper's search: through these k, ascending, until one loses too much. The first is taken if all do, and
     the largest of equals: an estimate that reaches 0 hides that error goes on falling."""
-    estimates: dict[int, Estimate] = {}
+    estimates: dict[int, LossAndError] = {}
     best = 0
     for k in ks:
         estimates[k] = estimate(k)
@@ -135,7 +135,7 @@ def search(estimate: Callable[[int], Estimate], max_loss: float, ks: Iterable[in
             break
         if not best or estimates[k].error <= estimates[best].error:
             best = k
-    return Found(best, estimates)
+    return ChosenSize(best, estimates)
 
 
 def _chain(p: Reals, cov: float) -> float:

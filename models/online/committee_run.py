@@ -21,10 +21,10 @@ from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Linear, Reals
 from models.goals.thresholds import f_beta as best_cut
 from models.learners.base import Vector
-from models.learners.documents import Window
-from models.online.committee import Committee, Params, Rule, meta, rule, shown, votes
+from models.learners.documents import DocumentWindow
+from models.online.committee import Committee, Params, VotingRule, meta, rule, shown, votes
 from models.online.committee_estimates import (
-    Estimate,
+    LossAndError,
     accuracies,
     alike,
     correlation,
@@ -35,28 +35,28 @@ from models.online.committee_estimates import (
     unanimous,
 )
 from models.online.registry import LEARNERS, parse_params
-from models.online.run import Lane
+from models.online.run import LearnerRun
 
 SEARCHED = (1, 2, 4, 8)
-Estimator = Callable[[int], Estimate]
+Estimator = Callable[[int], LossAndError]
 
 
 class Council:
     def __init__(self, p: Params) -> None:
         self._p = p
         sizes = SEARCHED if p.k is None else (p.k,)
-        self._of_size = {k: [Lane(LEARNERS[p.of], parse_params(p.of, p.params)) for _ in range(k)] for k in sizes}
+        self._of_size = {k: [LearnerRun(LEARNERS[p.of], parse_params(p.of, p.params)) for _ in range(k)] for k in sizes}
         self._k = sizes[0]
         self._met = [0, 0]  # irrelevant and relevant examples
-        self._estimates: Mapping[str, Estimate] = {}
+        self._estimates: Mapping[str, LossAndError] = {}
 
     @property
-    def lanes(self) -> list[Lane]:
+    def lanes(self) -> list[LearnerRun]:
         """Every learner, of committees that are not served too."""
         return [lane for lanes in self._of_size.values() for lane in lanes]
 
     @property
-    def members(self) -> list[Lane]:
+    def members(self) -> list[LearnerRun]:
         return self._of_size[self._k]
 
     @property
@@ -70,7 +70,7 @@ class Council:
         for k in self._of_size:
             yield from shown(self._p.method, k, self._p.seed, relevant, nth).tolist()
 
-    def check(self, window: Window, relevant: Bools) -> None:
+    def check(self, window: DocumentWindow, relevant: Bools) -> None:
         """Estimates what the committee loses and errs, and takes the best size if that is to be found."""
         if self._p.method != "split" or relevant.all() or not relevant.any():
             return
@@ -88,7 +88,7 @@ class Council:
             float(np.mean([v.rest for v in vectors])),
         )
 
-    def mean_held_out(self, v: Vector, window: Window) -> Reals:
+    def mean_held_out(self, v: Vector, window: DocumentWindow) -> Reals:
         """The mean of the members' scores of the newest judged documents, each without its own steps; members have only
         those weights that their mean, v, has kept."""
         kept = np.ones(len(v.w), np.bool_) if v.kept is None else v.kept
@@ -101,7 +101,7 @@ class Council:
 
     def convene(
         self, forms: Sequence[Linear], cuts: Sequence[float], over: Reals, relevant: Bools
-    ) -> tuple[Committee, Rule, float | None]:
+    ) -> tuple[Committee, VotingRule, float | None]:
         """The members as they vote, by which rule, and the F_1 of that. `over` has held-out scores over the cuts, a
         column for each member."""
         unseen = np.stack([~lane.learned(len(relevant)) for lane in self.members], axis=1)
@@ -112,7 +112,7 @@ class Council:
         members = tuple(replace(form, bias=form.bias - cut) for form, cut in zip(forms, cuts, strict=True))
         return replace(self.report(), members=members, rule=by), by, f1
 
-    def _estimators(self, window: Window, relevant: Bools) -> dict[str, Estimator]:
+    def _estimators(self, window: DocumentWindow, relevant: Bools) -> dict[str, Estimator]:
         right, unseen = {}, {}
         for k, lanes in self._of_size.items():
             held_out = np.stack([lane.held_out(lane.vectors()[0], window) for lane in lanes], axis=1)
@@ -127,7 +127,7 @@ class Council:
             return found if max(right) > 1 else {"cv": lambda k: unanimous([accuracy[k]] * k, 0.0)}
         cov = {k: pair_covariance(right[k], unseen[k]) for k in several}
 
-        def beta(k: int) -> Estimate:
+        def beta(k: int) -> LossAndError:
             at = k if k in several else several[0]
             return alike(accuracy[k], correlation(right[at], unseen[at]), k)
 
@@ -139,7 +139,7 @@ class Council:
         return found
 
 
-def _difference(lanes: Sequence[Lane], window: Window, relevant: Bools) -> float:
+def _difference(lanes: Sequence[LearnerRun], window: DocumentWindow, relevant: Bools) -> float:
     """diff, the mean over the members."""
     sizes = np.diff(window.indptr)
     slots = window.slots[window.indptr[0] : window.indptr[-1]]

@@ -45,7 +45,7 @@ from models.learners.vocabulary import Slots
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PinnedTerms:
     """By feature."""
 
     pin: tuple[int, ...] = ()
@@ -60,7 +60,7 @@ class Terms:
         return np.array(sorted(self.ban), np.uint64)
 
 
-NONE = Terms()
+NONE = PinnedTerms()
 
 
 def least(w: Reals | Singles, rest: float) -> float:
@@ -78,7 +78,7 @@ def raised(v: Vector, pins: Slots, floor: float) -> Vector:
     return replace(v, w=w, minus=minus, imposed=below if len(below) else None)
 
 
-def applied(linear: Linear, terms: Terms) -> Linear:
+def applied(linear: Linear, terms: PinnedTerms) -> Linear:
     """A model from elsewhere as it is served under these terms."""
     kept = ~np.isin(linear.features, terms.banned)
     features, weights = linear.features[kept], linear.weights[kept]
@@ -91,7 +91,7 @@ def applied(linear: Linear, terms: Terms) -> Linear:
     return silenced(replace(linear, features=features, weights=held), terms)
 
 
-def silenced(linear: Linear, terms: Terms) -> Linear:
+def silenced(linear: Linear, terms: PinnedTerms) -> Linear:
     """The same model, which weighs no banned term, with weights that leave nothing of `rest` to them."""
     if not terms.ban or not linear.rest:
         return linear

@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 
 from models.core.vectors import Reals
 from models.learners import eg, passive_aggressive, perceptron, rocchio, widrow_hoff, winnow
-from models.learners.base import Document, Vector, check
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, Vector, check
+from models.learners.documents import DocumentWindow
 from models.online import committee
 
 Params = widrow_hoff.Params | eg.Params | winnow.Params | perceptron.Params | rocchio.Params | passive_aggressive.Params
 
 
-class Learner(Protocol):
+class LearnerModule(Protocol):
     """The shape of a learner's module (see learners/base.py); p and s are its own `Params` and `State`."""
 
     Params: type[Any]
 
-    def start(self, p: Any, query: Document | None) -> Any: ...
+    def start(self, p: Any, query: DocumentVector | None) -> Any: ...
     def resume(self, p: Any, v: Vector) -> Any: ...
-    def learn(self, p: Any, s: Any, x: Document, y: bool) -> Any: ...
-    def update(self, p: Any, s: Any, x: Document, y: bool) -> float: ...
+    def learn(self, p: Any, s: Any, x: DocumentVector, y: bool) -> Any: ...
+    def update(self, p: Any, s: Any, x: DocumentVector, y: bool) -> float: ...
     def vectors(self, p: Any, s: Any) -> tuple[Vector, ...]: ...
-    def held_out(self, p: Any, v: Vector, window: Window, steps: Reals, t: NDArray[np.int64]) -> Reals: ...
+    def held_out(self, p: Any, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals: ...
 
 
-LEARNERS: Mapping[str, Learner] = {
+LEARNERS: Mapping[str, LearnerModule] = {
     "wh": widrow_hoff,
     "eg": eg,
     "winnow": winnow,

@@ -17,17 +17,17 @@ import numpy as np
 from models.core.measures import Bools
 from models.core.vectors import Reals, View
 from models.learners import fixed
-from models.learners.base import Document, Vector
-from models.learners.documents import Window
+from models.learners.base import DocumentVector, Vector
+from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import Slots, grown
 from models.online.pins import least, raised
-from models.online.registry import AUTO, LEARNERS, Learner, parse_params
+from models.online.registry import AUTO, LEARNERS, LearnerModule, parse_params
 
 NONE = np.empty(0, np.int32)
 
 
-class Lane:
-    def __init__(self, learner: Learner, params: Any) -> None:
+class LearnerRun:
+    def __init__(self, learner: LearnerModule, params: Any) -> None:
         self.view: View = params.view
         self._learner = learner
         self._params = params
@@ -43,7 +43,7 @@ class Lane:
         self._floor = 0.0  # below which no pinned term weighs
 
     @classmethod
-    def all_of(cls, kind: str, params: Mapping[str, object]) -> "list[Lane]":
+    def all_of(cls, kind: str, params: Mapping[str, object]) -> "list[LearnerRun]":
         """The lanes of a topic: one, or under `auto` one for each learner that competes."""
         first = parse_params(kind, params)
         if kind != "auto":
@@ -51,14 +51,14 @@ class Lane:
         return [cls(LEARNERS[one], parse_params(one, {})) for one in AUTO]
 
     @classmethod
-    def fixed(cls, view: View) -> "Lane":
+    def fixed(cls, view: View) -> "LearnerRun":
         return cls(fixed, fixed.Params(view))
 
-    def start(self, query: Document | None, pins: Slots = NONE) -> None:
+    def start(self, query: DocumentVector | None, pins: Slots = NONE) -> None:
         self._state = self._learner.start(self._params, query)
         self._pins = pins
         if len(pins):
-            alone = self._learner.start(self._params, Document(np.zeros(1, np.int32), np.ones(1)))
+            alone = self._learner.start(self._params, DocumentVector(np.zeros(1, np.int32), np.ones(1)))
             self._floor = max((float(v.w[0]) + v.rest for v in self._made(alone) if len(v.w)), default=0.0)
         self._before = self.vectors()[0].at
 
@@ -69,7 +69,7 @@ class Lane:
         self._before = 0
         self.based = True
 
-    def learn(self, x: Document, y: bool, times: int = 1) -> None:
+    def learn(self, x: DocumentVector, y: bool, times: int = 1) -> None:
         step = 0.0
         for _ in range(times):
             step += self._learner.update(self._params, self._state, x, y)
@@ -88,7 +88,7 @@ class Lane:
         vectors = self._made(self._state)
         return tuple(raised(v, self._pins, self._floor) for v in vectors) if len(self._pins) else vectors
 
-    def held_out(self, v: Vector, window: Window) -> Reals:
+    def held_out(self, v: Vector, window: DocumentWindow) -> Reals:
         """The scores that v gives the newest judged documents, each without its own step."""
         judged = slice(self._judged - window.size, self._judged)
         learned = window if v.imposed is None else window.without(v.imposed)
@@ -99,7 +99,7 @@ class Lane:
             scores += window.scores(w, 0.0, 0.0)
         return scores + self._offsets[judged] if self.based else scores
 
-    def scores(self, v: Vector, window: Window) -> Reals:
+    def scores(self, v: Vector, window: DocumentWindow) -> Reals:
         """The same with their steps: what was learned from a document counts, what it was fitted on does not."""
         scores = window.scores(v.w, v.bias, v.rest)
         return scores + self._offsets[self._judged - window.size : self._judged] if self.based else scores

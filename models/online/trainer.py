@@ -25,18 +25,18 @@ from models.core.views import view
 from models.goals import calibration, promises, thresholds
 from models.goals.calibration import Calibration
 from models.goals.ledger import Ledger
-from models.goals.promises import Evidence, Goal, Origin
+from models.goals.promises import Evidence, Origin, Targets
 from models.goals.thresholds import Band
-from models.learners.base import Document, Vector
-from models.learners.documents import Background, Collection, Window
+from models.learners.base import DocumentVector, Vector
+from models.learners.documents import Background, Collection, DocumentWindow
 from models.learners.vocabulary import Slots, Vocabulary
 from models.online import pins, pocket
 from models.online.committee import Committee, mean_form, turning_points
 from models.online.committee_run import Council
-from models.online.pins import NONE, Terms
+from models.online.pins import NONE, PinnedTerms
 from models.online.pocket import Candidate
 from models.online.registry import parse_committee
-from models.online.run import Lane
+from models.online.run import LearnerRun
 from models.online.truncation import strongest, weighing
 from models.text import minhash
 
@@ -57,8 +57,8 @@ class Spec:
     kind: str = "wh"
     params: Mapping[str, object] = field(default_factory=dict)
     query: Bag | None = None
-    goal: Goal = field(default_factory=Goal)
-    terms: Terms = NONE
+    goal: Targets = field(default_factory=Targets)
+    terms: PinnedTerms = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ModelFigures:
     """What the model was chosen by; estimates are None while there is nothing to estimate from."""
 
     relevant: int = 0
@@ -88,7 +88,7 @@ class Model:
     linear: Linear
     reject_below: float
     accept_above: float
-    figures: Figures = Figures()
+    figures: ModelFigures = ModelFigures()
     evidence: Evidence = field(default_factory=Evidence)
     calibration: Calibration | None = None  # None before there is evidence
     committee: Committee | None = None  # if its members vote, they decide, and `linear` is the mean of their scores
@@ -115,7 +115,7 @@ class Trainer:
         self._vocabulary = Vocabulary()
         self._pins = self._vocabulary.intern(spec.terms.pinned)
         self._council = Council(parse_committee(spec.params)) if spec.kind == "committee" else None
-        self._lanes = self._council.lanes if self._council else Lane.all_of(spec.kind, spec.params)
+        self._lanes = self._council.lanes if self._council else LearnerRun.all_of(spec.kind, spec.params)
         self._served = (0, 0)  # the lane, and which of its vectors
         self._pocket: Candidate | None = None  # the winner of the last check, as it was then
         self._frozen = False  # whether the pocketed vector itself is served, or its learner as it goes on
@@ -161,19 +161,19 @@ class Trainer:
     def model(self, background: Background) -> Model:
         n = self._collection.size
         if self._base is not None and not n:
-            return self._as_it_is(self._base)
+            return self._base_model(self._base)
         if self._council and self._council.voting:
-            return self._convened(self._council, background)
-        lane, v = self._voice()
+            return self._committee_model(self._council, background)
+        lane, v = self._served_run()
         linear = self._compiled(v, lane.view)
         window = self._window(lane.view)
         held_out = self._without_own(lane, v, window)
         unseen, unjudged = self._unseen(lane, linear, background), background.without(self._documents.keys())
         since = self._ledger.changed()
         band = self._usual_band(v, window, held_out, unseen, unjudged, wide=since > 0)
-        held_out = self._apart(held_out, lane, v, window)
+        held_out = self._without_group(held_out, lane, v, window)
         judged = self._ledger.newest(held_out, since)
-        if self._goal != Goal():
+        if self._goal != Targets():
             unseen = self._held_out_among(background, held_out, unseen)
             band = promises.choose(self._goal, judged, unseen, band)
         calibrated = calibration.of(judged, unseen[unjudged & (unseen < band.reject_below)])
@@ -182,7 +182,7 @@ class Trainer:
         figures = self._figures(band.f1)
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, report)
 
-    def _convened(self, council: Council, background: Background) -> Model:
+    def _committee_model(self, council: Council, background: Background) -> Model:
         """The model of a committee that votes. Without a goal all vote at their own cuts."""
         name, unjudged = council.members[0].view, background.without(self._documents.keys())
         window = self._window(name)
@@ -194,7 +194,7 @@ class Trainer:
             scores.append(self._unseen(lane, forms[-1], background))
             band = self._usual_band(v, window, mine, scores[-1], unjudged)
             cuts.append(min(band.accept_above, _beyond(v, name)))
-            held_out.append(self._apart(mine, lane, v, window))
+            held_out.append(self._without_group(mine, lane, v, window))
         over = np.stack(held_out, axis=1) - np.array(cuts)
         unseen = self._held_out_among(background, over, np.stack(scores, axis=1) - np.array(cuts))
         committee, by, f1 = council.convene(forms, cuts, over, self._judged())
@@ -203,32 +203,32 @@ class Trainer:
         band = promises.choose(
             self._goal, high, passed.accepted_below, Band(0.0, 0.0, f1), (low, passed.rejected_above)
         )
-        self._voted = self._collection.size, told.stand(band.reject_below, band.accept_above)
+        self._voted = self._collection.size, told.decision_score(band.reject_below, band.accept_above)
         rejected = unjudged & (passed.rejected_above < band.reject_below)
         calibrated = calibration.of(self._ledger.newest(over.mean(axis=1), since), unseen.mean(axis=1)[rejected])
         evidence = promises.evidence(self._goal, high, band, self._worse_for(since), self._ledger.watch())
         linear, figures = mean_form(committee.members), self._figures(f1)
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, committee)
 
-    def _told(self, council: Council) -> list[float]:
+    def _voted_scores(self, council: Council) -> list[float]:
         """What members that vote make of judged documents, as one score that lies to the cuts of the last model as the
         vote does."""
         if self._voted[0] != self._collection.size:
-            self._convened(council, Background())
+            self._committee_model(council, Background())
         return self._voted[1].tolist()
 
     def held_out(self) -> dict[str, float]:
         """The scores of the newest judged documents as the model would give them, each without its own influence."""
         if self._council and self._council.voting:
-            scores = self._told(self._council)
+            scores = self._voted_scores(self._council)
         else:
-            lane, v = self._voice()
+            lane, v = self._served_run()
             window = self._window(lane.view)
-            scores = self._apart(self._without_own(lane, v, window), lane, v, window).tolist()
+            scores = self._without_group(self._without_own(lane, v, window), lane, v, window).tolist()
         first = self._collection.size - len(scores)
         return {document: scores[n - first] for document, n in self._documents.items() if n >= first}
 
-    def strange(self, model: Model, documents: Mapping[str, Bag]) -> Reals:
+    def score_unseen(self, model: Model, documents: Mapping[str, Bag]) -> Reals:
         """What the model, this trainer's last, says of documents that were not learned from; of those that the base was
         fitted on, as if it had not been."""
         lane, linear, base = self._lanes[self._served[0]], model.linear, self._base
@@ -254,13 +254,13 @@ class Trainer:
         shared = self._vocabulary.nbytes + self._collection.nbytes + self._ledger.nbytes
         return shared + sum(lane.nbytes for lane in self._lanes) + 4096
 
-    def _keep(self, example: Example, slots: Slots, seen: Mapping[View, Document]) -> None:
+    def _keep(self, example: Example, slots: Slots, seen: Mapping[View, DocumentVector]) -> None:
         self._documents[example.document] = self._collection.size
         self._collection.add(slots, [x.values for x in seen.values()])
         how = example.origin, example.chance, example.accepted, example.came, example.after
         self._ledger.add(example.bag.features, example.relevant, *how)
 
-    def _unseen(self, lane: Lane, linear: Linear, background: Background) -> Reals:
+    def _unseen(self, lane: LearnerRun, linear: Linear, background: Background) -> Reals:
         """The scores of the background; of documents that the lane's base was fitted on, as if it had not been."""
         scores = background.scores(linear)
         if lane.based and self._base and self._fitted:
@@ -269,7 +269,7 @@ class Trainer:
             scores[places] += without[numbers] - background.scores(self._base.linear)[places]
         return scores
 
-    def _voice(self) -> tuple[Lane, Vector]:
+    def _served_run(self) -> tuple[LearnerRun, Vector]:
         """The lane that is served (of a committee, one of them), and the vector."""
         lane = self._lanes[self._served[0]]
         if self._council:
@@ -279,10 +279,10 @@ class Trainer:
         v = held.vector if held else lane.vectors()[self._served[1]]
         return lane, self._truncated(v)
 
-    def _without_own(self, lane: Lane, v: Vector, window: Window) -> Reals:
+    def _without_own(self, lane: LearnerRun, v: Vector, window: DocumentWindow) -> Reals:
         return self._council.mean_held_out(v, window) if self._council else lane.held_out(v, window)
 
-    def _apart(self, held_out: Reals, lane: Lane, v: Vector, window: Window) -> Reals:
+    def _without_group(self, held_out: Reals, lane: LearnerRun, v: Vector, window: DocumentWindow) -> Reals:
         """The same scores without what near-duplicates taught, too."""
         if self._ledger.alone.all():
             return held_out
@@ -298,7 +298,7 @@ class Trainer:
         return scores
 
     def _usual_band(
-        self, v: Vector, window: Window, held_out: Reals, unseen: Reals, unjudged: Bools, wide: bool = False
+        self, v: Vector, window: DocumentWindow, held_out: Reals, unseen: Reals, unjudged: Bools, wide: bool = False
     ) -> thresholds.Band:
         return thresholds.choose(
             held_out,
@@ -313,10 +313,10 @@ class Trainer:
     def _worse_for(self, since: int) -> int:
         return int(np.count_nonzero(self._ledger.came_since(since))) if since else 0
 
-    def _figures(self, f1: float | None) -> Figures:
+    def _figures(self, f1: float | None) -> ModelFigures:
         n = self._collection.size
         positive = int(np.count_nonzero(self._ledger.relevant))
-        return Figures(positive, n - positive, self._sap, f1)
+        return ModelFigures(positive, n - positive, self._sap, f1)
 
     def _start(self) -> None:
         for lane in self._lanes:
@@ -341,7 +341,7 @@ class Trainer:
             held = pins.raised(v, self._pins, pins.least(w, base.rest)) if len(self._pins) else v
             self._pocket = Candidate(0, 0, held)
         elif not self._council:
-            self._lanes.append(Lane.fixed(base.view))
+            self._lanes.append(LearnerRun.fixed(base.view))
             self._lanes[-1].start(None, self._pins)
             self._lanes[-1].resume(v)
             self._served = (len(self._lanes) - 1, 0)
@@ -363,27 +363,27 @@ class Trainer:
         self._served = (self._pocket.lane, self._pocket.which)
         self._frozen = winner >= live
 
-    def _ranking(self, lane: Lane, v: Vector) -> Reals:
+    def _ranking(self, lane: LearnerRun, v: Vector) -> Reals:
         window = self._window(lane.view)
         return lane.held_out(v, window) if self._fitted and not lane.based else lane.scores(v, window)
 
     def _judged(self) -> Bools:
         return self._ledger.relevant[-pocket.WINDOW :]
 
-    def _window(self, name: View) -> Window:
+    def _window(self, name: View) -> DocumentWindow:
         return self._collection.newest(pocket.WINDOW, name)
 
     def _kept(self, features: Features) -> Bools | slice:
         """Which of the features are not banned."""
         return ~np.isin(features, self._banned) if len(self._banned) else slice(None)
 
-    def _seen(self, bag: Bag, views: Sequence[View]) -> tuple[Slots, dict[View, Document]]:
+    def _seen(self, bag: Bag, views: Sequence[View]) -> tuple[Slots, dict[View, DocumentVector]]:
         """The document as the topic sees it: without banned terms, whose values are part of its length all the same."""
         kept = self._kept(bag.features)
         slots = self._vocabulary.intern(bag.features[kept])
-        return slots, {name: Document(slots, view(name, bag).values[kept]) for name in views}
+        return slots, {name: DocumentVector(slots, view(name, bag).values[kept]) for name in views}
 
-    def _as_it_is(self, base: Model) -> Model:
+    def _base_model(self, base: Model) -> Model:
         """The base, served before anything is learned, at its own cuts."""
         if self._terms == NONE:
             return base

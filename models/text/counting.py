@@ -25,7 +25,7 @@ _PAIRS, _FOURS, _EIGHTS = (np.uint64(n) for n in (0x5555555555555555, 0x33333333
 _BYTES = np.uint64(0x0101010101010101)
 
 
-class Tally(NamedTuple):
+class CountTable(NamedTuple):
     """The table: all zero between documents. `places` is room for the slots in use, and four more."""
 
     slots: Features
@@ -35,10 +35,10 @@ class Tally(NamedTuple):
 
 
 @kernel
-def tally_for(bits: int) -> Tally:
+def tally_for(bits: int) -> CountTable:
     """An empty table of 2^bits slots, 64 or more."""
     size = 1 << bits
-    return Tally(
+    return CountTable(
         np.zeros(size, np.uint64),
         np.zeros(size, np.float64),
         np.zeros(size >> 6, np.uint64),

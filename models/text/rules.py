@@ -36,7 +36,7 @@ from models.text.analysis import Analysis, occurrences
 from models.text.tokens import LONGEST
 from models.text.unicode import SEPARATOR, fold, kind
 
-Alternatives = tuple[tuple["Part", ...], ...]
+Alternatives = tuple[tuple["Clause", ...], ...]
 FIELDS = ("title", "source")
 MOST_CHARACTERS = 10_000  # as written, and as `str` writes it
 MOST_WORDS = 500  # counted as terms, because they are what takes time
@@ -103,7 +103,7 @@ class Word:
         return f'{field}"{said}"' if len(self.terms) > 1 else field + said
 
 
-class Part(NamedTuple):
+class Clause(NamedTuple):
     rule: "Word | Rule"
     negated: bool = False
 
@@ -181,7 +181,7 @@ class _Parser:
         found = [self.negation(field)]
         while self.take("AND") or self.token.lastgroup in ("NOT", "field", "word", "phrase", "open"):
             found.append(self.negation(field))
-        parts = chain.from_iterable(one[0] if len(one) == 1 else (Part(Rule(one)),) for one in found)
+        parts = chain.from_iterable(one[0] if len(one) == 1 else (Clause(Rule(one)),) for one in found)
         return (tuple(parts),) if len(found) > 1 else found[0]  # which needs no parentheses then
 
     def negation(self, field: str | None) -> Alternatives:
@@ -192,11 +192,11 @@ class _Parser:
         if not negative:
             return alternatives
         match alternatives:  # two of which take away a NOT inside
-            case ((Part(Word() as word, negated),),):
-                return ((Part(word, not negated),),)
-            case ((Part(Rule() as rule, True),),):
+            case ((Clause(Word() as word, negated),),):
+                return ((Clause(word, not negated),),)
+            case ((Clause(Rule() as rule, True),),):
                 return rule.alternatives
-        return ((Part(Rule(alternatives), True),),)
+        return ((Clause(Rule(alternatives), True),),)
 
     def atom(self, field: str | None) -> Alternatives:
         if named := self.take("field"):
@@ -213,7 +213,7 @@ class _Parser:
             self.depth -= 1
             return alternatives
         if token := self.take("word", "phrase"):
-            return ((Part(self.word(field, token)),),)
+            return ((Clause(self.word(field, token)),),)
         where = f"after {self.before}" if self.before else f"before {self.token[0] or 'the end'}"
         raise RuleError(self.token.start(), f"expected a word {where}")
 

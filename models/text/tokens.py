@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from models.core.kernel import kernel
 from models.core.vectors import Features, Singles
-from models.text.counting import EMPTY, Tally, count, find_taken, harvest, ones, slot_bits, tally_for
+from models.text.counting import EMPTY, CountTable, count, find_taken, harvest, ones, slot_bits, tally_for
 from models.text.runs import ALL, HIGH, LOWER, WINDOW, Marks, mark, place, runs_in, through_last_separator, window
 from models.text.unicode import MARK, PICTURE, SEPARATOR, SEVERAL, UNSPACED, WORD, Alphabet, Points
 
@@ -206,7 +206,7 @@ def read_zones(
 def count_zones(
     reading: Reading,
     title_weight: float,
-    tally: Tally,
+    tally: CountTable,
     start: int,
     stop: int,
     indptr: Offsets,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.bank.bank import Bank
-from models.bank.segment import Topic
+from models.bank.segment import Entry
 from models.text.analysis import Document, bags
 from scripts.benchmarks import peers
 from scripts.benchmarks.contest import (
@@ -78,7 +78,7 @@ class Sluice(Work):
         past = Past(corpus.past)
         self._frequencies = past.frequencies
         self._bank, self._load_s = Bank(), 0.0
-        self._latest: list[Topic] = []
+        self._latest: list[Entry] = []
         made = past.topics(topics, sizes.weights)
         while chunk := list(islice(made, CHUNK)):
             self._load_s += timed(self._bank.load, chunk).wall

@@ -28,7 +28,7 @@ from scripts.benchmarks.live import live
 from service.store.embedded import Embedded
 from service.store.log import Event
 from service.store.topics import Store
-from service.topics.published import Settings
+from service.topics.published import TopicSettings
 
 Policy = Literal["always", "everysec"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -104,7 +104,9 @@ def append(clients: int) -> float:
         store = Store(me.store, TIMEOUT_S)
         topics = [f"append-{number}" for number in range(clients)]
         for topic in topics:
-            await store.create(topic, "0", Event("created", 0, 0, settings=Settings(created_ms=0).model_dump_json()))
+            await store.create(
+                topic, "0", Event("created", 0, 0, settings=TopicSettings(created_ms=0).model_dump_json())
+            )
         began = time.perf_counter()
 
         async def work(topic: str) -> int:

@@ -11,18 +11,18 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from models.bank.segment import Topic
+from models.bank.segment import Entry
 from models.online.trainer import Model
 from scripts.benchmarks.contest import Seconds, in_a_process, peak_mb, timed
 from scripts.benchmarks.corpus import load
 from scripts.benchmarks.live import live
 from scripts.benchmarks.topics import Past
-from service.config import Settings as Config
+from service.config import Config
 from service.sluice import Sluice
 from service.store.embedded import Embedded
 from service.store.log import Event
 from service.store.topics import Saved, Store
-from service.topics.published import Served, Settings
+from service.topics.published import PublishedModel, TopicSettings
 
 BORN = "0"
 TIMEOUT_S = 60.0
@@ -75,7 +75,7 @@ def fill(url: str, sizes: Sizes) -> None:
 
     async def write() -> None:
         store = Store(url, TIMEOUT_S)
-        waiting: list[Topic] = []
+        waiting: list[Entry] = []
         for topic in past.topics(sizes.topics, sizes.weights):
             waiting.append(topic)
             if len(waiting) == AT_ONCE:
@@ -94,7 +94,7 @@ def loaded(url: str) -> Loaded:
         sluice = Sluice(Config(), Store(url, TIMEOUT_S))
         await sluice.start()  # which loads the kernels, then begins to load the topics
         wall, cpu = time.perf_counter(), time.process_time()
-        await sluice.following.ready.wait()
+        await sluice.sync.ready.wait()
         took = Seconds(time.perf_counter() - wall, time.process_time() - cpu)
         topics = len(sluice.serving.topics)
         await sluice.stop()
@@ -103,9 +103,9 @@ def loaded(url: str) -> Loaded:
     return asyncio.run(start())
 
 
-async def _publish(store: Store, topic: Topic) -> None:
-    settings = Settings(name=topic.name, created_ms=0)
+async def _publish(store: Store, topic: Entry) -> None:
+    settings = TopicSettings(name=topic.name, created_ms=0)
     await store.create(topic.name, BORN, Event("created", 0, 0, settings=settings.model_dump_json()))
     model = Model(topic.columns[0], topic.reject_below, topic.accept_above)
-    served = Served(topic.name, BORN, 1, 0, settings, model, 0, 0)
+    served = PublishedModel(topic.name, BORN, 1, 0, settings, model, 0, 0)
     await store.save(topic.name, Saved(BORN, 1, served.to_bytes()), "{}", 1)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from models.bank.seen import see
-from models.bank.segment import Topic
+from models.bank.segment import Entry
 from models.core.vectors import Features, Linear, Singles
 from models.text.analysis import Analysis, Bags, Document, bags
 from models.text.idf import Counter, Frequencies
@@ -42,7 +42,7 @@ class Past:
         """n kinds of documents, the same for every caller."""
         return islice(chain(self._labelled(), self._by_word()), n)
 
-    def topics(self, n: int, weights: int) -> Iterator[Topic]:
+    def topics(self, n: int, weights: int) -> Iterator[Entry]:
         made = centroids(self.X, self.kinds(n), weights)
         return (topic(f"topic-{i}", self.vocabulary[at], w) for i, (at, w) in enumerate(made))
 
@@ -75,9 +75,9 @@ def centroids(X: Matrix, kinds: Iterator[Kind], weights: int) -> Iterator[tuple[
         yield strongest, v[strongest].astype(np.float32)
 
 
-def topic(name: str, features: Features, w: Singles) -> Topic:
+def topic(name: str, features: Features, w: Singles) -> Entry:
     reject_below, accept_above = cuts(w)
-    return Topic(name, (Linear("tfidf", features, w, 0.0),), reject_below, accept_above)
+    return Entry(name, (Linear("tfidf", features, w, 0.0),), reject_below, accept_above)
 
 
 def cuts(w: Singles) -> tuple[float, float]:

@@ -23,13 +23,13 @@ from models.batch.passes import train
 from models.batch.registry import fit_examples, parse
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.learners.documents import Window
+from models.learners.documents import DocumentWindow
 from models.online.committee import (
     METHODS,
     Method,
     Order,
-    Rule,
     Votes,
+    VotingRule,
     least_distance,
     meta,
     parts,
@@ -38,7 +38,7 @@ from models.online.committee import (
     votes,
 )
 from models.online.committee_estimates import (
-    Estimate,
+    LossAndError,
     accuracies,
     alike,
     correlation,
@@ -92,8 +92,8 @@ class Tuned(NamedTuple):
 
 
 class Estimated(NamedTuple):
-    measured: Estimate
-    by: Mapping[str, Estimate]
+    measured: LossAndError
+    by: Mapping[str, LossAndError]
 
 
 class Result(NamedTuple):
@@ -111,7 +111,7 @@ def learner(kind: str, params: Mapping[str, object], passes: int) -> Fit:
         rng = np.random.default_rng(seed)
         order = np.concatenate([rng.permutation(shown) for _ in range(passes)])
         X, y = pair.X[known], pair.y[known]
-        window = Window(X.indptr.astype(np.int64), X.indices, X.data.astype(np.float32))
+        window = DocumentWindow(X.indptr.astype(np.int64), X.indices, X.data.astype(np.float32))
         trained = train(kind, params, [pair.documents[i] for i in known.tolist()], window, y, order)
         w = np.zeros(pair.X.shape[1])
         w[: len(trained.vector.w)] = trained.vector.w[: len(w)]
@@ -185,7 +185,7 @@ def measure(pair: Pair, fit: Fit, seed: int) -> Result:
     estimated = {}
     for k in KS:
         met = split_in(k)
-        estimated[k] = Estimated(Estimate(met.loss, met.error), {name: e(k) for name, e in estimate.items()})
+        estimated[k] = Estimated(LossAndError(met.loss, met.error), {name: e(k) for name, e in estimate.items()})
     curve = {loss: tally(nearest_dropped(single, loss), pair.y_test) for loss in LOSSES}
     return Result(curve, committees, tuned, estimated)
 
@@ -194,7 +194,7 @@ def decisions(pair: Pair, drawn: Panel) -> dict[str, Tally]:
     """By each rule; the mean of the distances is made to lose as many documents as unanimity."""
     said = votes(drawn.test)
     quality = accuracies((drawn.train > 0) == pair.y[:, None], drawn.unseen, doubt=1).tolist()
-    rules: dict[str, Rule] = {
+    rules: dict[str, VotingRule] = {
         "unanimous": rule("unanimous", quality),
         "vote": rule("vote", quality),
         "weighted": rule("weighted", quality),
@@ -206,7 +206,7 @@ def decisions(pair: Pair, drawn: Panel) -> dict[str, Tally]:
 
 def estimators(
     pair: Pair, splits: Mapping[int, Panel], crossed: Reals, seed: int
-) -> Mapping[str, Callable[[int], Estimate]]:
+) -> Mapping[str, Callable[[int], LossAndError]]:
     """By name, for this pair: what a split in k will lose and err."""
     right = {k: (s.train > 0) == pair.y[:, None] for k, s in splits.items()}
     accuracy = {k: float(accuracies(right[k], s.unseen).mean()) for k, s in splits.items()}
@@ -215,14 +215,14 @@ def estimators(
     differ = differences(pair, seed)
     line = regression([(differ[k], accuracy[k]) for k in PROBED])
 
-    def cv(k: int) -> Estimate:
+    def cv(k: int) -> LossAndError:
         return unanimous([accuracy[k]] * k, cov[max(k, 3)])
 
-    def kl(k: int) -> Estimate:
+    def kl(k: int) -> LossAndError:
         return unanimous([line.at(differ[k])] * k, cov[3])
 
     @cache
-    def beta(k: int) -> Estimate:
+    def beta(k: int) -> LossAndError:
         at = max(k, 3)  # two members have no document that neither has seen
         return alike(accuracy[k], correlation(right[at], splits[at].unseen), k)
 

@@ -23,8 +23,8 @@ from models.core.measures import Bools, Contingency, break_even, contingency, f_
 from models.core.vectors import Bag, Reals, View
 from models.core.views import view
 from models.goals import thresholds
-from models.learners.base import Document
-from models.learners.documents import Collection, Window
+from models.learners.base import DocumentVector
+from models.learners.documents import Collection, DocumentWindow
 from models.learners.vocabulary import Vocabulary
 from models.online.registry import parse_params
 from models.text.analysis import Analysis, bags
@@ -74,7 +74,7 @@ class Library:
         frequencies, vocabulary = Frequencies.prior().plus(counter), Vocabulary()
         self._bags = [Bag(*read[i], frequencies.idf(read[i][0])) for i in range(len(read))]
         self._slots = [vocabulary.intern(bag.features) for bag in self._bags]
-        self._seen: dict[View, tuple[list[Document], Window, Window]] = {}
+        self._seen: dict[View, tuple[list[DocumentVector], DocumentWindow, DocumentWindow]] = {}
 
     @property
     def mean_features(self) -> float:
@@ -84,15 +84,20 @@ class Library:
         """Training and test documents, each together as a matrix."""
         return Examples.of(self._bags[: self.train], name), Examples.of(self._bags[self.train :], name)
 
-    def through(self, name: View) -> tuple[list[Document], Window, Window]:
+    def through(self, name: View) -> tuple[list[DocumentVector], DocumentWindow, DocumentWindow]:
         """Training documents one by one and together, and test documents together."""
         if name not in self._seen:
             collection = Collection([name])
-            documents = [Document(s, view(name, bag).values) for s, bag in zip(self._slots, self._bags, strict=True)]
+            documents = [
+                DocumentVector(s, view(name, bag).values) for s, bag in zip(self._slots, self._bags, strict=True)
+            ]
             for document in documents:
                 collection.add(document.slots, [document.values])
             every, n = collection.newest(len(documents), name), self.train
-            parts = [Window(indptr, every.slots, every.values) for indptr in (every.indptr[: n + 1], every.indptr[n:])]
+            parts = [
+                DocumentWindow(indptr, every.slots, every.values)
+                for indptr in (every.indptr[: n + 1], every.indptr[n:])
+            ]
             self._seen[name] = (documents[:n], parts[0], parts[1])
         return self._seen[name]
 

@@ -22,7 +22,7 @@ from models.batch.matrix import Examples
 from models.core.measures import Bools
 from models.core.vectors import Bag, Features
 from models.core.views import view
-from models.learners.base import Document
+from models.learners.base import DocumentVector
 from models.text.analysis import Analysis, Bags, bags
 from models.text.idf import Counter, Frequencies
 from scripts.evaluation.corpus import Corpus
@@ -36,7 +36,7 @@ QUOTE = re.compile(r"^\s*(?:[>|:]|\w{1,4}>|.*\b(?:writes|wrote|said)(?::|\.\.\.)
 class Pair:
     names: tuple[str, str]
     features: Features  # of the training documents: the columns
-    documents: Sequence[Document]  # to train with, in random order
+    documents: Sequence[DocumentVector]  # to train with, in random order
     X: Any  # the same, a row each; a scipy matrix, whose stubs know too many kinds
     y: Bools  # which are of the first group
     X_test: Any
@@ -87,7 +87,7 @@ class Groups:
         n = len(known)
         ends = X.indptr[1:n]
         slots, values = np.split(X.indices[: X.indptr[n]], ends), np.split(X.data[: X.indptr[n]], ends)
-        documents = [Document(s, v) for s, v in zip(slots, values, strict=True)]
+        documents = [DocumentVector(s, v) for s, v in zip(slots, values, strict=True)]
         return Pair(names, features, documents, X[:n], y[:n], X[n:], y[n:])
 
     def _seen(self, i: int, frequencies: Frequencies) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from models.core.vectors import Bag, Linear, Reals, View
 from models.core.views import view
-from models.learners.documents import Background, Collection, Window
+from models.learners.documents import Background, Collection, DocumentWindow
 from models.learners.vocabulary import Vocabulary
 from models.text.analysis import Analysis, bags
 from models.text.idf import Counter, Frequencies
@@ -32,7 +32,7 @@ class Stream:
         self._read()
         self._vocabulary = Vocabulary()
         self._slots = [self._vocabulary.intern(bag.features) for bag in self.bags]
-        self._seen: dict[View, Window] = {}
+        self._seen: dict[View, DocumentWindow] = {}
 
     def query(self, text: str) -> Bag:
         """A query, as it is known to a topic that is made before the first document."""
@@ -53,7 +53,7 @@ class Stream:
     def scores(self, model: Linear, start: int, end: int) -> Reals:
         """What the model says of the documents from `start` to before `end`."""
         every = self._through(model.view)
-        part = Window(every.indptr[start : end + 1], every.slots, every.values)
+        part = DocumentWindow(every.indptr[start : end + 1], every.slots, every.values)
         slots = self._vocabulary.find(model.features)
         w = np.zeros(self._vocabulary.size)
         w[slots[slots >= 0]] = model.weights[slots >= 0]
@@ -79,7 +79,7 @@ class Stream:
         self._starts.append(position)
         self._backgrounds.append(epoch.background)
 
-    def _through(self, name: View) -> Window:
+    def _through(self, name: View) -> DocumentWindow:
         if name not in self._seen:
             collection = Collection([name])
             for slots, bag in zip(self._slots, self.bags, strict=True):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from models.goals.promises import Goal
+from models.goals.promises import Targets
 from models.goals.report import pooled
 from scripts.evaluation.corpus import Corpus, read, read_queries
 from scripts.evaluation.report import progress
@@ -16,7 +16,7 @@ from scripts.evaluation.stream import Stream
 from scripts.simulation import live, report
 from scripts.simulation.attainment import passed, pooled_covers
 from scripts.simulation.planting import kinds, with_duplicates
-from scripts.simulation.reader import Plan, Reader, drifting
+from scripts.simulation.reader import Plan, SimulatedReader, drifting
 from scripts.simulation.topic import Wish, outcome, run
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
@@ -61,8 +61,8 @@ def simulate(
     if not names:
         raise typer.BadParameter("no topic has enough documents in training and in test", param_hint="topics")
     asked = read_queries(queries)
-    reader = Reader(everything, part, delay, noise, audit, seeds)
-    goal = Goal(max_error, min_precision, min_recall, max_abstain)
+    reader = SimulatedReader(everything, part, delay, noise, audit, seeds)
+    goal = Targets(max_error, min_precision, min_recall, max_abstain)
     wanted = {name: corpus.relevant(name) for name in names}
     if drift:
         turned = {name: names[(i + 1) % len(names)] for i, name in enumerate(names)}

@@ -15,7 +15,7 @@ from scipy.stats import binom, hypergeom
 from models.core.intervals import Interval, interval
 from models.core.measures import Bools
 from models.goals.promises import SURE
-from models.goals.report import Passed, State
+from models.goals.report import State, StreamCounts
 
 REJECT, ABSTAIN, ACCEPT = 0, 1, 2
 Decisions = NDArray[np.int8]
@@ -83,9 +83,9 @@ class Attained:
         return self.said.precision == "met"
 
 
-def passed(decisions: Decisions) -> Passed:
+def passed(decisions: Decisions) -> StreamCounts:
     counts = np.bincount(decisions, minlength=3)
-    return Passed(len(decisions), int(counts[ACCEPT]), int(counts[ABSTAIN]))
+    return StreamCounts(len(decisions), int(counts[ACCEPT]), int(counts[ABSTAIN]))
 
 
 def attained(

@@ -14,7 +14,7 @@ from rich.progress import track
 
 from models.core.intervals import Interval
 from models.core.measures import Bools
-from models.goals.promises import Goal
+from models.goals.promises import Targets
 from scripts.evaluation.corpus import Corpus
 from scripts.evaluation.report import progress
 from scripts.simulation.attainment import REJECT, Attained, Decisions, Said, attained
@@ -35,7 +35,7 @@ def simulate(
     corpus: Corpus,
     wanted: Mapping[str, Bools],
     queries: Mapping[str, str],
-    goal: Goal,
+    goal: Targets,
     plans: Mapping[str, Plan],
     counted: Bools,
 ) -> list[Attained]:
@@ -160,10 +160,10 @@ class _Run:
 
 @contextmanager
 def _topics(
-    client: Client, names: Sequence[str], queries: Mapping[str, str], goal: Goal, plans: Mapping[str, Plan]
+    client: Client, names: Sequence[str], queries: Mapping[str, str], goal: Targets, plans: Mapping[str, Plan]
 ) -> Iterator[dict[str, str]]:
     """Makes a topic for each name, and deletes them."""
-    wanted = {name: value for name in Goal.__slots__ if (value := getattr(goal, name)) is not None}
+    wanted = {name: value for name in Targets.__slots__ if (value := getattr(goal, name)) is not None}
     ids: dict[str, str] = {}
     try:
         for n, name in enumerate(names):

@@ -8,7 +8,7 @@ from models.core.measures import Bools
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SimulatedReader:
     everything: bool = False  # rejected documents are judged, too
     part: float = 1.0  # share of what is shown that is judged
     delay: int = 0  # documents between the showing and the judgement
@@ -21,13 +21,13 @@ class Reader:
 class Plan:
     """What a reader will do with each document of a stream, decided before it begins."""
 
-    reader: Reader
+    reader: SimulatedReader
     drawn: Bools
     judges: Bools
     says: Bools
 
     @classmethod
-    def of(cls, reader: Reader, relevant: Bools, topic: str, seed: int) -> "Plan":
+    def of(cls, reader: SimulatedReader, relevant: Bools, topic: str, seed: int) -> "Plan":
         random = np.random.default_rng([seed, *topic.encode()])
         drawn, judged, wrong = random.random((3, len(relevant)))
         return cls(reader, drawn < reader.audit, judged < reader.part, relevant ^ (wrong < reader.noise))

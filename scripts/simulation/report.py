@@ -7,13 +7,13 @@ from pathlib import Path
 
 from models.core.intervals import Interval
 from models.core.measures import macro
-from models.goals.promises import Goal
+from models.goals.promises import Targets
 from scripts.evaluation.report import figure, table
 from scripts.simulation.attainment import NEARLY, After, Attained
 
 
 def summary(
-    title: str, goal: Goal, every: Sequence[Attained], pooled: Interval | None = None, covers: bool = True
+    title: str, goal: Targets, every: Sequence[Attained], pooled: Interval | None = None, covers: bool = True
 ) -> None:
     met = [one for one in every if one.met]
     rows = [["judgements a topic", f"{macro([one.said.judged for one in every]):.0f}"]]
@@ -38,7 +38,7 @@ def summary(
     table(["", ""], rows, title)
 
 
-def _after(when: str, goal: Goal, every: Sequence[tuple[Attained, After]]) -> list[list[str]]:
+def _after(when: str, goal: Targets, every: Sequence[tuple[Attained, After]]) -> list[list[str]]:
     if not every:
         return []
     rows: list[list[str]] = []

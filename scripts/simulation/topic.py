@@ -13,7 +13,7 @@ import numpy as np
 
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.goals.promises import Goal, Origin
+from models.goals.promises import Origin, Targets
 from models.goals.report import recall, report
 from models.online.trainer import Example, Model, Spec, Trainer
 from scripts.evaluation.stream import Stream
@@ -30,7 +30,7 @@ class Wish:
 
     topic: str
     query: str
-    goal: Goal
+    goal: Targets
     kind: str = "wh"
     params: Mapping[str, object] = field(default_factory=dict)
 

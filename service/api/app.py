@@ -11,8 +11,8 @@ from starlette.types import ASGIApp
 from service.api import problems
 from service.api.openapi import Documented
 from service.api.routes import archive, flow, jobs, metrics, review, topics
-from service.api.telemetry import Counted, Telemetry
-from service.config import Settings, StartError
+from service.api.telemetry import CountingApp, Telemetry
+from service.config import Config, StartError
 from service.sluice import Sluice
 from service.store.connection import end
 from service.store.topics import Store
@@ -21,9 +21,9 @@ DESCRIPTION = "Filter and route a stream of documents by standing queries that l
 NOTE_S = 5.0  # between two notes of what the process holds
 
 
-def create_app(settings: Settings | None = None, store: Store | None = None) -> FastAPI:
+def create_app(settings: Config | None = None, store: Store | None = None) -> FastAPI:
     """An app on the store of its settings, or on the one that is given."""
-    config = settings or Settings.from_env()
+    config = settings or Config.from_env()
     if store is None and config.redis is None:
         raise StartError("SLUICE_REDIS must name a store; `scripts/serve` starts an embedded one by itself.")
 
@@ -50,7 +50,7 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
 class _Watched(Documented):
     def build_middleware_stack(self) -> ASGIApp:
         """Counting stands before everything: middleware that is added would not see what errors are answered with."""
-        return Counted(super().build_middleware_stack(), self.state.telemetry)
+        return CountingApp(super().build_middleware_stack(), self.state.telemetry)
 
 
 async def _keep_noting(sluice: Sluice, telemetry: Telemetry) -> None:

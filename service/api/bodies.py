@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from models.text.json_shape import shape
 from service.api.problems import from_validation
-from service.config import Settings
+from service.config import Config
 from service.errors import BadRequest, TooLarge, WrongMediaType
 
 JSON = "application/json"
@@ -82,7 +82,7 @@ async def lines(request: Request, limit: int, line_limit: int) -> AsyncIterator[
         yield [bytes(rest)]
 
 
-def parse(adapter: TypeAdapter[T], raw: bytes, limits: Settings) -> T:
+def parse(adapter: TypeAdapter[T], raw: bytes, limits: Config) -> T:
     """The value that these bytes, a body or a line of one, say; or the error that says why they do not."""
     if not raw or raw.isspace():
         raise BadRequest("The body is empty; send JSON, {} at least.")

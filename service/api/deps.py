@@ -19,7 +19,7 @@ from service.api.problems import SHOWN
 from service.errors import BadInput, FieldError, Forbidden, StoreUnavailable, TooLarge
 from service.schemas.fields import TopicId
 from service.sluice import Sluice
-from service.topics.published import Served
+from service.topics.published import PublishedModel
 
 PORT = re.compile(r":\d*$")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -39,7 +39,7 @@ async def _unready(request: Request) -> Sluice:
 
 async def _sluice(request: Request) -> Sluice:
     sluice = await _unready(request)
-    if not sluice.following.ready.is_set():
+    if not sluice.sync.ready.is_set():
         # Deciding with some of the topics would be a wrong answer that looks like a right one.
         raise StoreUnavailable("The topics are still being loaded; try again.")
     return sluice
@@ -90,10 +90,10 @@ def paged(items: Sequence[BaseModel], following: str | None) -> Response:
 
 
 async def topic_answer(
-    app: Sluice, served: Served, status: int = 200, headers: dict[str, str] | None = None
+    app: Sluice, served: PublishedModel, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     try:
-        (tally,) = await app.tallies.read([served.topic])
+        (tally,) = await app.counters.read([served.topic])
     except StoreUnavailable:
         tally = None  # what is known of the topic without the store is still worth an answer
     return reply(present.topic(served, tally, app.config), status, {"ETag": present.etag(served)} | (headers or {}))

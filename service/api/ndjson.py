@@ -28,7 +28,7 @@ from starlette.types import Receive, Scope, Send
 
 from service.api.bodies import NDJSON, declared_within, lines
 from service.api.problems import problem
-from service.config import Settings
+from service.config import Config
 from service.errors import ServiceError, TooLarge
 from service.store.connection import end
 
@@ -71,9 +71,7 @@ async def pieces(before: bytes, between: bytes, results: Sequence[bytes], after:
     yield (before if at_once else b"") + between.join(at_once) + after
 
 
-async def answer(
-    request: Request, settings: Settings, handle: Handle, *, duplex: bool, in_turn: bool = True
-) -> Response:
+async def answer(request: Request, settings: Config, handle: Handle, *, duplex: bool, in_turn: bool = True) -> Response:
     """Passes the lines of the request to `handle`, some at a time; it returns a line for each. Unless they are to be
     handled in turn, some more may be begun before those are done."""
     declared_within(request, settings.max_stream_bytes)
@@ -95,7 +93,7 @@ async def answer(
         return Pieces(_unspooled(spool, opened.pop_all()), NDJSON)
 
 
-async def _answered(request: Request, settings: Settings, handle: Handle, ahead: int) -> AsyncIterator[bytes]:
+async def _answered(request: Request, settings: Config, handle: Handle, ahead: int) -> AsyncIterator[bytes]:
     batches, begun = _batches(request, settings), deque[asyncio.Task[list[bytes]]]()
     reading, ended = True, None
     try:
@@ -116,7 +114,7 @@ async def _answered(request: Request, settings: Settings, handle: Handle, ahead:
         raise ended
 
 
-async def _batches(request: Request, settings: Settings) -> AsyncIterator[list[bytes]]:
+async def _batches(request: Request, settings: Config) -> AsyncIterator[list[bytes]]:
     left = settings.max_stream_lines
     async for arrived in lines(request, settings.max_stream_bytes, settings.max_body_bytes):
         for start in range(0, min(left, len(arrived)), BATCH):

@@ -7,24 +7,33 @@ from typing import Any
 import numpy as np
 
 from models.core.vectors import Linear, View
-from models.goals.report import Part, Passed
-from models.online.committee import Committee, Rule, mean_form
+from models.goals.report import PartReport, StreamCounts
+from models.online.committee import Committee, VotingRule, mean_form
 from models.online.trainer import Model
 from models.text.analysis import features_of
 from service import schemas
 from service.clock import now_ms, time_of
-from service.config import Settings as Config
+from service.config import Config
 from service.errors import BadInput, FieldError
 from service.feedback import goals
-from service.schemas.models import CommitteeInfo, Form, LossAndError, ModelFile, ModelInfo, Term, Terms, Voters
-from service.topics.counts import Tally
-from service.topics.published import Served
+from service.schemas.models import (
+    CommitteeInfo,
+    Form,
+    LossAndError,
+    ModelFile,
+    ModelInfo,
+    StrongestTerms,
+    Voters,
+    WeightedTerm,
+)
+from service.topics.counts import TopicCounts
+from service.topics.published import PublishedModel
 from service.topics.retrain_policy import policy_of, standing
 
 STRONGEST = 20  # terms shown for and against
 
 
-def topic(served: Served, tally: Tally | None, config: Config) -> schemas.Topic:
+def topic(served: PublishedModel, tally: TopicCounts | None, config: Config) -> schemas.Topic:
     """The tally is None while the store does not answer."""
     settings, model = served.settings, served.model
     return schemas.Topic(
@@ -43,11 +52,11 @@ def topic(served: Served, tally: Tally | None, config: Config) -> schemas.Topic:
     )
 
 
-def passed(tally: Tally) -> schemas.PassedCounts:
+def passed(tally: TopicCounts) -> schemas.PassedCounts:
     return schemas.PassedCounts(**_counts(tally.ever), lately=schemas.Counts(**_counts(tally.lately)))
 
 
-def goal(served: Served, tally: Tally | None) -> schemas.GoalStatus | None:
+def goal(served: PublishedModel, tally: TopicCounts | None) -> schemas.GoalStatus | None:
     if tally is None and served.settings.goal != schemas.Goal():
         return schemas.GoalStatus(state="learning", detail="The store does not answer: what has passed is not known.")
     found = goals.report(served, tally) if tally else None
@@ -57,14 +66,14 @@ def goal(served: Served, tally: Tally | None) -> schemas.GoalStatus | None:
     return schemas.GoalStatus(state=found.state, detail=found.detail, **parts)
 
 
-def retraining(served: Served, tally: Tally | None, config: Config) -> schemas.Retraining | None:
+def retraining(served: PublishedModel, tally: TopicCounts | None, config: Config) -> schemas.Retraining | None:
     policy = policy_of(served, config)
     if policy is None or tally is None:
         return None
     return schemas.Retraining(**standing(policy, served, tally.retrained, now_ms())._asdict())
 
 
-def _estimate(part: Part | None) -> schemas.Estimate | None:
+def _estimate(part: PartReport | None) -> schemas.Estimate | None:
     if part is None:
         return None
     share = part.share._asdict() if part.share else {"estimate": None, "low": None, "high": None}
@@ -72,22 +81,22 @@ def _estimate(part: Part | None) -> schemas.Estimate | None:
     return schemas.Estimate.model_validate(said | share)
 
 
-def _counts(counted: Passed) -> dict[str, int]:
+def _counts(counted: StreamCounts) -> dict[str, int]:
     return {**asdict(counted), "rejected": counted.rejected}
 
 
-def etag(served: Served) -> str:
+def etag(served: PublishedModel) -> str:
     return f'"{served.born}-{served.version}"'
 
 
-def model_info(served: Served, words: dict[int, str]) -> ModelInfo:
+def model_info(served: PublishedModel, words: dict[int, str]) -> ModelInfo:
     linear, single = served.model.linear, served.settings.single
     weighed = np.flatnonzero(~np.isin(linear.features, single.banned))  # over `rest` a banned term has a weight
     order = weighed[np.argsort(linear.weights[weighed], kind="stable")]
 
-    def shown(places: Iterable[int]) -> list[Term]:
+    def shown(places: Iterable[int]) -> list[WeightedTerm]:
         return [
-            Term(
+            WeightedTerm(
                 term=words.get(int(linear.features[i])),
                 weight=float(linear.weights[i]),
                 pinned=int(linear.features[i]) in single.pin,
@@ -104,12 +113,12 @@ def model_info(served: Served, words: dict[int, str]) -> ModelInfo:
         reject_below=served.model.reject_below,
         accept_above=served.model.accept_above,
         weights=len(linear.features),
-        terms=Terms(toward=shown(toward), against=shown(against)),
+        terms=StrongestTerms(toward=shown(toward), against=shown(against)),
         committee=_committee(served),
     )
 
 
-def model_file(served: Served, words: dict[int, str]) -> ModelFile:
+def model_file(served: PublishedModel, words: dict[int, str]) -> ModelFile:
     together = served.model.committee
     voters = None
     if together and together.rule:
@@ -135,7 +144,7 @@ def model(file: ModelFile, most: int) -> Model:
     members = tuple(
         _linear(form, file.view, f"/committee/members/{i}", most) for i, form in enumerate(file.committee.members)
     )
-    rule = Rule(tuple(file.committee.weights), file.committee.more_than)
+    rule = VotingRule(tuple(file.committee.weights), file.committee.more_than)
     together = Committee(len(members), members, rule)
     return Model(mean_form(members), file.reject_below, file.accept_above, committee=together)
 
@@ -146,7 +155,7 @@ def words(file: ModelFile) -> list[str]:
     return list(dict.fromkeys(term for form in forms for term in form.terms))
 
 
-def _committee(served: Served) -> CommitteeInfo | None:
+def _committee(served: PublishedModel) -> CommitteeInfo | None:
     together = served.model.committee
     if not together:
         return None

@@ -23,8 +23,8 @@ from service.sluice import Sluice
 from service.store.inbox import Look
 from service.store.jobs import STATES
 from service.store.routes import Overall
-from service.topics.counts import Tally
-from service.topics.published import Served
+from service.topics.counts import TopicCounts
+from service.topics.published import PublishedModel
 
 Values = float | Mapping[Any, float]  # or one for each value of the label
 
@@ -45,12 +45,12 @@ async def overview(app: Sluice, version: str) -> list[Metric]:
     ]
 
 
-async def _stored(app: Sluice, shown: Sequence[Served]) -> list[Metric]:
+async def _stored(app: Sluice, shown: Sequence[PublishedModel]) -> list[Metric]:
     passed, decided = await app.store.decided()
     used, most = await app.store.memory()
     goals = await app.store.goals()
     jobs = dict.fromkeys(STATES, 0) | await app.jobs.states()
-    tallies = await app.tallies.read([one.topic for one in shown])
+    tallies = await app.counters.read([one.topic for one in shown])
     decisions = {decision: decided.get(decision, 0) for decision in ("accept", "abstain")}
     return [
         _counter("sluice_documents", "Documents that have passed, each once.", passed + decided.get("named", 0)),
@@ -61,7 +61,7 @@ async def _stored(app: Sluice, shown: Sequence[Served]) -> list[Metric]:
         _gauge("sluice_store_memory_bytes", "Memory that the store holds.", used),
         _gauge("sluice_store_memory_limit_bytes", "Memory that the store may hold; 0: any.", most),
         *_flow(await app.inbox.look()),
-        *_routes(await app.destinations.look()),
+        *_routes(await app.routes.look()),
         *await app.in_thread(_topics, shown, tallies),
     ]
 
@@ -93,7 +93,7 @@ def _routes(look: Overall) -> Iterator[Metric]:
         yield _gauge("sluice_routes_dead", "Deliveries that were given up and are kept.", look.dead)
 
 
-def _topics(shown: Sequence[Served], tallies: Sequence[Tally]) -> list[Metric]:
+def _topics(shown: Sequence[PublishedModel], tallies: Sequence[TopicCounts]) -> list[Metric]:
     documents = CounterMetricFamily("sluice_topic_documents", "Documents put to the topic.", labels=["topic"])
     decisions = CounterMetricFamily(
         "sluice_topic_decisions", "Decisions other than to reject.", labels=["topic", "decision"]
@@ -111,11 +111,11 @@ def _topics(shown: Sequence[Served], tallies: Sequence[Tally]) -> list[Metric]:
     return [documents, decisions, judged, goals]
 
 
-def _judged(served: Sequence[Served]) -> dict[str, int]:
+def _judged(served: Sequence[PublishedModel]) -> dict[str, int]:
     return {"relevant": sum(one.relevant for one in served), "irrelevant": sum(one.irrelevant for one in served)}
 
 
-def _age(served: Served) -> tuple[int, str]:
+def _age(served: PublishedModel) -> tuple[int, str]:
     return served.settings.created_ms, served.topic
 
 

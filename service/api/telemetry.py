@@ -118,7 +118,7 @@ class Telemetry:
         return generate_latest(registry)
 
 
-class Counted:
+class CountingApp:
     """An application whose answers are counted."""
 
     def __init__(self, app: ASGIApp, telemetry: Telemetry) -> None:

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from models.goals.report import Passed
+from models.goals.report import StreamCounts
 from service.archive.lines import (
     FORMAT,
     AnyLine,
@@ -57,7 +57,7 @@ from service.store import codec
 from service.store.log import Event, resolve
 from service.topics import settings as changes
 from service.topics.background import Epoch, numbered, place_of
-from service.topics.published import Settings
+from service.topics.published import TopicSettings
 
 PART = 1_000_000  # bytes of an epoch on one line
 LARGEST_EPOCH = 100_000_000  # bytes, unpacked: a thousand documents of a hundred pages each
@@ -75,8 +75,8 @@ class Archive:
     versions: dict[int, str] = field(default_factory=dict)
     known: dict[str, tuple[str, bytes]] = field(default_factory=dict)  # title and bag
     skipped: dict[str, int] = field(default_factory=dict)
-    ever: Passed = field(default_factory=Passed)
-    lately: Passed = field(default_factory=Passed)
+    ever: StreamCounts = field(default_factory=StreamCounts)
+    lately: StreamCounts = field(default_factory=StreamCounts)
     digest: str = ""
 
 
@@ -102,7 +102,7 @@ class Writer:
         return self.line(EndLine(lines=self._lines, digest=self._digest.hexdigest()))
 
 
-class Reader:
+class ArchiveReader:
     """Takes the lines of a file, one after the other; what is wrong is said with the line's number."""
 
     def __init__(self, parse: Callable[[bytes], ArchiveLine]) -> None:
@@ -210,16 +210,16 @@ class _Wrong(ValueError):
     """What is wrong with a line, in words of our own."""
 
 
-def _counts(counted: list[int]) -> Passed:
+def _counts(counted: list[int]) -> StreamCounts:
     documents, accepted, abstained = counted
     if accepted + abstained > documents:
         raise _Wrong("more documents were accepted and abstained from than came")
-    return Passed(documents, accepted, abstained)
+    return StreamCounts(documents, accepted, abstained)
 
 
 def example() -> list[dict[str, Any]]:
     """The lines of a topic that was made from two words."""
-    settings = Settings(name="Moved", query="freight rates", created_ms=1_700_000_000_000)
+    settings = TopicSettings(name="Moved", query="freight rates", created_ms=1_700_000_000_000)
     bag = codec.pack_bag(["freight", "rates"], np.ones(2, np.float32), np.full(2, 7.0, np.float32))
     created = Event("created", settings.created_ms, 0, 1, settings=settings.model_dump_json(), bag=bag)
     header = HeaderLine(format=FORMAT, topic="moved", seq=1, floor=0, background=0)

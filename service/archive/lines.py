@@ -11,7 +11,7 @@ from service.schemas import Decision
 from service.schemas.fields import Canonical, DocumentId, Line, Millis, Number, Request, Share, TopicId
 from service.store import codec
 from service.store.log import Event, Kind
-from service.topics.published import Base, Settings
+from service.topics.published import Base, TopicSettings
 
 FORMAT: Literal["sluice-topic/1"] = "sluice-topic/1"
 Count = Annotated[int, Field(ge=0, lt=2**53)]
@@ -93,7 +93,7 @@ class EventLine(Request):
     came_ms: Millis = 0
     chance: Share = 0.0
     after: Count = 0
-    settings: Settings | None = None
+    settings: TopicSettings | None = None
     anew: bool = False
     model: Base64 = ""
     cause: Line = ""
@@ -124,7 +124,7 @@ class EventLine(Request):
         if event.bag:
             plain["words"] = Words.of(event.bag)
         if event.settings:
-            plain["settings"] = Settings.model_validate_json(event.settings)
+            plain["settings"] = TopicSettings.model_validate_json(event.settings)
         if event.model:
             plain["model"] = b64encode(event.model).decode()
         return cls.model_construct(set(plain) | {"line"}, **plain)
@@ -145,7 +145,7 @@ class EventLine(Request):
 _PLAIN = [name for name in EventLine.model_fields if name not in ("line", "words", "settings", "model")]
 
 
-class Record(Request):
+class VersionRecord(Request):
     created_ms: Millis
     cause: Line
     learner: Line
@@ -156,7 +156,7 @@ class Record(Request):
 class VersionLine(Request):
     line: Literal["version"] = "version"
     version: Count
-    record: Record
+    record: VersionRecord
 
 
 class KnownLine(Request):

@@ -25,23 +25,23 @@ from service.archive.lines import (
     HeaderLine,
     KnownLine,
     PassedLine,
-    Record,
     SkippedLine,
     VersionLine,
+    VersionRecord,
     Words,
 )
-from service.config import Settings as Config
+from service.config import Config
 from service.errors import BadInput, Conflict
-from service.feedback.known import Found
+from service.feedback.known import KnownDocument
 from service.store import scripts
 from service.store.connection import Arg
 from service.store.log import Event
-from service.store.topics import PARTS, Call, Head, Store, flat
+from service.store.topics import PARTS, Head, Store, TopicCall, flat
 from service.topics.background import Epoch, Epochs
-from service.topics.counts import Tallies, Tally, stored
+from service.topics.counts import TopicCounters, TopicCounts, stored
 from service.topics.learning import Learning
-from service.topics.published import Served
-from service.topics.state import Fold
+from service.topics.published import PublishedModel
+from service.topics.state import TopicState
 
 STAGED = ("log", "judged", "versions", "known", "skipped")
 AT_ONCE = 200  # entries a command
@@ -51,14 +51,14 @@ Outcome = Literal["made", "replaced", "there"]
 T = TypeVar("T")
 
 
-class Moving:
+class Transfer:
     def __init__(
-        self, store: Store, learning: Learning, epochs: Epochs, tallies: Tallies, config: Config, pool: Executor
+        self, store: Store, learning: Learning, epochs: Epochs, tallies: TopicCounters, config: Config, pool: Executor
     ) -> None:
         self._store = store
         self._learning = learning
         self._epochs = epochs
-        self._tallies = tallies
+        self._counters = tallies
         self._config = config
         self._pool = pool
 
@@ -68,9 +68,11 @@ class Moving:
         """The topic as a file, line by line; what can fail for want of a topic or a store does so before the first."""
         head, events = await self._learning.read(topic, lambda fold: (fold.head, tuple(fold.events)))
         versions = await self._store.versions(topic, head.seq + 1, self._config.versions_kept)
-        known = {document: Found.from_bytes(blob) for document, blob in (await self._store.known(topic)).items()}
+        known = {
+            document: KnownDocument.from_bytes(blob) for document, blob in (await self._store.known(topic)).items()
+        }
         skipped = await self._store.skipped(topic)
-        (tally,) = await self._tallies.read([topic])
+        (tally,) = await self._counters.read([topic])
         current = self._epochs.current.number
         wanted = {current} | {event.epoch for event in events if event.seq >= head.floor}
         held = wanted & set(await self._store.epochs.numbers())
@@ -86,7 +88,7 @@ class Moving:
             for some in _chunks(events):
                 yield await self._in_thread(partial(_written, writer, some))
             for version, record in sorted(versions):
-                yield writer.line(VersionLine(version=version, record=Record.model_validate_json(record)))
+                yield writer.line(VersionLine(version=version, record=VersionRecord.model_validate_json(record)))
             for document, found in sorted(known.items()):
                 yield writer.line(KnownLine(document=document, title=found.title, words=Words.of(found.bag)))
             for document, at_ms in skipped:
@@ -98,7 +100,7 @@ class Moving:
 
     # -- in ------------------------------------------------------------------------------------------------------------
 
-    async def take(self, archive: Archive, topic: str, replace: bool) -> tuple[Served, Outcome]:
+    async def take(self, archive: Archive, topic: str, replace: bool) -> tuple[PublishedModel, Outcome]:
         """The topic of that file under this name, and how it came to be; Conflict if the name is another's."""
         head = Head(secrets.token_hex(8), archive.header.seq, archive.header.floor)
         judged = await self._in_thread(lambda: _folded(archive, topic, head, self._config.served_weights))
@@ -129,13 +131,13 @@ class Moving:
             counts = stored(archive.ever, archive.lately, await self._store.passed())
             args: list[Arg] = [head.born, head.seq, head.floor, archive.digest, int(replace), len(PARTS), *counts]
             named = [*PARTS, *(part for pair in zip(STAGED, staged, strict=True) for part in pair)]
-            (outcome,) = await self._store.run([Call(scripts.IMPORT, topic, named, args)])
+            (outcome,) = await self._store.run([TopicCall(scripts.IMPORT, topic, named, args)])
             # Also if it was there: whoever put it may have died before this.
             if outcome != b"taken" and (standing := (await self._store.heads([topic]))[0]):
                 await self._store.begin_stream(topic, standing.born)
             await self._store.enlist(topic)  # once more, as in Store.create
         finally:
-            await self._store.run([Call(scripts.DISCARD, topic, staged, [])])
+            await self._store.run([TopicCall(scripts.DISCARD, topic, staged, [])])
         found: dict[bytes, Outcome] = {b"made": "made", b"replaced": "replaced", b"there": "there"}
         if outcome not in found:
             raise Conflict(f"There is a topic {topic!r} already; give another `id`, or say `replace`.")
@@ -144,7 +146,7 @@ class Moving:
     async def _stage(self, archive: Archive, topic: str, judged: dict[str, bool], names: dict[str, str]) -> None:
         # The newest version is left out: the fold writes it anew, so that what is listed is what it came to.
         past = [(version, record) for version, record in archive.versions.items() if version < archive.header.seq]
-        known = {document: Found(title, bag).to_bytes() for document, (title, bag) in archive.known.items()}
+        known = {document: KnownDocument(title, bag).to_bytes() for document, (title, bag) in archive.known.items()}
         entries: dict[str, tuple[str, Iterable[list[Arg]]]] = {
             "log": ("XADD", ([f"{event.seq}-0", *flat(event)] for event in archive.events)),
             "judged": ("HSET", ([document, int(label)] for document, label in judged.items())),
@@ -157,7 +159,7 @@ class Moving:
                 args: list[Arg] = [command, EXPIRES_S]
                 for row in some:
                     args += [len(row), *row]
-                await self._store.run([Call(scripts.STAGE, topic, [names[part]], args)])
+                await self._store.run([TopicCall(scripts.STAGE, topic, [names[part]], args)])
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
@@ -166,20 +168,20 @@ class Moving:
 def _folded(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, bool]:
     """The judgements that stand, once the log has been folded to its end for a try."""
     try:
-        fold = Fold(topic, head, archive.events, weights)
-        number = fold.lineage.epoch
+        fold = TopicState(topic, head, archive.events, weights)
+        number = fold.resolved.epoch
         blob = archive.epochs.get(number)
         fold.served(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
     except (ArithmeticError, ValueError, LookupError, TypeError) as error:
         raise BadInput("The log of this file cannot be folded.") from error
-    return {document: standing.relevant for document, standing in fold.lineage.judged.items()}
+    return {document: standing.relevant for document, standing in fold.resolved.judged.items()}
 
 
 def _written(writer: Writer, events: Sequence[Event]) -> bytes:
     return b"".join(writer.line(EventLine.of(event)) for event in events)
 
 
-def _passed(tally: Tally) -> PassedLine:
+def _passed(tally: TopicCounts) -> PassedLine:
     ever, lately = ([one.documents, one.accepted, one.abstained] for one in (tally.ever, tally.lately))
     return PassedLine(ever=ever, lately=lately)
 

@@ -14,7 +14,7 @@ from service.cli import archive, documents, jobs, review, topics
 from service.cli.demo import demo
 from service.cli.tail import tail
 from service.cli.terminal import Failed, say
-from service.config import Settings, StartError
+from service.config import Config, StartError
 
 UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # why an answer may not be
 
@@ -27,7 +27,7 @@ app = typer.Typer(
 
 
 def _about(name: str) -> str:
-    return str(Settings.model_fields[name].description)
+    return str(Config.model_fields[name].description)
 
 
 Host = Annotated[str | None, typer.Option(help=_about("host"), show_default="127.0.0.1")]
@@ -87,7 +87,7 @@ def _supervise(*, api: bool = False, jobs: bool = False, consume: bool = False, 
     # Only now: the help, and a mistyped option, need not wait for these to load.
     from service.run.supervisor import supervise
 
-    settings = Settings.from_env(**given)
+    settings = Config.from_env(**given)
     if settings.redis is None and not (api and jobs and consume):
         raise StartError("This command works on a shared store: give its address with --redis URL or SLUICE_REDIS.")
     logs.configure(settings.log_level)

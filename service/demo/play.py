@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from service.client import Client, ClientError, Refused
 from service.demo.newswire import Story, newswire
-from service.demo.readers import INTERESTS, Interest, Reader, Seen
+from service.demo.readers import INTERESTS, Interest, Reader, SeenStory
 from service.schemas import Problem
 
 BATCH = 10
@@ -29,7 +29,7 @@ TAKEN = 409
 AUDIT = 0.1  # a tenth of what is rejected is looked at: much, but a demonstration is short
 
 
-class Standing(BaseModel):
+class TopicScore(BaseModel):
     """How a topic has done over some stories."""
 
     topic: str
@@ -91,11 +91,11 @@ class Play:
                 self._look()
             yield
 
-    def standings(self, first: int, last: int) -> list[Standing]:
+    def standings(self, first: int, last: int) -> list[TopicScore]:
         """How each topic did between these stories."""
         return [_standing(reader, self.goals.get(topic, ""), first, last) for topic, reader in self.readers.items()]
 
-    def lately(self) -> list[Standing]:
+    def lately(self) -> list[TopicScore]:
         return self.standings(self.done - LATELY, self.done)
 
     def recalls(self, topic: str, windows: int) -> list[float]:
@@ -114,7 +114,7 @@ class Play:
         said: list[tuple[str, str, bool]] = []
         for topic, reader in self.readers.items():
             wanted = map(reader.interest.wants, stories)
-            seen = [Seen(id, relevant, decided[topic, id]) for id, relevant in zip(ids, wanted, strict=True)]
+            seen = [SeenStory(id, relevant, decided[topic, id]) for id, relevant in zip(ids, wanted, strict=True)]
             said += [(topic, document, relevant) for document, relevant in reader.look(seen)]
         self._say(said)
         self.done += len(stories)
@@ -139,12 +139,12 @@ def _new(interest: Interest) -> dict[str, object]:
     return {"id": interest.topic, "name": interest.name, "query": interest.query, "goal": GOAL, "audit": AUDIT}
 
 
-def _standing(reader: Reader, goal: str, first: int, last: int) -> Standing:
+def _standing(reader: Reader, goal: str, first: int, last: int) -> TopicScore:
     seen = reader.seen[max(0, first) : last]
     relevant = sum(one.relevant for one in seen)
     accepted = sum(one.decision == "accept" for one in seen)
     right = sum(one.decision == "accept" and one.relevant for one in seen)
-    return Standing(
+    return TopicScore(
         topic=reader.interest.topic,
         name=reader.interest.name,
         stories=len(seen),
@@ -159,6 +159,6 @@ def _standing(reader: Reader, goal: str, first: int, last: int) -> Standing:
     )
 
 
-def _recall(seen: Sequence[Seen]) -> float | None:
+def _recall(seen: Sequence[SeenStory]) -> float | None:
     wanted = [one.decision == "accept" for one in seen if one.relevant]
     return sum(wanted) / len(wanted) if wanted else None

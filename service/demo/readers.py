@@ -35,7 +35,7 @@ INTERESTS = (
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenStory:
     """A story that has passed, and what came of it for one topic."""
 
     document: str
@@ -47,11 +47,11 @@ class Seen:
 class Reader:
     interest: Interest
     chance: random.Random
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[SeenStory] = field(default_factory=list)
     judged: set[str] = field(default_factory=set)
-    _desk: list[Seen] = field(default_factory=list)  # shown, and to be judged with the next batch
+    _desk: list[SeenStory] = field(default_factory=list)  # shown, and to be judged with the next batch
 
-    def look(self, seen: Sequence[Seen]) -> list[tuple[str, bool]]:
+    def look(self, seen: Sequence[SeenStory]) -> list[tuple[str, bool]]:
         """Takes in a batch; says what it thinks of the one before."""
         self.seen += seen
         said = [self._says(one) for one in self._desk]
@@ -63,11 +63,11 @@ class Reader:
         by_id = {one.document: one for one in self.seen[-2000:]}
         return [self._says(by_id[document]) for document in documents if document in by_id]
 
-    def _notices(self, one: Seen) -> float:
+    def _notices(self, one: SeenStory) -> float:
         if one.decision != "reject":
             return JUDGES
         return FINDS if one.relevant else 0.0
 
-    def _says(self, one: Seen) -> tuple[str, bool]:
+    def _says(self, one: SeenStory) -> tuple[str, bool]:
         self.judged.add(one.document)
         return one.document, one.relevant != (self.chance.random() < ERRS)

@@ -6,7 +6,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from service.demo.play import LATELY, Play, Standing
+from service.demo.play import LATELY, Play, TopicScore
 
 BARS = "▁▂▃▄▅▆▇█"
 WINDOWS = 24
@@ -41,7 +41,7 @@ def summary(play: Play) -> RenderableType:
     return Group(table, "", Text(_words(ends[2], ends[1])))
 
 
-def _words(ever: list[Standing], last: list[Standing]) -> str:
+def _words(ever: list[TopicScore], last: list[TopicScore]) -> str:
     judged, stories = sum(one.judgements for one in ever), ever[0].stories
     asked = stories * len(ever)
     good = sum((one.recall or 0) >= 0.9 and (one.precision or 0) >= 0.9 for one in last)

@@ -16,35 +16,35 @@ import numpy as np
 
 from models.goals import report as assurance
 from models.goals.audit import drawn, lots
-from models.goals.promises import SURE, Goal
+from models.goals.promises import SURE, Targets
 from models.goals.report import Report
 from service.clock import now_ms
-from service.config import Settings as Config
+from service.config import Config
 from service.schemas import PooledRecall
-from service.store.signatures import Repeats
-from service.topics.counts import Tallies, Tally
+from service.store.signatures import SignatureLog
+from service.topics.counts import TopicCounters, TopicCounts
 from service.topics.deciding import Serving
-from service.topics.published import RATES, Drawn, Served, Settings
+from service.topics.published import RATES, Drawn, PublishedModel, TopicSettings
 
 
-class Promises:
-    def __init__(self, tallies: Tallies, serving: Serving, repeats: Repeats, config: Config) -> None:
-        self._tallies = tallies
+class Goals:
+    def __init__(self, tallies: TopicCounters, serving: Serving, repeats: SignatureLog, config: Config) -> None:
+        self._counters = tallies
         self._serving = serving
-        self._repeats = repeats
+        self._signatures = repeats
         self._usual = config.audit_rate
 
-    def rate(self, served: Served) -> float:
+    def rate(self, served: PublishedModel) -> float:
         """The share of rejected documents that the topic draws for audit."""
         return self._rate(served.settings)
 
-    def _rate(self, settings: Settings) -> float:
+    def _rate(self, settings: TopicSettings) -> float:
         goal, own = settings.goal, settings.audit
         if own is not None:
             return own
         return self._usual if goal.min_recall is not None or goal.max_error is not None else 0.0
 
-    def remembering(self, settings: Settings, before: Settings) -> Settings:
+    def with_audit_history(self, settings: TopicSettings, before: TopicSettings) -> TopicSettings:
         """The settings that come after others, with the rate at which was drawn until now, if it is another."""
         rate = self._rate(before)
         if not rate or rate == self._rate(settings):
@@ -53,33 +53,33 @@ class Promises:
 
     async def hear(self) -> None:
         """Before anything is drawn: which documents repeat others, for they have one lot together."""
-        await self._repeats.catch_up()
+        await self._signatures.catch_up()
 
-    def chance(self, served: Served, document: str, came_ms: int) -> float:
+    def chance(self, served: PublishedModel, document: str, came_ms: int) -> float:
         """The chance with which the document was drawn for audit, 0 if it was not."""
         rate = self.rate(served)
         if rate:
             rate = next((then.rate for then in served.settings.drawn if came_ms < then.until_ms), rate)
-        return rate if rate and drawn(served.topic, [self._repeats.first(document)], rate)[0] else 0.0
+        return rate if rate and drawn(served.topic, [self._signatures.first(document)], rate)[0] else 0.0
 
-    def drawn(self, served: Served, documents: Sequence[str]) -> list[str]:
+    def drawn(self, served: PublishedModel, documents: Sequence[str]) -> list[str]:
         """Those that may be drawn, whenever they came, in an order that says nothing about them and is the same for
         everybody."""
-        firsts = [self._repeats.first(document) for document in documents]
+        firsts = [self._signatures.first(document) for document in documents]
         rate = max(self.rate(served), *(then.rate for then in served.settings.drawn), 0.0)
         mine = drawn(served.topic, firsts, rate).tolist()
         picked, of_them = list(compress(documents, mine)), list(compress(firsts, mine))
         return [picked[i] for i in np.argsort(lots(served.topic, of_them), kind="stable").tolist()]
 
-    async def report(self, served: Served) -> Report | None:
+    async def report(self, served: PublishedModel) -> Report | None:
         """How the goal stands; None without one."""
-        (tally,) = await self._tallies.read([served.topic])
+        (tally,) = await self._counters.read([served.topic])
         return report(served, tally)
 
     async def pooled(self) -> PooledRecall:
         """Recall over all topics that audit."""
         auditing = [served for served in list(self._serving.topics.values()) if self.rate(served)]
-        tallies = await self._tallies.read([served.topic for served in auditing])
+        tallies = await self._counters.read([served.topic for served in auditing])
         every = [(one.model.evidence, tally.ever) for one, tally in zip(auditing, tallies, strict=True)]
         share = assurance.pooled(every)
         audits = sum(evidence.audits for evidence, _ in every)
@@ -94,8 +94,8 @@ class Promises:
         )
 
 
-def report(served: Served, tally: Tally) -> Report | None:
-    goal = Goal(**served.settings.goal.model_dump())
+def report(served: PublishedModel, tally: TopicCounts) -> Report | None:
+    goal = Targets(**served.settings.goal.model_dump())
     return assurance.report(goal, served.model.evidence, tally.ever, tally.as_now)
 
 

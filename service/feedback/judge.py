@@ -21,9 +21,9 @@ import structlog
 
 from models.text.analysis import bags, terms
 from service.clock import now_ms
-from service.config import Settings as Config
+from service.config import Config
 from service.errors import NotFound, ServiceError, TooLarge
-from service.feedback.goals import Promises
+from service.feedback.goals import Goals
 from service.schemas import Before, Decision, Document, Judgement, Learned
 from service.store import codec
 from service.store.documents import Remembered, unpacked
@@ -33,7 +33,7 @@ from service.store.topics import Store
 from service.topics.background import Epoch, Epochs
 from service.topics.deciding import Serving, content_id
 from service.topics.learning import Learning
-from service.topics.published import DIGITS, Recipe, Served
+from service.topics.published import DIGITS, PublishedModel, Recipe
 from service.topics.rules import DECIDES
 from service.topics.state import to_bag
 
@@ -61,14 +61,14 @@ class Source(NamedTuple):
         return cls(document, False)
 
 
-class Judging:
+class Judge:
     def __init__(
         self,
         store: Store,
         serving: Serving,
         learning: Learning,
         epochs: Epochs,
-        promises: Promises,
+        promises: Goals,
         config: Config,
         pool: Executor,
         refit: Callable[[str, Recipe], Awaitable[None]],
@@ -79,11 +79,11 @@ class Judging:
         self._serving = serving
         self._learning = learning
         self._epochs = epochs
-        self._promises = promises
+        self._goals = promises
         self._most_chars = config.max_text_chars
         self._pool = pool
 
-    async def find(self, topic: str) -> Served:
+    async def find(self, topic: str) -> PublishedModel:
         """The topic as it is served; one that another process has just made is fetched."""
         return self._serving.topics.get(topic) or await self._learning.catch_up(topic)
 
@@ -92,7 +92,7 @@ class Judging:
         found = await self._sources(judgements)
         delivered = await self._delivered(judgements, found)
         if any(isinstance(source, Source) and source.passed for source in found):
-            await self._promises.hear()
+            await self._goals.hear()
         epoch = self._epochs.current
         loop = asyncio.get_running_loop()
         answers: dict[int, Learned | ServiceError] = {}
@@ -186,7 +186,7 @@ class Judging:
         return found
 
     async def _judged_before(self, topic: str, document: str) -> Event:
-        standing = await self._learning.read(topic, lambda fold: fold.lineage.judged.get(document))
+        standing = await self._learning.read(topic, lambda fold: fold.resolved.judged.get(document))
         if standing is None:
             raise NotFound(UNKNOWN)
         return standing.first
@@ -238,7 +238,7 @@ class Judging:
             probability=calibration.probability(score) if calibration else None,
             passed=source.passed,
             came_ms=source.came_ms,
-            chance=self._promises.chance(served, document, source.came_ms) if source.passed else 0.0,
+            chance=self._goals.chance(served, document, source.came_ms) if source.passed else 0.0,
         )
         return event, before
 

@@ -24,22 +24,22 @@ from models.core.vectors import Bag
 from models.goals.promises import SURE
 from models.text.minhash import Told
 from service.errors import FieldError, NotFound, TooLarge
-from service.feedback.judge import TITLE_CHARS, UNKNOWN, Judging, id_of
+from service.feedback.judge import TITLE_CHARS, UNKNOWN, Judge, id_of
 from service.schemas import Document
 from service.schemas.review import KnownItem, KnownRecall
 from service.store import scripts
 from service.store.documents import unpacked
-from service.store.topics import Call, Store
+from service.store.topics import Store, TopicCall
 from service.topics.background import Epoch, Epochs
 from service.topics.learning import Learning
-from service.topics.published import DIGITS, Served
-from service.topics.state import Fold, to_bag
+from service.topics.published import DIGITS, PublishedModel
+from service.topics.state import TopicState, to_bag
 
 BY_MODEL = "Tested with the model alone: of known items words are kept, not the text that the rules of this topic need."
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KnownDocument:
     """A known item as it is kept."""
 
     title: str
@@ -49,20 +49,20 @@ class Found:
         return json.dumps(self.title).encode() + b"\n" + self.bag
 
     @classmethod
-    def from_bytes(cls, blob: bytes) -> "Found":
+    def from_bytes(cls, blob: bytes) -> "KnownDocument":
         title, _, bag = blob.partition(b"\n")
         return cls(json.loads(title), bag)
 
 
 class Known:
-    def __init__(self, store: Store, learning: Learning, epochs: Epochs, judging: Judging, kept: int) -> None:
+    def __init__(self, store: Store, learning: Learning, epochs: Epochs, judging: Judge, kept: int) -> None:
         self._store = store
-        self._judging = judging
+        self._judge = judging
         self._learning = learning
         self._epochs = epochs
         self._kept = kept
 
-    async def add(self, served: Served, documents: Sequence[str | Document]) -> tuple[int, int]:
+    async def add(self, served: PublishedModel, documents: Sequence[str | Document]) -> tuple[int, int]:
         """Keeps these items, all or none; how many there are now, and how many of them were not there before."""
         ids = [id_of(document) for document in documents]
         remembered = await self._store.documents.recall(ids)
@@ -70,14 +70,14 @@ class Known:
         epoch = self._epochs.current
         for i, (given, document, blob) in enumerate(zip(documents, ids, remembered, strict=True)):
             if isinstance(given, Document):
-                self._judging.check(given)
+                self._judge.check(given)
                 found[document] = await asyncio.to_thread(self._kept_form, given, epoch)
             elif blob:
                 found[document] = await asyncio.to_thread(self._kept_form, unpacked(blob).document, epoch)
             else:
                 raise NotFound(UNKNOWN, [FieldError(pointer=f"/documents/{i}", detail="not known")])
         pairs = [part for pair in found.items() for part in pair]
-        call = Call(scripts.KNOW, served.topic, ("topic", "known"), [served.born, self._kept, *pairs])
+        call = TopicCall(scripts.KNOW, served.topic, ("topic", "known"), [served.born, self._kept, *pairs])
         (counts,) = await self._store.run([call])
         if counts is None:
             raise NotFound(f"There is no topic {served.topic!r} any more.")
@@ -90,7 +90,7 @@ class Known:
         if not await self._store.forget_known(topic, document):
             raise NotFound("This document is not among the known items of this topic.")
 
-    async def read(self, served: Served) -> tuple[list[KnownItem], KnownRecall | None]:
+    async def read(self, served: PublishedModel) -> tuple[list[KnownItem], KnownRecall | None]:
         """All of them by id, with what the topic makes of each now, and the recall that they show together."""
         blobs = await self._store.known(served.topic)
         if not blobs:
@@ -100,16 +100,16 @@ class Known:
         return await asyncio.to_thread(_tested, served, sorted(blobs.items()), judged, signatures, epoch)
 
     def _kept_form(self, document: Document, epoch: Epoch) -> bytes:
-        bag = self._judging.logged(document.title, document.text, epoch)
-        return Found(document.title[:TITLE_CHARS], bag).to_bytes()
+        bag = self._judge.logged(document.title, document.text, epoch)
+        return KnownDocument(document.title[:TITLE_CHARS], bag).to_bytes()
 
 
-def _judged(fold: Fold) -> tuple[frozenset[str], NDArray[np.uint32]]:
-    return frozenset(fold.lineage.judged), fold.signatures
+def _judged(fold: TopicState) -> tuple[frozenset[str], NDArray[np.uint32]]:
+    return frozenset(fold.resolved.judged), fold.signatures
 
 
 def _tested(
-    served: Served,
+    served: PublishedModel,
     blobs: Sequence[tuple[str, bytes]],
     judged: frozenset[str],
     signatures: NDArray[np.uint32],
@@ -118,7 +118,7 @@ def _tested(
     told = Told(signatures)
     items: list[KnownItem] = []
     for document, blob in blobs:
-        found = Found.from_bytes(blob)
+        found = KnownDocument.from_bytes(blob)
         bag = to_bag(found.bag)
         bag = Bag(bag.features, bag.counts, epoch.frequencies.idf(bag.features))
         decision, score = served.judge(bag)

@@ -14,24 +14,24 @@ import numpy as np
 from models.core.measures import Contingency, t11su
 from models.goals import drift, prequential, reliability, volume
 from models.goals.prequential import Quality
-from models.goals.report import Passed
+from models.goals.report import StreamCounts
 from models.goals.samples import Bounded, Trial
 from service.clock import time_of
-from service.schemas.metrics import Drift, Figure, Flow, Metrics, Point, Reliability, ReliabilityBin
-from service.store.log import Standing
-from service.topics.counts import Tally
-from service.topics.published import DIGITS, Served
-from service.topics.state import Fold
+from service.schemas.metrics import Drift, Figure, Metrics, Point, Reliability, ReliabilityBin, Volume
+from service.store.log import StandingJudgement
+from service.topics.counts import TopicCounts
+from service.topics.published import DIGITS, PublishedModel
+from service.topics.state import TopicState
 
 NOTHING = t11su(Contingency(0, 0, 1))
 
 
-def evidence(fold: Fold) -> list[Standing]:
+def evidence(fold: TopicState) -> list[StandingJudgement]:
     """The judgements that count: of documents that had passed, near-duplicates once."""
-    return [standing for standing in fold.once() if standing.origin != "given"]
+    return [standing for standing in fold.distinct_judgements() if standing.origin != "given"]
 
 
-def metrics(served: Served, judged: Sequence[Standing], tally: Tally) -> Metrics:
+def metrics(served: PublishedModel, judged: Sequence[StandingJudgement], tally: TopicCounts) -> Metrics:
     """What is measured from these judgements and counts; takes some fifty milliseconds, so call it in a thread."""
     trials = [_trial(standing) for standing in judged]
     return Metrics(
@@ -48,7 +48,7 @@ def metrics(served: Served, judged: Sequence[Standing], tally: Tally) -> Metrics
     )
 
 
-def _trial(standing: Standing) -> Trial:
+def _trial(standing: StandingJudgement) -> Trial:
     first = standing.first
     return Trial(standing.delivered, first.score, standing.relevant, standing.origin, first.chance, first.probability)
 
@@ -66,13 +66,13 @@ def _figures(quality: Quality) -> dict[str, Any]:
     return {field.name: _figure(getattr(quality, field.name)) for field in fields(quality)}
 
 
-def _point(judged: Sequence[Standing], trials: Sequence[Trial]) -> Point:
+def _point(judged: Sequence[StandingJudgement], trials: Sequence[Trial]) -> Point:
     newest = judged[-1].first
     figures = _figures(prequential.quality(trials))
     return Point(at=time_of(newest.at_ms), version=newest.seq, judgements=len(trials), **figures)
 
 
-def _drift(judged: Sequence[Standing], trials: Sequence[Trial]) -> Drift:
+def _drift(judged: Sequence[StandingJudgement], trials: Sequence[Trial]) -> Drift:
     places, errors = prequential.errors(trials)
     came = np.array([judged[i].first.came_ms or i + 1 for i in places], np.int64)
     order = np.argsort(came, kind="stable")
@@ -91,12 +91,12 @@ def _drift(judged: Sequence[Standing], trials: Sequence[Trial]) -> Drift:
     return Drift(drifting=True, since=time_of(first.at_ms), version=first.seq, detail=said)
 
 
-def _flow(tally: Tally) -> Flow:
+def _flow(tally: TopicCounts) -> Volume:
     ever, newest = tally.ever, tally.newest
-    before = Passed(
+    before = StreamCounts(
         ever.documents - newest.documents, ever.accepted - newest.accepted, ever.abstained - newest.abstained
     )
-    return Flow(**volume.flow([before, newest])._asdict())
+    return Volume(**volume.flow([before, newest])._asdict())
 
 
 def _reliability(trials: Sequence[Trial]) -> Reliability:

@@ -18,20 +18,20 @@ from typing import NamedTuple
 
 from models.text.analysis import Analysis, bags
 from models.text.rules import Subject
-from service.feedback.judge import Judging
+from service.feedback.judge import Judge
 from service.schemas import Decision, Document
-from service.schemas.metrics import Compared, Counted, Example, Move, PreviewRequest
+from service.schemas.metrics import DecisionCounts, Move, PreviewComparison, PreviewExample, PreviewRequest
 from service.store.documents import unpacked
-from service.store.log import Event, Lineage
+from service.store.log import Event, Resolved
 from service.store.topics import Store
 from service.topics import rules as overlay
 from service.topics import settings as changes
 from service.topics.background import Epoch, Epochs
 from service.topics.deciding import bag_of
-from service.topics.learning import Learning, begins_otherwise
-from service.topics.published import DIGITS, Served, Settings
+from service.topics.learning import Learning, refolds
+from service.topics.published import DIGITS, PublishedModel, TopicSettings
 from service.topics.rules import DECIDES, Compiled
-from service.topics.state import Fold, trained
+from service.topics.state import TopicState, trained
 
 NEWEST = 500
 ORDER: tuple[Decision, ...] = ("accept", "abstain", "reject")
@@ -51,11 +51,11 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    before: Served
-    after: Served
-    judged: Compared
-    unjudged: Compared
-    examples: list[Example]
+    before: PublishedModel
+    after: PublishedModel
+    judged: PreviewComparison
+    unjudged: PreviewComparison
+    examples: list[PreviewExample]
 
 
 class Previews:
@@ -64,7 +64,7 @@ class Previews:
         store: Store,
         learning: Learning,
         epochs: Epochs,
-        judging: Judging,
+        judging: Judge,
         analysis: Analysis,
         weights: int,
         pool: Executor,
@@ -72,7 +72,7 @@ class Previews:
         self._store = store
         self._learning = learning
         self._epochs = epochs
-        self._judging = judging
+        self._judge = judging
         self._analysis = analysis
         self._weights = weights
         self._pool = pool
@@ -81,27 +81,27 @@ class Previews:
     async def preview(self, topic: str, asked: PreviewRequest) -> Outcome:
         given = changes.given(asked, self._analysis)
         served = await self._learning.catch_up(topic)
-        lineage, held_out = await self._learning.read(topic, Fold.aside)
+        resolved, held_out = await self._learning.read(topic, TopicState.snapshot)
         settings = served.settings.model_copy(update=given)
         ruled = any(overlay.compiled(one.rules) for one in (served.settings, settings))
-        documents = await self._documents(lineage, ruled)
+        documents = await self._documents(resolved, ruled)
         # A change brings a topic under the current background, and none leaves it where it is.
         epoch = self._epochs.current if settings != served.settings else await self._epochs.load(served.epoch)
 
         def work() -> Outcome:
-            query = lineage.settings.bag
+            query = resolved.settings.bag
             if settings.query != served.settings.query:
-                query = self._judging.logged("", settings.query, epoch)
-            after, scores = self._otherwise(served, lineage, settings, query, epoch)
-            return self._compared(served, after, lineage, (held_out, scores), documents, asked.limit)
+                query = self._judge.logged("", settings.query, epoch)
+            after, scores = self._otherwise(served, resolved, settings, query, epoch)
+            return self._compared(served, after, resolved, (held_out, scores), documents, asked.limit)
 
         async with self._turn:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
-    async def _documents(self, lineage: Lineage, ruled: bool) -> dict[str, Document]:
+    async def _documents(self, resolved: Resolved, ruled: bool) -> dict[str, Document]:
         """The newest in the memory; and, if rules will look at their text, those judged ones that are still there."""
-        newest = [one for one in await self._store.documents.newest(0, NEWEST) if one not in lineage.judged]
-        ids, found = [*newest, *(lineage.judged if ruled else ())], dict[str, Document]()
+        newest = [one for one in await self._store.documents.newest(0, NEWEST) if one not in resolved.judged]
+        ids, found = [*newest, *(resolved.judged if ruled else ())], dict[str, Document]()
         for start in range(0, len(ids), NEWEST):
             some = ids[start : start + NEWEST]
             blobs = zip(some, await self._store.documents.recall(some), strict=True)
@@ -109,12 +109,12 @@ class Previews:
         return found
 
     def _otherwise(
-        self, served: Served, lineage: Lineage, settings: Settings, query: bytes, epoch: Epoch
-    ) -> tuple[Served, dict[str, float]]:
+        self, served: PublishedModel, resolved: Resolved, settings: TopicSettings, query: bytes, epoch: Epoch
+    ) -> tuple[PublishedModel, dict[str, float]]:
         """The topic as it would be, and the scores that it would give the judged documents, held out."""
-        anew = begins_otherwise(settings, served.settings)
+        anew = refolds(settings, served.settings)
         edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query, anew=anew)
-        changed = replace(lineage)
+        changed = replace(resolved)
         changed.set(edited)
         trainer = trained(changed, self._weights)
         model = trainer.model(epoch.background)
@@ -122,9 +122,9 @@ class Previews:
 
     def _compared(
         self,
-        before: Served,
-        after: Served,
-        lineage: Lineage,
+        before: PublishedModel,
+        after: PublishedModel,
+        resolved: Resolved,
         held_out: tuple[Mapping[str, float], Mapping[str, float]],
         documents: Mapping[str, Document],
         limit: int,
@@ -140,20 +140,20 @@ class Previews:
 
         judged = [
             case(document, one.first.title, [scores[document] for scores in held_out], one.relevant)
-            for document, one in lineage.judged.items()
+            for document, one in resolved.judged.items()
             if all(document in scores for scores in held_out)
         ]
-        passed = {document: one for document, one in documents.items() if document not in lineage.judged}
+        passed = {document: one for document, one in documents.items() if document not in resolved.judged}
         asked = zip(passed.items(), self._scores(list(passed.values()), (before, after)), strict=True)
         unjudged = [case(document, one.title, scores, None) for (document, one), scores in asked]
         moved = [one for one in [*unjudged, *judged[::-1]] if one.before != one.after]
         return Outcome(before, after, _compare(judged), _compare(unjudged), [_example(one) for one in moved[:limit]])
 
-    def _scores(self, documents: Sequence[Document], models: Sequence[Served]) -> list[list[float]]:
+    def _scores(self, documents: Sequence[Document], models: Sequence[PublishedModel]) -> list[list[float]]:
         """What each of the models says of each document now."""
         counted = bags([(document.title, document.text) for document in documents], self._analysis)
         idf = self._epochs.current.frequencies.idf(counted.features)
-        return [[model.stand(bag_of(counted, idf, i)) for model in models] for i in range(len(documents))]
+        return [[model.decision_score(bag_of(counted, idf, i)) for model in models] for i in range(len(documents))]
 
 
 def _ruled(document: Document | None, rules: Sequence[Compiled | None]) -> list[Decision | None]:
@@ -165,9 +165,9 @@ def _ruled(document: Document | None, rules: Sequence[Compiled | None]) -> list[
     return [DECIDES[name] if name else None for name in names]
 
 
-def _compare(cases: Sequence[Case]) -> Compared:
+def _compare(cases: Sequence[Case]) -> PreviewComparison:
     moves = Counter((one.before, one.after) for one in cases)
-    return Compared(
+    return PreviewComparison(
         documents=len(cases),
         before=_counted(cases, lambda one: one.before),
         after=_counted(cases, lambda one: one.after),
@@ -175,14 +175,14 @@ def _compare(cases: Sequence[Case]) -> Compared:
     )
 
 
-def _counted(cases: Iterable[Case], decided: Callable[[Case], Decision]) -> Counted:
+def _counted(cases: Iterable[Case], decided: Callable[[Case], Decision]) -> DecisionCounts:
     tables = {decision: Counter[bool | None]() for decision in ORDER}
     for one in cases:
         tables[decided(one)][one.relevant] += 1
     accepted, abstained, rejected = (tables[decision] for decision in ORDER)
     relevant = accepted[True] + abstained[True] + rejected[True]
     tested = [table[True] + table[False] for table in (accepted, rejected)]
-    return Counted(
+    return DecisionCounts(
         accepted=accepted.total(),
         abstained=abstained.total(),
         rejected=rejected.total(),
@@ -196,6 +196,6 @@ def _part(k: int, n: int) -> float | None:
     return k / n if n else None
 
 
-def _example(one: Case) -> Example:
+def _example(one: Case) -> PreviewExample:
     scores = {"score": round(one.score, DIGITS), "score_after": round(one.score_after, DIGITS)}
-    return Example.model_validate(one._asdict() | scores)
+    return PreviewExample.model_validate(one._asdict() | scores)

@@ -34,19 +34,19 @@ from models.goals.promises import LEAST
 from models.goals.report import Report
 from models.text.minhash import Told
 from service.clock import now_ms
-from service.config import Settings as Config
+from service.config import Config
 from service.errors import NotFound
-from service.feedback.goals import Promises
+from service.feedback.goals import Goals
 from service.schemas.review import Offer, Reason, ReviewPage
 from service.store import scripts
 from service.store.documents import unpacked
 from service.store.outbox import Outbox
-from service.store.topics import Call, Store
+from service.store.topics import Store, TopicCall
 from service.topics.background import Epochs
-from service.topics.deciding import Serving, Verdict
+from service.topics.deciding import Serving, TopicVerdict
 from service.topics.learning import Learning
-from service.topics.published import DIGITS, Served
-from service.topics.state import Fold
+from service.topics.published import DIGITS, PublishedModel
+from service.topics.state import TopicState
 
 AUDITED = 4
 CONSIDERED = 200  # of each queue, the newest
@@ -58,12 +58,12 @@ SOME = 8  # ... if so many of them were of accepted documents: to reject rightly
 SNIPPET = 300
 
 
-class Candidate(NamedTuple):
+class ReviewCandidate(NamedTuple):
     document: str
     title: str
     text: str
     features: Features
-    verdict: Verdict
+    verdict: TopicVerdict
     came_ms: int
     everywhere: bool  # it was put to all topics
 
@@ -87,21 +87,21 @@ class Review:
         serving: Serving,
         learning: Learning,
         epochs: Epochs,
-        promises: Promises,
+        promises: Goals,
         config: Config,
     ) -> None:
         self._store = store
-        self._promises = promises
+        self._goals = promises
         self._serving = serving
         self._learning = learning
         self._epochs = epochs
         self._outbox = Outbox(store.connection)
         self._skipped_kept = config.skipped_kept
 
-    async def offers(self, served: Served, report: Report | None, limit: int) -> ReviewPage:
+    async def offers(self, served: PublishedModel, report: Report | None, limit: int) -> ReviewPage:
         topic = served.topic
         keys = ("topic", "likely", "uncertain", "skipped")
-        (queued,) = await self._store.run([Call(scripts.QUEUED, topic, keys, [served.born])])
+        (queued,) = await self._store.run([TopicCall(scripts.QUEUED, topic, keys, [served.born])])
         if not queued:
             raise NotFound(f"There is no topic {topic!r} any more.")
         likely, uncertain, skipped = ([document.decode() for document in ids] for ids in queued)
@@ -109,7 +109,7 @@ class Review:
         gone = past.documents.union(skipped)
         waiting = [[document for document in ids if document not in gone] for ids in (likely, uncertain)]
         found = await self._look(served, [document for ids in waiting for document in ids[:CONSIDERED]])
-        audits = await self._audits(served, gone, -(-limit // AUDITED)) if self._promises.rate(served) else []
+        audits = await self._audits(served, gone, -(-limit // AUDITED)) if self._goals.rate(served) else []
         reminded = await self._look(served, skipped[:REMINDED])
 
         def chosen() -> list[Offer]:
@@ -124,45 +124,45 @@ class Review:
         detail = said if items else f"Nothing waits for a judgement now. {said}"
         return ReviewPage(items=items, next=None, enough=enough, detail=detail)
 
-    async def skip(self, served: Served, document: str) -> None:
+    async def skip(self, served: PublishedModel, document: str) -> None:
         if not any(await self._store.documents.recall([document])):
             raise NotFound("This document is not known (any more), and so is not offered.")
         keys = ("topic", "skipped", "likely", "uncertain")
         args: list[str | int] = [served.born, document, now_ms(), self._skipped_kept]
-        (done,) = await self._store.run([Call(scripts.SKIP, served.topic, keys, args)])
+        (done,) = await self._store.run([TopicCall(scripts.SKIP, served.topic, keys, args)])
         if not done:
             raise NotFound(f"There is no topic {served.topic!r} any more.")
 
-    async def _look(self, served: Served, documents: Sequence[str], since_ms: int = 0) -> list[Candidate]:
+    async def _look(self, served: PublishedModel, documents: Sequence[str], since_ms: int = 0) -> list[ReviewCandidate]:
         """Those of the documents that are remembered and came since then, with what the topic makes of them now."""
         blobs = [blob for blob in await self._store.documents.recall(documents) if blob] if documents else []
 
-        def look() -> list[Candidate]:
+        def look() -> list[ReviewCandidate]:
             known = [one for one in map(unpacked, blobs) if one.passed(since_ms)]
             bags, verdicts = self._serving.look(served.topic, [one.document for one in known], self._epochs.current)
             return [
-                Candidate(d.id or "", d.title, d.text, bags[i][0], verdicts[i], came_ms, everywhere)
+                ReviewCandidate(d.id or "", d.title, d.text, bags[i][0], verdicts[i], came_ms, everywhere)
                 for i, (d, came_ms, everywhere) in enumerate(known)
             ]
 
         return await asyncio.to_thread(look) if blobs else []
 
-    async def _audits(self, served: Served, gone: frozenset[str], wanted: int) -> list[Candidate]:
+    async def _audits(self, served: PublishedModel, gone: frozenset[str], wanted: int) -> list[ReviewCandidate]:
         """Drawn documents that were rejected as they passed, from the newest part of the memory with enough of them."""
-        found: list[Candidate] = []
+        found: list[ReviewCandidate] = []
         asked: set[str] = set(gone)
-        await self._promises.hear()
+        await self._goals.hear()
         for start in range(0, ASKED * ASKINGS, ASKED):
             ids = await self._store.documents.newest(start, start + ASKED)
             if not ids:
                 break
             rest = [document for document in ids if document not in asked]
             asked.update(rest)
-            picked = await asyncio.to_thread(self._promises.drawn, served, rest)
+            picked = await asyncio.to_thread(self._goals.drawn, served, rest)
             for first in range(0, len(picked), TRIED):
                 # What came before the topic was not rejected by it: it says nothing of what the topic misses.
                 seen = await self._look(served, picked[first : first + TRIED], served.settings.created_ms)
-                seen = [one for one in seen if self._promises.chance(served, one.document, one.came_ms)]
+                seen = [one for one in seen if self._goals.chance(served, one.document, one.came_ms)]
                 came = {one.document: one.came_ms for one in seen if one.everywhere}
                 passed = await self._outbox.decisions({served.topic: came})
                 found += [
@@ -173,8 +173,8 @@ class Review:
         return found
 
 
-def _past(fold: Fold) -> Past:
-    judged = fold.lineage.judged
+def _past(fold: TopicState) -> Past:
+    judged = fold.resolved.judged
     newest = sorted(judged.values(), key=lambda standing: -standing.latest.seq)
     rules = [standing for standing in newest if standing.first.rule][:ENOUGH]
     ruled = tuple(one.relevant == (one.first.rule == "accept_if") for one in rules)
@@ -182,18 +182,18 @@ def _past(fold: Fold) -> Past:
     decided = list(islice(by_model, ENOUGH))
     accepted = [standing.first.decision == "accept" for standing in decided]
     agreed = tuple(one.relevant == accept for one, accept in zip(decided, accepted, strict=True))
-    return Past(frozenset(judged), fold.lineage.counts()[0], agreed, sum(accepted), ruled, fold.signatures)
+    return Past(frozenset(judged), fold.resolved.counts()[0], agreed, sum(accepted), ruled, fold.signatures)
 
 
 def _ranked(
-    served: Served, found: Sequence[Candidate], relevant: int, unwatched: bool
-) -> list[tuple[Reason, Candidate]]:
+    served: PublishedModel, found: Sequence[ReviewCandidate], relevant: int, unwatched: bool
+) -> list[tuple[Reason, ReviewCandidate]]:
     low, high = served.model.reject_below, served.model.accept_above
     reasons: dict[str, Reason] = {"accept": "likely", "abstain": "uncertain"}
     ids = [one.document for one in found]
     lot = dict(zip(ids, lots(served.topic, ids).tolist(), strict=True))
 
-    def rank(one: Candidate) -> tuple[float, float]:
+    def rank(one: ReviewCandidate) -> tuple[float, float]:
         score, decision = one.verdict.score, one.verdict.decision
         if unwatched and decision == "accept":
             return -1.0, lot[one.document]
@@ -206,7 +206,7 @@ def _ranked(
 
 
 def _mixed(
-    ranked: Sequence[tuple[Reason, Candidate]], audits: Sequence[Candidate], told: Told, limit: int
+    ranked: Sequence[tuple[Reason, ReviewCandidate]], audits: Sequence[ReviewCandidate], told: Told, limit: int
 ) -> Iterator[Offer]:
     shown = (_offer(one, reason) for reason, one in ranked if told.tell(one.features))
     audit = (_offer(one, "audit") for one in audits if told.tell(one.features))
@@ -218,7 +218,7 @@ def _mixed(
         yield offer
 
 
-def _offer(one: Candidate, reason: Reason) -> Offer:
+def _offer(one: ReviewCandidate, reason: Reason) -> Offer:
     snippet = one.text if len(one.text) <= SNIPPET else one.text[:SNIPPET] + "…"
     decision, score = one.verdict.decision, round(one.verdict.score, DIGITS)
     return Offer(document=one.document, title=one.title, snippet=snippet, score=score, decision=decision, reason=reason)

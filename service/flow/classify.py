@@ -20,16 +20,16 @@ from pydantic_core import to_json
 
 from models.text.minhash import Signatures, signatures
 from service.clock import now_ms
-from service.config import Settings as Config
+from service.config import Config
 from service.schemas import ClassifyOptions, Document
 from service.store import outbox
 from service.store.connection import Step, heard
 from service.store.documents import Remembering, packed
 from service.store.outbox import Entry
-from service.store.signatures import Repeats
+from service.store.signatures import SignatureLog
 from service.store.topics import Store
 from service.topics.background import Epochs
-from service.topics.counts import Tallies
+from service.topics.counts import TopicCounters
 from service.topics.deciding import Classified, Decided, First, Kept, Serving, most
 
 LARGE_CHARS, EXPLAINING = 100_000, 10  # of text in a large request; explaining takes ten times as long
@@ -38,13 +38,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Passages:
+class Classifier:
     def __init__(
         self,
         store: Store,
         serving: Serving,
         epochs: Epochs,
-        tallies: Tallies,
+        tallies: TopicCounters,
         config: Config,
         pool: Executor,
         due: Callable[[], None],
@@ -52,8 +52,8 @@ class Passages:
         self.store = store
         self.serving = serving
         self.epochs = epochs
-        self.tallies = tallies
-        self.repeats = Repeats(store.connection, config.documents_kept)
+        self.counters = tallies
+        self.repeats = SignatureLog(store.connection, config.documents_kept)
         self.config = config
         self.due = due  # to be called when enough has been counted for another epoch
         self._pool = pool
@@ -65,7 +65,7 @@ class Passages:
         """A result for each document, as JSON; remembered, counted and let through if the options say so."""
         if options.store:
             run = self.store.connection.run
-            passage = Passage(self, documents, options)
+            passage = Batch(self, documents, options)
             await passage.decide()
             asked = await passage.go_on(await run(await passage.remember()))
             return await passage.finish(await run(asked))
@@ -85,7 +85,7 @@ class Passages:
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
 
 
-class Passage:
+class Batch:
     """Of documents that are to be stored."""
 
     _decided: Decided
@@ -97,7 +97,7 @@ class Passage:
     _counts: list[Step]
     _counting: "asyncio.Task[None]"
 
-    def __init__(self, way: Passages, documents: Sequence[Document], options: ClassifyOptions) -> None:
+    def __init__(self, way: Classifier, documents: Sequence[Document], options: ClassifyOptions) -> None:
         self._way = way
         self._documents = documents
         self._options = options
@@ -129,7 +129,7 @@ class Passage:
         async with self._turn:
             found = await way.in_thread(way.serving.answer, decided, self._options, self._epoch, firsts)
         self._classified = found
-        self._counts = await way.tallies.counting(found, new, self._options.topics)
+        self._counts = await way.counters.counting(found, new, self._options.topics)
         # In a thread, while the store is at work.
         unlike = new - {found.ids[place] for place in found.repeats}
         self._counting = asyncio.create_task(way.in_thread(way.epochs.count, found.ids, found.bags, unlike))
@@ -138,7 +138,7 @@ class Passage:
 
     async def finish(self, answers: Sequence[Any]) -> list[bytes]:
         if self._counts:
-            self._way.tallies.heard(answers)
+            self._way.counters.heard(answers)
         await self._counting
         if self._way.epochs.due:
             self._way.due()

@@ -35,12 +35,12 @@ from pydantic_core import from_json
 from service.api.bodies import parse
 from service.api.problems import from_validation
 from service.errors import BadInput, BadRequest, ServiceError, StoreUnavailable, TooLarge, in_a_line
-from service.flow.classify import Passage
+from service.flow.classify import Batch
 from service.schemas import ClassifyOptions, Document
 from service.sluice import Sluice
 from service.store.connection import GroupGone, Step, end
 from service.store.consumer_group import Arrived
-from service.store.inbox import Dead, Figures, Inbox
+from service.store.inbox import ConsumerStats, Dead, Inbox
 
 # Documents at a time, at first, and bytes. A round trip with 256 keeps the store busy for 15 ms, in which others wait.
 BATCH, FIRST, BATCH_BYTES = 256, 16, 2_000_000
@@ -56,13 +56,13 @@ OPTIONS = ClassifyOptions()
 log = structlog.get_logger("sluice.flow")
 
 
-class Batch(NamedTuple):
+class ConsumerBatch(NamedTuple):
     """Entries that are read: the dead, and the others' passage, if there are any, with what the store told it last, and
     what it asks for next."""
 
     arrived: Sequence[Arrived]
     dead: Sequence[Dead]
-    passage: Passage | None
+    passage: Batch | None
     told: Sequence[Any] = ()
     steps: Sequence[Step] = ()
 
@@ -78,7 +78,7 @@ class Consumer:
         self._inbox = inbox
         self._config = sluice.config
         self.most = FIRST
-        self._figures = Figures(started_ms)
+        self._figures = ConsumerStats(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
         self._looked_s = self._reported_s = 0.0
         self._pause_s = PAUSE_S
@@ -141,9 +141,9 @@ class Consumer:
         group = self._inbox.group
         suspects = [one for one in left if one.times > ALONE]
         if suspects:
-            await self._inbox.run([group.counted(one.place, one.times - 1) for one in suspects])
+            await self._inbox.run([group.set_attempts_cmd(one.place, one.times - 1) for one in suspects])
         for one in suspects:
-            await self._inbox.run([group.counted(one.place, one.times)])
+            await self._inbox.run([group.set_attempts_cmd(one.place, one.times)])
             await self._through([one])
         if others := [one for one in left if one.times <= ALONE]:
             await self._through(others)
@@ -157,9 +157,14 @@ class Consumer:
     async def _consume(self, first: list[Arrived], stopping: asyncio.Event) -> None:
         """These, and what is new after them, until nothing is, or it is time to look for what was left behind."""
         room, taken = asyncio.Semaphore(IN_HAND), Belt[list[Arrived]]()
-        decided, remembered, answered, written = Belt[Batch](), Belt[Batch](), Belt[Batch](), Belt[Batch]()
+        decided, remembered, answered, written = (
+            Belt[ConsumerBatch](),
+            Belt[ConsumerBatch](),
+            Belt[ConsumerBatch](),
+            Belt[ConsumerBatch](),
+        )
 
-        async def leave(batch: Batch) -> None:
+        async def leave(batch: ConsumerBatch) -> None:
             await self._settle(batch)
             room.release()
 
@@ -197,30 +202,30 @@ class Consumer:
 
     # -- the stations --------------------------------------------------------------------------------------------------
 
-    async def _decide(self, arrived: Sequence[Arrived]) -> Batch:
+    async def _decide(self, arrived: Sequence[Arrived]) -> ConsumerBatch:
         read = await self._sluice.in_thread(self._read, arrived)
         documents = [one for one in read if isinstance(one, Document)]
-        passage = Passage(self._sluice.passages, documents, OPTIONS) if documents else None
+        passage = Batch(self._sluice.classifier, documents, OPTIONS) if documents else None
         if passage:
             await passage.decide()
-        return Batch(arrived, [one for one in read if isinstance(one, Dead)], passage)
+        return ConsumerBatch(arrived, [one for one in read if isinstance(one, Dead)], passage)
 
-    async def _remember(self, batch: Batch) -> Batch:
+    async def _remember(self, batch: ConsumerBatch) -> ConsumerBatch:
         if not batch.passage:
             return batch
         return batch._replace(told=await self._inbox.run(await batch.passage.remember()))
 
-    async def _answer(self, batch: Batch) -> Batch:
+    async def _answer(self, batch: ConsumerBatch) -> ConsumerBatch:
         return batch._replace(steps=await batch.passage.go_on(batch.told)) if batch.passage else batch
 
-    async def _write(self, batch: Batch) -> Batch:
+    async def _write(self, batch: ConsumerBatch) -> ConsumerBatch:
         if batch.passage:
             # The figures are among it since a store that is full refuses them, and with them the rest.
             steps = [*batch.steps, *self._inbox.said(self._figures)]
             await batch.passage.finish(await self._inbox.run(steps))
         return batch
 
-    async def _settle(self, batch: Batch) -> None:
+    async def _settle(self, batch: ConsumerBatch) -> None:
         before, dead = self._figures, len(batch.dead)
         documents = len(batch.arrived) - dead
         self._lately.append((time.monotonic(), documents))
@@ -235,7 +240,7 @@ class Consumer:
     def _fitting(self, arrived: Sequence[Arrived]) -> int:
         """How many to take at a time, judging by these."""
         size = sum(one.size for one in arrived) / len(arrived)
-        at_once = min(BATCH, self._sluice.passages.at_once(OPTIONS))
+        at_once = min(BATCH, self._sluice.classifier.at_once(OPTIONS))
         return max(1, min(at_once, 4 * self.most, int(BATCH_BYTES / max(1, size))))
 
     def _read(self, arrived: Sequence[Arrived]) -> list[Document | Dead]:
@@ -248,7 +253,7 @@ class Consumer:
             if arrived.size > self._config.max_body_bytes:
                 raise TooLarge(f"The entry is longer than {self._config.max_body_bytes:,} bytes.")
             found = self._parsed(arrived)
-            self._sluice.judging.check(found)
+            self._sluice.judge.check(found)
             return found
         except ServiceError as error:
             return Dead(arrived, in_a_line(error.detail, error.errors))

@@ -28,7 +28,7 @@ import structlog
 from pydantic_core import to_json
 
 from service.clock import now_ms, time_of
-from service.config import Settings
+from service.config import Config
 from service.errors import StoreUnavailable
 from service.flow.webhooks import Undelivered, Webhooks
 from service.schemas.flow import Passed, ToWebhook
@@ -36,7 +36,7 @@ from service.store.connection import Connection, GroupGone, end
 from service.store.consumer_group import Arrived, Group
 from service.store.inbox import SILENT_S
 from service.store.outbox import Entry, Outbox, order
-from service.store.routes import Destination, Destinations
+from service.store.routes import Routes, StoredRoute
 
 WINDOW = 32
 AT_ONCE = 8  # deliveries of a route
@@ -50,12 +50,12 @@ log = structlog.get_logger("sluice.flow")
 
 
 class Courier:
-    def __init__(self, connection: Connection, config: Settings, name: str) -> None:
-        self._destinations = Destinations(connection)
+    def __init__(self, connection: Connection, config: Config, name: str) -> None:
+        self._routes = Routes(connection)
         self._outbox = Outbox(connection)
         self._config = config
         self._name = name
-        self._tasks: dict[str, tuple[Destination, asyncio.Task[None]]] = {}
+        self._tasks: dict[str, tuple[StoredRoute, asyncio.Task[None]]] = {}
         self._woken: dict[str, asyncio.Event] = {}
         self._places: dict[str, str] = {}  # of topics with routes: where their streams ended when we last looked
         self._tls = ssl.create_default_context()
@@ -68,7 +68,7 @@ class Courier:
                 try:
                     if time.monotonic() - looked_s >= LOOK_S:
                         looked_s = time.monotonic()
-                        await self._follow(await self._destinations.all())
+                        await self._follow(await self._routes.all())
                     await self._listen()
                 except StoreUnavailable as error:
                     log.warning("lost the store", detail=error.detail)
@@ -76,7 +76,7 @@ class Courier:
         finally:
             await end([task for _, task in self._tasks.values()])
 
-    async def _follow(self, wanted: Sequence[Destination]) -> None:
+    async def _follow(self, wanted: Sequence[StoredRoute]) -> None:
         """A task for each route that there is, and for no other."""
         by_id = {one.id: one for one in wanted}
         for route, (one, task) in list(self._tasks.items()):
@@ -105,9 +105,9 @@ class Courier:
                 if one.topic == topic:
                     self._woken[one.id].set()
 
-    async def _carry(self, one: Destination, woken: asyncio.Event) -> None:
+    async def _carry(self, one: StoredRoute, woken: asyncio.Event) -> None:
         """Delivers along one route, for ever."""
-        config, group = self._config, self._destinations.group(one, self._name)
+        config, group = self._config, self._routes.group(one, self._name)
         webhooks = Webhooks(self._tls, config.webhook_timeout_s, config.webhooks_private, AT_ONCE)
         turns = asyncio.Semaphore(AT_ONCE if isinstance(one.route, ToWebhook) else 1)  # a stream has an order
 
@@ -122,7 +122,7 @@ class Courier:
                 try:
                     taken = await self._take(group)
                     if time.monotonic() - retired_s > SILENT_S:
-                        await self._destinations.retire(group, SILENT_S)
+                        await self._routes.retire(group, SILENT_S)
                         retired_s = time.monotonic()
                     ended = await asyncio.gather(*map(deliver, taken), return_exceptions=True)
                     for error in filter(None, ended):  # only now: none of them is left to run on by itself
@@ -140,10 +140,10 @@ class Courier:
         finally:
             await webhooks.close()
 
-    async def _begin_again(self, one: Destination, group: Group) -> None:
+    async def _begin_again(self, one: StoredRoute, group: Group) -> None:
         """The topic was replaced by another of its name, with a new stream; or deleted, and its routes with it."""
         with suppress(StoreUnavailable):
-            if one in await self._destinations.of(one.topic):
+            if one in await self._routes.of(one.topic):
                 await group.open()
 
     async def _take(self, group: Group) -> list[Arrived]:
@@ -152,23 +152,23 @@ class Courier:
         room = WINDOW - await group.pending()
         return [*due, *(await group.take_new(room) if room > 0 else ())]
 
-    async def _deliver(self, one: Destination, group: Group, webhooks: Webhooks, arrived: Arrived) -> None:
+    async def _deliver(self, one: StoredRoute, group: Group, webhooks: Webhooks, arrived: Arrived) -> None:
         entry = Entry.read(arrived.fields)
         if entry.decision not in one.route.on:
-            await self._destinations.passed_over(group, arrived)
+            await self._routes.passed_over(group, arrived)
             return
         try:
             if isinstance(one.route, ToWebhook):
                 body = message(one.topic, arrived.place, entry)
                 secret, now_s = one.route.secret or "", int(time.time())
                 await webhooks.send(one.route.url, secret, f"{entry.id}-{entry.decision}", body, now_s)
-            elif refused := await self._destinations.add(one.route.key, one.topic, arrived, self._config.out_kept):
+            elif refused := await self._routes.add(one.route.key, one.topic, arrived, self._config.out_kept):
                 raise Undelivered(f"The store refused it: {refused}")
         except Undelivered as error:
             due_s = None if arrived.times >= ATTEMPTS else self._config.retry_s - self._delay_s(arrived.times)
-            await self._destinations.failed(one, group, arrived, str(error), now_ms(), due_s)
+            await self._routes.failed(one, group, arrived, str(error), now_ms(), due_s)
         else:
-            await self._destinations.delivered(one, group, arrived, now_ms())
+            await self._routes.delivered(one, group, arrived, now_ms())
 
     def _delay_s(self, attempts: int) -> float:
         longest = min(self._config.retry_s, 2.0 ** min(attempts - 1, 20))

@@ -19,7 +19,7 @@ from service.clock import time_of
 from service.errors import Busy, NotFound, StoreUnavailable
 from service.schemas.flow import Passed
 from service.store.outbox import Outbox, Placed, order
-from service.topics.published import Served
+from service.topics.published import PublishedModel
 
 log = structlog.get_logger("sluice.flow")
 
@@ -55,8 +55,8 @@ class Queue:
         return taken
 
 
-class Listening:
-    def __init__(self, outbox: Outbox, topics: Mapping[str, Served], most: int) -> None:
+class Subscribers:
+    def __init__(self, outbox: Outbox, topics: Mapping[str, PublishedModel], most: int) -> None:
         self._outbox = outbox
         self._topics = topics  # that there are
         self._most = most
@@ -111,7 +111,7 @@ class Listening:
         # Where it begins is said before anything comes, so that it can be resumed from there.
         yield f"retry: {RETRY_MS}\nid: {after or joined}\n\n".encode()
         given = after
-        while given is not None and (found := await self._outbox.following(topic, given)):
+        while given is not None and (found := await self._outbox.sync(topic, given)):
             yield b"".join(event(topic, one) for one in found)
             given = found[-1].place
         while True:

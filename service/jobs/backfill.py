@@ -30,15 +30,15 @@ from pydantic import TypeAdapter
 from service.api.bodies import parse
 from service.errors import BadInput, NotFound, ServiceError
 from service.feedback.judge import check_length
-from service.jobs.context import Workbench
+from service.jobs.context import JobContext
 from service.schemas import ClassifyOptions, Document
-from service.schemas.jobs import Backfill, Backfilled, BackfillResult, Found
+from service.schemas.jobs import Backfill, Backfilled, BackfillHit, BackfillResult
 from service.store import scripts
 from service.store.documents import unpacked
-from service.store.topics import Call
+from service.store.topics import TopicCall
 from service.topics.counts import PARTS
 from service.topics.deciding import Serving, analysis_of
-from service.topics.published import Served
+from service.topics.published import PublishedModel
 
 BATCH = 500
 NOTE_S = 2.0  # between two checkpoints
@@ -56,7 +56,7 @@ class Done(NamedTuple):
 
 
 @dataclass(slots=True)
-class Counts:
+class BackfillCounts:
     """Of one topic."""
 
     accepted: int = 0
@@ -73,91 +73,91 @@ class Counts:
             heapq.heappushpop(self.best, one)
 
 
-async def backfill(bench: Workbench, asked: Backfill) -> BackfillResult:
-    bench.message = "Loads the topics."
-    serving = await _serving(bench, asked)
+async def backfill(context: JobContext, asked: Backfill) -> BackfillResult:
+    context.message = "Loads the topics."
+    serving = await _serving(context, asked)
     if asked.archive is None:
-        return await _remembered(bench, asked, serving)
+        return await _remembered(context, asked, serving)
     try:
-        return await _archive(bench, asked.archive, serving)
+        return await _archive(context, asked.archive, serving)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise BadInput("The archive is no gzip file, or not a whole one.") from error
     except OSError as error:
         raise BadInput(f"The archive cannot be read, or no file written beside it: {error.strerror}.") from error
 
 
-async def _serving(bench: Workbench, asked: Backfill) -> Serving:
-    serving = Serving(analysis_of(bench.config))
-    topics = asked.topics if asked.topics is not None else await bench.store.topics()
-    saved = await bench.store.models(topics)
+async def _serving(context: JobContext, asked: Backfill) -> Serving:
+    serving = Serving(analysis_of(context.config))
+    topics = asked.topics if asked.topics is not None else await context.store.topics()
+    saved = await context.store.models(topics)
     for topic, one in zip(topics, saved, strict=True):
         if one is None and asked.topics is not None:
             raise NotFound(f"There is no topic {topic!r}.")
-    serving.load(Served.from_bytes(one.blob, one.born) for one in saved if one)
+    serving.load(PublishedModel.from_bytes(one.blob, one.born) for one in saved if one)
     return serving
 
 
-async def _remembered(bench: Workbench, asked: Backfill, serving: Serving) -> BackfillResult:
-    ids = await bench.store.documents.newest(0, bench.config.documents_kept)
-    counts: dict[str, Counts] = {}
+async def _remembered(context: JobContext, asked: Backfill, serving: Serving) -> BackfillResult:
+    ids = await context.store.documents.newest(0, context.config.documents_kept)
+    counts: dict[str, BackfillCounts] = {}
     seen = 0
     for start in range(0, len(ids), BATCH):
-        bench.part(start, len(ids), f"Decided about {start:,} of {len(ids):,} documents.")
-        blobs = await bench.store.documents.recall(ids[start : start + BATCH])
+        context.part(start, len(ids), f"Decided about {start:,} of {len(ids):,} documents.")
+        blobs = await context.store.documents.recall(ids[start : start + BATCH])
         documents = [unpacked(blob).document for blob in blobs if blob]
-        rows = await bench.work(decide, serving, documents, bench)
+        rows = await context.work(decide, serving, documents, context)
         _count(counts, rows)
         seen += len(documents)
         if asked.review:
-            await _offer(bench, serving, rows)
+            await _offer(context, serving, rows)
     return _result(seen, 0, counts, None)
 
 
-async def _archive(bench: Workbench, name: str, serving: Serving) -> BackfillResult:
-    directory = bench.config.archives
+async def _archive(context: JobContext, name: str, serving: Serving) -> BackfillResult:
+    directory = context.config.archives
     if directory is None:
         raise NotFound("This Sluice reads no archives any more: SLUICE_ARCHIVES names no directory.")
     path = (directory / name).resolve()
-    decisions = path.with_name(f"{path.name}.{bench.job}.decisions.ndjson")
-    done = Done(**json.loads(bench.checkpoint)) if bench.checkpoint else Done()
+    decisions = path.with_name(f"{path.name}.{context.job}.decisions.ndjson")
+    done = Done(**json.loads(context.checkpoint)) if context.checkpoint else Done()
     with _opened(path) as archive, decisions.open("r+b" if done.written else "wb") as out:
         archive.seek(done.read)
         out.seek(done.written)
         out.truncate()
         noted = -math.inf  # so that the first part is noted at once
         while lines := archive.readlines(1_000_000):
-            bench.message = f"Decided about {done.documents:,} documents."
-            bench.tell(_share(archive, path))
-            documents, refused = _documents(lines, bench)
+            context.message = f"Decided about {done.documents:,} documents."
+            context.tell(_share(archive, path))
+            documents, refused = _documents(lines, context)
             for start in range(0, len(documents), BATCH):
                 some = documents[start : start + BATCH]
-                rows = await bench.work(decide, serving, some, bench)
+                rows = await context.work(decide, serving, some, context)
                 out.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows if row["decisions"])
             read = done.read + sum(map(len, lines))
             done = Done(read, out.tell(), done.documents + len(documents), done.refused + refused)
             if time.monotonic() - noted > NOTE_S:
                 out.flush()
                 os.fsync(out.fileno())
-                await bench.jobs.tell(bench.job, checkpoint=json.dumps(done._asdict()))
+                await context.jobs.tell(context.job, checkpoint=json.dumps(done._asdict()))
                 noted = time.monotonic()
         out.flush()
         os.fsync(out.fileno())
-    counts: dict[str, Counts] = {}
+    counts: dict[str, BackfillCounts] = {}
     with decisions.open("rb") as written:
         _count(counts, (json.loads(line) for line in written))
     return _result(done.documents, done.refused, counts, decisions.name)
 
 
-def decide(serving: Serving, documents: Sequence[Document], bench: Workbench) -> list[dict[str, object]]:
+def decide(serving: Serving, documents: Sequence[Document], context: JobContext) -> list[dict[str, object]]:
     """What is not rejected, document by document."""
-    classified = serving.classify(documents, ClassifyOptions(store=False), bench.epochs.current)
+    classified = serving.classify(documents, ClassifyOptions(store=False), context.epochs.current)
     rows: list[dict[str, object]] = [json.loads(result) for result in classified.results]
     for row, document in zip(rows, documents, strict=True):
         row["title"] = document.title
     return rows
 
 
-async def _offer(bench: Workbench, serving: Serving, rows: Iterable[Mapping[str, object]]) -> None:
+async def _offer(context: JobContext, serving: Serving, rows: Iterable[Mapping[str, object]]) -> None:
     """Queues for review what is not rejected, without counting it."""
     likely: dict[str, list[str]] = {}
     uncertain: dict[str, list[str]] = {}
@@ -166,9 +166,9 @@ async def _offer(bench: Workbench, serving: Serving, rows: Iterable[Mapping[str,
             if one["decided_by"] == "model":
                 queue = likely if one["decision"] == "accept" else uncertain
                 queue.setdefault(str(one["topic"]), []).append(str(row["document"]))
-    kept = bench.config.review_kept
+    kept = context.config.review_kept
     calls = [
-        Call(
+        TopicCall(
             scripts.TALLY,
             topic,
             PARTS,
@@ -180,10 +180,10 @@ async def _offer(bench: Workbench, serving: Serving, rows: Iterable[Mapping[str,
         )
         for topic in likely.keys() | uncertain.keys()
     ]
-    await bench.store.run(calls)
+    await context.store.run(calls)
 
 
-def _documents(lines: Sequence[bytes], bench: Workbench) -> tuple[list[Document], int]:
+def _documents(lines: Sequence[bytes], context: JobContext) -> tuple[list[Document], int]:
     """The documents of these lines, and how many lines are none."""
     documents: list[Document] = []
     refused = 0
@@ -191,8 +191,8 @@ def _documents(lines: Sequence[bytes], bench: Workbench) -> tuple[list[Document]
         if not line.strip():
             continue
         try:
-            document = parse(DOCUMENT, line, bench.config)
-            check_length(document, bench.config.max_text_chars)
+            document = parse(DOCUMENT, line, context.config)
+            check_length(document, context.config.max_text_chars)
             documents.append(document)
         except ServiceError:
             refused += 1
@@ -208,10 +208,10 @@ def _share(archive: BinaryIO, path: Path) -> float:
     return min(1.0, inner.tell() / max(1, path.stat().st_size))
 
 
-def _count(counts: dict[str, Counts], rows: Iterable[Mapping[str, object]]) -> None:
+def _count(counts: dict[str, BackfillCounts], rows: Iterable[Mapping[str, object]]) -> None:
     for row in rows:
         for one in _decisions(row):
-            found = counts.setdefault(str(one["topic"]), Counts())
+            found = counts.setdefault(str(one["topic"]), BackfillCounts())
             found.add(str(row["document"]), str(row["title"]), float(str(one["score"])), str(one["decision"]))
 
 
@@ -219,14 +219,16 @@ def _decisions(row: Mapping[str, object]) -> Iterator[dict[str, object]]:
     yield from cast(list[dict[str, object]], row["decisions"])
 
 
-def _result(documents: int, refused: int, counts: Mapping[str, Counts], decisions: str | None) -> BackfillResult:
+def _result(
+    documents: int, refused: int, counts: Mapping[str, BackfillCounts], decisions: str | None
+) -> BackfillResult:
     rows = [
         Backfilled(
             topic=topic,
             accepted=one.accepted,
             abstained=one.abstained,
             best=[
-                Found.model_validate(dict(zip(("score", "document", "title", "decision"), best, strict=True)))
+                BackfillHit.model_validate(dict(zip(("score", "document", "title", "decision"), best, strict=True)))
                 for best in sorted(one.best, reverse=True)
             ],
         )

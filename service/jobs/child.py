@@ -17,11 +17,11 @@ from pydantic import TypeAdapter
 
 from service import logs
 from service.clock import now_ms
-from service.config import Settings
+from service.config import Config
 from service.errors import ServiceError, StoreUnavailable
 from service.jobs.backfill import backfill
 from service.jobs.compare import compare
-from service.jobs.context import LOST, Workbench
+from service.jobs.context import LOST, JobContext
 from service.jobs.retrain import retrain
 from service.schemas.fields import Answer
 from service.schemas.jobs import Compare, NewJob, Retrain, RetrainResult
@@ -37,15 +37,15 @@ TELL_S = 0.3
 log = structlog.get_logger("sluice.jobs")
 
 
-async def main(id: str, config: Settings) -> int:
+async def main(id: str, config: Config) -> int:
     store = Store(config.redis or "", config.store_timeout_s)
     jobs, epochs = JobStore(store.connection), Epochs(store)
     with ThreadPoolExecutor(2, "toil") as pool:
         learning = Learning(store, epochs, config, pool, serve=lambda served: None)
-        bench = Workbench(id, config, store, jobs, epochs, learning)
-        telling = asyncio.create_task(_telling(bench))
+        context = JobContext(id, config, store, jobs, epochs, learning)
+        telling = asyncio.create_task(_telling(context))
         try:
-            result = await _done(bench)
+            result = await _done(context)
             said = {"message": _said(result), "result": result.model_dump_json()}
             await jobs.end(id, "succeeded", now_ms(), progress=1.0, **said)
         except StoreUnavailable as error:
@@ -59,16 +59,16 @@ async def main(id: str, config: Settings) -> int:
     return 0
 
 
-async def _done(bench: Workbench) -> Answer:
-    (record,) = await bench.jobs.read([bench.job])
+async def _done(context: JobContext) -> Answer:
+    (record,) = await context.jobs.read([context.job])
     if record is None:
         raise StoreUnavailable("The job's record is gone.")
-    bench.checkpoint = record.checkpoint
+    context.checkpoint = record.checkpoint
     asked = NEW_JOB.validate_json(record.request)
-    await bench.epochs.follow()
+    await context.epochs.follow()
     if isinstance(asked, Retrain):
-        return await retrain(bench, asked)
-    return await compare(bench, asked) if isinstance(asked, Compare) else await backfill(bench, asked)
+        return await retrain(context, asked)
+    return await compare(context, asked) if isinstance(asked, Compare) else await backfill(context, asked)
 
 
 def _said(result: Answer) -> str:
@@ -78,18 +78,18 @@ def _said(result: Answer) -> str:
     return f"Done: {result.published:,} of {result.total:,} topic{'s' * (result.total != 1)} published.{why}"
 
 
-async def _telling(bench: Workbench) -> None:
+async def _telling(context: JobContext) -> None:
     told = (-1.0, "")
     while True:
         await asyncio.sleep(TELL_S)
-        if told != (bench.progress, bench.message):
-            told = (bench.progress, bench.message)
+        if told != (context.progress, context.message):
+            told = (context.progress, context.message)
             with suppress(StoreUnavailable):  # the work itself will notice
-                await bench.jobs.tell(bench.job, progress=round(told[0], 4), message=told[1])
+                await context.jobs.tell(context.job, progress=round(told[0], 4), message=told[1])
 
 
 if __name__ == "__main__":
-    settings = Settings.from_env()
+    settings = Config.from_env()
     logs.configure(settings.log_level)
     os.nice(NICE)
     sys.exit(asyncio.run(main(sys.argv[1], settings)))

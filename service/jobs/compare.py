@@ -7,36 +7,40 @@ import time
 
 from models.batch import comparison, refit, registry
 from service.errors import BadInput
-from service.jobs.context import Workbench
+from service.jobs.context import JobContext
 from service.jobs.retrain import Material, gain, material, score, served_scores
-from service.schemas.jobs import Compare, Compared, CompareResult, Contender
+from service.schemas.jobs import Compare, ComparedMethod, CompareResult, Contender
 
 SERVED = "served"
 
 
-async def compare(bench: Workbench, asked: Compare) -> CompareResult:
-    bench.message = f"Reads the judgements of {asked.topic}."
-    of, _ = await material(bench, asked.topic)
+async def compare(context: JobContext, asked: Compare) -> CompareResult:
+    context.message = f"Reads the judgements of {asked.topic}."
+    of, _ = await material(context, asked.topic)
     if of.too_little:
         raise BadInput(of.too_little)
     contenders = asked.methods or [Contender(method=kind) for kind in registry.KINDS]
-    weights, parts = bench.config.served_weights, len(contenders) + 1
-    bench.part(0, parts, "Asks what is served.")
+    weights, parts = context.config.served_weights, len(contenders) + 1
+    context.part(0, parts, "Asks what is served.")
     begun = time.monotonic()
-    served = await bench.work(served_scores, of, weights)
+    served = await context.work(served_scores, of, weights)
     took = round(time.monotonic() - begun, 2)
     own = score(served, of.data)
     table = [
-        Compared(method=SERVED, params={}, held_out=own, gain=None, seconds=took, detail="What the topic has now.")
+        ComparedMethod(
+            method=SERVED, params={}, held_out=own, gain=None, seconds=took, detail="What the topic has now."
+        )
     ]
     for n, one in enumerate(contenders, 1):
-        bench.part(n, parts, f"Tries {one.method}.")
+        context.part(n, parts, f"Tries {one.method}.")
         begun = time.monotonic()
-        made = await bench.work(refit.refit, one.method, one.params, of.data, weights, of.spec.terms, tell=bench.tell)
+        made = await context.work(
+            refit.refit, one.method, one.params, of.data, weights, of.spec.terms, tell=context.tell
+        )
         took = round(time.monotonic() - begun, 2)
         over = comparison.difference(made.pinned, served, of.data.relevant, of.data.near)
         table.append(
-            Compared(
+            ComparedMethod(
                 method=one.method,
                 params=one.params,
                 held_out=score(made.pinned, of.data),
@@ -48,7 +52,7 @@ async def compare(bench: Workbench, asked: Compare) -> CompareResult:
     return _result(asked.topic, of, sorted(table, key=lambda row: -row.held_out.sap))
 
 
-def _result(topic: str, of: Material, table: list[Compared]) -> CompareResult:
+def _result(topic: str, of: Material, table: list[ComparedMethod]) -> CompareResult:
     best = table[0]
     if best.method == SERVED:
         detail = "Nothing ranks better than what is served."

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from service.config import Settings
+from service.config import Config
 from service.store.jobs import JobStore
 from service.store.topics import Store
 from service.topics.background import Epochs
@@ -18,9 +18,9 @@ R = TypeVar("R")
 
 
 @dataclass(slots=True)
-class Workbench:
+class JobContext:
     job: str
-    config: Settings
+    config: Config
     store: Store
     jobs: JobStore
     epochs: Epochs

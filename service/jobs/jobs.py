@@ -5,10 +5,10 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from service.clock import now_ms, time_of
-from service.config import Settings as Config
+from service.config import Config
 from service.errors import BadInput, Conflict, FieldError, NotFound
 from service.schemas.jobs import Compare, Job, NewJob, Retrain
-from service.store.jobs import JobStore, Record, State
+from service.store.jobs import JobRecord, JobStore, State
 from service.topics import settings
 
 OPEN = 1000  # jobs that wait or run
@@ -37,7 +37,7 @@ class Jobs:
         if not any(one.request == asked.model_dump_json() for one in waiting):
             await self.submit_as(new_id(), asked)
 
-    async def records(self, ids: Sequence[str]) -> list[Record | None]:
+    async def records(self, ids: Sequence[str]) -> list[JobRecord | None]:
         return await self._store.read(ids)
 
     async def states(self) -> dict[State, int]:
@@ -92,7 +92,7 @@ def topics_of(asked: NewJob) -> list[str] | None:
     return [asked.topic] if isinstance(asked, Compare) else asked.topics
 
 
-def job(record: Record) -> Job:
+def job(record: JobRecord) -> Job:
     times = {"created": record.created_ms, "started": record.started_ms, "finished": record.finished_ms}
     return Job.model_validate(
         {

@@ -33,7 +33,7 @@ from streaq import StreaqRetry, Worker
 
 from service import logs
 from service.clock import now_ms
-from service.config import PREFIX, Settings
+from service.config import PREFIX, Config
 from service.errors import StoreUnavailable
 from service.jobs.context import LOST
 from service.redis_url import is_cluster, nodes
@@ -58,7 +58,7 @@ log = structlog.get_logger("sluice.jobs")
 class Engine:
     """One worker process's share in the jobs."""
 
-    def __init__(self, config: Settings, jobs: JobStore) -> None:
+    def __init__(self, config: Config, jobs: JobStore) -> None:
         self._config = config
         self._jobs = jobs
 
@@ -162,7 +162,7 @@ async def _ended(child: asyncio.subprocess.Process) -> None:
 
 
 async def main() -> None:
-    config = Settings.from_env()
+    config = Config.from_env()
     logs.configure(config.log_level)
     for library in ("streaq", "coredis"):
         logging.getLogger(library).setLevel("WARNING")

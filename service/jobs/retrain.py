@@ -30,13 +30,13 @@ from models.online.trainer import Example, Model, Spec
 from models.online.trainer import fold as plain_fold
 from models.text.analysis import terms
 from service.errors import NotFound
-from service.jobs.context import Workbench
+from service.jobs.context import JobContext
 from service.schemas.jobs import Gain, Retrain, Retrained, RetrainResult, Score
 from service.store.documents import unpacked
 from service.topics.background import Epoch
 from service.topics.deciding import analysis_of
 from service.topics.published import Base, Recipe
-from service.topics.state import Fold, example, spec_of
+from service.topics.state import TopicState, example, spec_of
 
 WAIT_S = 0.5
 SHOWN = 1000  # topics in a result
@@ -71,52 +71,52 @@ class Material:
         return ""
 
 
-async def retrain(bench: Workbench, asked: Retrain) -> RetrainResult:
-    topics = asked.topics if asked.topics is not None else await bench.store.topics()
+async def retrain(context: JobContext, asked: Retrain) -> RetrainResult:
+    topics = asked.topics if asked.topics is not None else await context.store.topics()
     done: list[Retrained] = []
     published = 0
     for n, topic in enumerate(dict.fromkeys(topics)):
-        bench.part(n, len(topics), f"Retrains {topic}.")
+        context.part(n, len(topics), f"Retrains {topic}.")
         try:
-            await _taken(bench, topic)
-            one = await _retrained(bench, topic, asked)
+            await _taken(context, topic)
+            one = await _retrained(context, topic, asked)
         except NotFound as error:
             if asked.topics is not None and len(asked.topics) == 1:
                 raise
             one = Retrained(topic=topic, relevant=0, irrelevant=0, background=0, detail=error.detail)
         finally:
-            await bench.jobs.release(topic, bench.job)
+            await context.jobs.release(topic, context.job)
         published += one.published
         done += [one] if len(done) < SHOWN else []
     return RetrainResult(method=asked.method, published=published, topics=done, total=len(topics))
 
 
-async def material(bench: Workbench, topic: str) -> tuple[Material, int]:
+async def material(context: JobContext, topic: str) -> tuple[Material, int]:
     """What a topic can be fitted to; and the version with which this job has published already, 0 if it has not."""
-    epoch = bench.epochs.current
+    epoch = context.epochs.current
 
-    def look(fold: Fold) -> tuple[Material, int]:
-        return _material(fold, epoch, bench.config.served_weights), fold.published_by(bench.job)
+    def look(fold: TopicState) -> tuple[Material, int]:
+        return _material(fold, epoch, context.config.served_weights), fold.published_by(context.job)
 
-    return await bench.learning.read(topic, look)
+    return await context.learning.read(topic, look)
 
 
-def _material(fold: Fold, epoch: Epoch, weights: int) -> Material:
-    born, lineage = fold.head.born, fold.lineage
-    base = Base.from_bytes(lineage.base.model) if lineage.base else None
+def _material(fold: TopicState, epoch: Epoch, weights: int) -> Material:
+    born, resolved = fold.head.born, fold.resolved
+    base = Base.from_bytes(resolved.base.model) if resolved.base else None
     fitted: Mapping[str, float] = base.fitted if base else {}
-    recalled = [example(one) for one in lineage.to_recall() if one.first.document in fitted]
-    learned = [example(one) for one in lineage.to_fold()]
+    recalled = [example(one) for one in resolved.to_recall() if one.first.document in fitted]
+    learned = [example(one) for one in resolved.to_fold()]
     sample = {
         one.document: Bag(one.features, one.counts, epoch.frequencies.idf(one.features))
         for one in epoch.sample
-        if one.document not in lineage.judged
+        if one.document not in resolved.judged
     }
-    spec, judged = spec_of(lineage), [example(one) for one in lineage.judged.values()]
+    spec, judged = spec_of(resolved), [example(one) for one in resolved.judged.values()]
     asked = replace(fold.served(epoch), model=plain_fold(spec, judged, epoch.background, weights=weights))
     rejected = {document: bag for document, bag in sample.items() if asked.judge(bag)[0] == "reject"}
     data = Dataset.of(judged, rejected)
-    return Material(born, lineage.version, spec, recalled, learned, base, len(judged), data)
+    return Material(born, resolved.version, spec, recalled, learned, base, len(judged), data)
 
 
 def served_scores(of: Material, weights: int) -> Reals:
@@ -134,15 +134,15 @@ def gain(difference: Difference) -> Gain:
     return Gain(estimate=estimate, low=low, high=high, confidence=comparison.CONFIDENCE)
 
 
-async def _taken(bench: Workbench, topic: str) -> None:
-    while (holder := await bench.jobs.take(topic, bench.job)) != bench.job:
-        bench.message = f"Waits for job {holder}, which retrains {topic}."
+async def _taken(context: JobContext, topic: str) -> None:
+    while (holder := await context.jobs.take(topic, context.job)) != context.job:
+        context.message = f"Waits for job {holder}, which retrains {topic}."
         await asyncio.sleep(WAIT_S)
-    bench.message = f"Retrains {topic}."
+    context.message = f"Retrains {topic}."
 
 
-async def _retrained(bench: Workbench, topic: str, asked: Retrain) -> Retrained:
-    of, version = await material(bench, topic)
+async def _retrained(context: JobContext, topic: str, asked: Retrain) -> Retrained:
+    of, version = await material(context, topic)
     told = Retrained(
         topic=topic,
         relevant=of.relevant,
@@ -155,15 +155,17 @@ async def _retrained(bench: Workbench, topic: str, asked: Retrain) -> Retrained:
         return told.model_copy(update=done)
     if of.too_little:
         return told
-    weights = bench.config.served_weights
-    made = await bench.work(refit.refit, asked.method, asked.params, of.data, weights, of.spec.terms, tell=bench.tell)
-    served = await bench.work(served_scores, of, weights)
+    weights = context.config.served_weights
+    made = await context.work(
+        refit.refit, asked.method, asked.params, of.data, weights, of.spec.terms, tell=context.tell
+    )
+    served = await context.work(served_scores, of, weights)
     difference = comparison.difference(made.pinned, served, of.data.relevant, of.data.near)
     wanted = asked.publish == "always" or (asked.publish == "if_better" and difference.sure)
     if wanted:
         base = _base(made, of, Recipe(asked.method, asked.params))
-        words = await _words(bench, topic, made.linear)
-        version = await bench.learning.publish_once(topic, of.born, base, words, of.version, bench.job)
+        words = await _words(context, topic, made.linear)
+        version = await context.learning.publish_once(topic, of.born, base, words, of.version, context.job)
         if not version:
             detail = "Not published: the topic was given another query or learner meanwhile."
             return told.model_copy(update={"detail": detail})
@@ -187,18 +189,18 @@ def _base(made: Refit, of: Material, recipe: Recipe) -> Base:
     return Base(Model(made.linear, cut, cut), fitted, recipe)
 
 
-async def _words(bench: Workbench, topic: str, linear: Linear) -> list[str]:
+async def _words(context: JobContext, topic: str, linear: Linear) -> list[str]:
     """The words of the strongest terms. Those that no judgement has brought are in documents of the background, which
     are asked as long as they are remembered."""
-    known = await bench.learning.read(topic, Fold.terms)
+    known = await context.learning.read(topic, TopicState.terms)
     strongest = linear.features[np.argsort(-np.abs(linear.weights), kind="stable")[:NAMED]].tolist()
-    sample, holders = bench.epochs.current.sample, dict[int, str]()
+    sample, holders = context.epochs.current.sample, dict[int, str]()
     unnamed = set(strongest).difference(known)
     for one in sample:
         holders.update((feature, one.document) for feature in unnamed.intersection(one.features.tolist()))
-    blobs = await bench.store.documents.recall(list(set(holders.values()))) if holders else []
+    blobs = await context.store.documents.recall(list(set(holders.values()))) if holders else []
     for document in (unpacked(blob).document for blob in blobs if blob):
-        found = terms(document.title, document.text, analysis_of(bench.config))
+        found = terms(document.title, document.text, analysis_of(context.config))
         known |= {feature: term.canonical for feature, term in found.items()}
     return list(dict.fromkeys(known[feature] for feature in strongest if feature in known))
 

@@ -30,7 +30,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service import logs
-from service.config import Settings
+from service.config import Config
 
 HEADERS_S = 5.0
 MAX_HEADER_BYTES = 64 * 1024
@@ -201,7 +201,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def server(application: Any, settings: Settings) -> uvicorn.Server:
+def server(application: Any, settings: Config) -> uvicorn.Server:
     """A server that, once run, serves until a signal; requests in progress then have `GRACE_S` to finish."""
     return _Server(
         uvicorn.Config(
@@ -230,7 +230,7 @@ def _allow_connections() -> None:
 
 
 def main(descriptor: str, application: str) -> None:
-    settings = Settings.from_env()
+    settings = Config.from_env()
     logs.configure(settings.log_level)
     _allow_connections()
     sys.setswitchinterval(TURN_S)

@@ -17,11 +17,11 @@ import uvloop
 
 from service import logs
 from service.clock import now_ms
-from service.config import Settings
+from service.config import Config
 from service.errors import StoreUnavailable
 from service.flow.deliveries import Courier
 from service.store.connection import Connection, end
-from service.store.inbox import Figures, Inbox
+from service.store.inbox import ConsumerStats, Inbox
 
 REPORT_S = 5.0
 PAUSE_S = 0.5  # before asking again when the store is in trouble
@@ -30,7 +30,7 @@ log = structlog.get_logger("sluice.run")
 
 
 async def main() -> None:
-    config = Settings.from_env()
+    config = Config.from_env()
     logs.configure(config.log_level)
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -39,7 +39,7 @@ async def main() -> None:
     inbox, started_ms = Inbox(connection), now_ms()
     delivering = asyncio.create_task(Courier(connection, config, inbox.name).run())
     delivering.add_done_callback(lambda task: _ended(task, stopping))
-    await idle(inbox, Figures(started_ms), stopping)
+    await idle(inbox, ConsumerStats(started_ms), stopping)
     if not stopping.is_set():
         # Only now: they take a second and a hundred megabytes that nobody may ever need.
         from service.flow.consumer import Consumer
@@ -48,7 +48,7 @@ async def main() -> None:
 
         sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
         await sluice.start()
-        ready = asyncio.ensure_future(sluice.following.ready.wait())
+        ready = asyncio.ensure_future(sluice.sync.ready.wait())
         stopped = asyncio.ensure_future(stopping.wait())
         await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
@@ -69,7 +69,7 @@ def _ended(delivering: asyncio.Task[None], stopping: asyncio.Event) -> None:
         stopping.set()
 
 
-async def idle(inbox: Inbox, figures: Figures, stopping: asyncio.Event) -> None:
+async def idle(inbox: Inbox, figures: ConsumerStats, stopping: asyncio.Event) -> None:
     """Until there is something to do."""
     opened, reported_s = False, 0.0
     while not stopping.is_set():

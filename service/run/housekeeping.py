@@ -25,7 +25,7 @@ import structlog
 from models.goals.report import WORST
 from service import logs
 from service.clock import now_ms
-from service.config import Settings
+from service.config import Config
 from service.errors import Conflict, NotFound, StoreUnavailable
 from service.feedback.goals import report
 from service.jobs.jobs import new_id
@@ -33,19 +33,19 @@ from service.schemas import Goal
 from service.schemas.jobs import Retrain
 from service.sluice import Sluice
 from service.store import scripts
-from service.store.topics import Call, Store
+from service.store.topics import Store, TopicCall
 from service.topics.background import KEPT, SOON, STALE, numbered, place_of
-from service.topics.counts import Tally
-from service.topics.published import Served
+from service.topics.counts import TopicCounts
+from service.topics.published import PublishedModel
 from service.topics.retrain_policy import Last, policy_of, standing
-from service.topics.state import Fold
+from service.topics.state import TopicState
 
 GOALS_S = 60
 
 log = structlog.get_logger("sluice.run")
 
 
-async def main(config: Settings) -> None:
+async def main(config: Config) -> None:
     sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -54,7 +54,7 @@ async def main(config: Settings) -> None:
     goals_s = -math.inf
     while not stopping.is_set():
         try:
-            if sluice.following.ready.is_set():  # before that, no topic would seem to name any epoch
+            if sluice.sync.ready.is_set():  # before that, no topic would seem to name any epoch
                 await keep_house(sluice)
                 if time.monotonic() - goals_s > GOALS_S:
                     await note_goals(sluice)
@@ -91,11 +91,11 @@ async def keep_house(sluice: Sluice) -> None:
 async def note_goals(sluice: Sluice) -> None:
     """How many goals are in which state."""
     goals = [served for served in list(sluice.serving.topics.values()) if served.settings.goal != Goal()]
-    tallies = await sluice.tallies.read([served.topic for served in goals])
+    tallies = await sluice.counters.read([served.topic for served in goals])
     await sluice.store.note_goals(await sluice.in_thread(_states, goals, tallies), 3 * GOALS_S)
 
 
-def _states(goals: Sequence[Served], tallies: Sequence[Tally]) -> dict[str, int]:
+def _states(goals: Sequence[PublishedModel], tallies: Sequence[TopicCounts]) -> dict[str, int]:
     states: dict[str, int] = dict.fromkeys(WORST, 0)
     for served, tally in zip(goals, tallies, strict=True):
         if found := report(served, tally):
@@ -107,13 +107,13 @@ async def _retrain(sluice: Sluice) -> None:
     """Submits the retrainings that are due."""
     asked = {served: policy_of(served, sluice.config) for served in list(sluice.serving.topics.values())}
     topics = [served for served, policy in asked.items() if policy]
-    for served, tally in zip(topics, await sluice.tallies.read([one.topic for one in topics]), strict=True):
+    for served, tally in zip(topics, await sluice.counters.read([one.topic for one in topics]), strict=True):
         policy, last = asked[served], tally.retrained
         if policy is None or policy.method is None or not standing(policy, served, last, now_ms()).due:
             continue
         since = last.version if last else 0
         try:
-            new = await sluice.learning.read(served.topic, partial(Fold.judged_since, version=since))
+            new = await sluice.learning.read(served.topic, partial(TopicState.judged_since, version=since))
         except NotFound:
             continue  # deleted meanwhile
         except (ArithmeticError, ValueError, LookupError) as error:
@@ -137,14 +137,14 @@ async def _retrain(sluice: Sluice) -> None:
                 return
 
 
-async def _mark(sluice: Sluice, served: Served, was: Last | None, now: Last | None) -> bool:
+async def _mark(sluice: Sluice, served: PublishedModel, was: Last | None, now: Last | None) -> bool:
     """Notes what was submitted last, unless another worker has noted something else meanwhile."""
     said = [one.to_text() if one else "" for one in (was, now)]
-    call = Call(scripts.RETRAINED, served.topic, ("topic", "tally"), [served.born, *said])
+    call = TopicCall(scripts.RETRAINED, served.topic, ("topic", "tally"), [served.born, *said])
     return bool((await sluice.store.run([call]))[0])
 
 
 if __name__ == "__main__":
-    settings = Settings.from_env()
+    settings = Config.from_env()
     logs.configure(settings.log_level)
     asyncio.run(main(settings))

@@ -24,13 +24,13 @@ from rich.console import Console
 from rich.progress import track
 
 from service import logs
-from service.config import Settings, StartError
+from service.config import Config, StartError
 from service.errors import StoreUnavailable
 from service.store.embedded import Embedded, running
 from service.store.topics import Head, Saved, Store
 from service.topics.background import Epochs
-from service.topics.published import Settings as TopicSettings
-from service.topics.state import Fold, record
+from service.topics.published import TopicSettings
+from service.topics.state import TopicState, record
 
 ATTEMPTS = 20
 Outcome = Literal["equal", "behind", "different", "missing", "broken", "rebuilt"]
@@ -39,41 +39,43 @@ log = structlog.get_logger("sluice.run")
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayOutcome:
     topic: str
     outcome: Outcome
     events: int
     digest: str
 
 
-async def replay(store: Store, topic: str, settings: Settings, verify: bool, epochs: Epochs | None = None) -> Replayed:
+async def replay(
+    store: Store, topic: str, settings: Config, verify: bool, epochs: Epochs | None = None
+) -> ReplayOutcome:
     """Folds one topic's log and compares the result with the stored model, or stores it."""
     epochs = epochs or Epochs(store)
     for _ in range(ATTEMPTS):
         (stored,) = await store.models([topic])  # before the log, so that it cannot be ahead of what we read
         fold = await read(store, topic, settings)
-        served = fold.served(await epochs.load(fold.lineage.epoch))
+        served = fold.served(await epochs.load(fold.resolved.epoch))
         saved = Saved(fold.head.born, served.version, served.to_bytes())
         if verify:
             outcome = compare(stored, saved, await store.digest(topic))
-            return Replayed(topic, outcome, len(fold.events), saved.digest)
-        judged = {document: standing.relevant for document, standing in fold.lineage.judged.items()}
+            return ReplayOutcome(topic, outcome, len(fold.events), saved.digest)
+        judged = {document: standing.relevant for document, standing in fold.resolved.judged.items()}
         records = dict(list(past_records(fold).items())[-settings.versions_kept :])
         if await store.rebuild(topic, fold.head, judged, records):
             await store.save(topic, saved, fold.record(served, saved.digest), settings.versions_kept)
-            return Replayed(topic, "rebuilt", len(fold.events), saved.digest)
+            return ReplayOutcome(topic, "rebuilt", len(fold.events), saved.digest)
         # Somebody has judged since we read.
-    return Replayed(topic, "behind", len(fold.events), saved.digest)
+    return ReplayOutcome(topic, "behind", len(fold.events), saved.digest)
 
 
-async def read(store: Store, topic: str, settings: Settings) -> Fold:
+async def read(store: Store, topic: str, settings: Config) -> TopicState:
     """The fold over a log, whatever else is lost."""
     (head,) = await store.heads([topic])
     events = await store.bare_log(topic)
     if head is None:
         floor = max((event.version for event in events if event.kind == "compacted"), default=0)
         head = Head(secrets.token_hex(8), 0, floor)
-    return Fold(topic, replace(head, seq=events[-1].seq), events, settings.served_weights)
+    return TopicState(topic, replace(head, seq=events[-1].seq), events, settings.served_weights)
 
 
 def compare(stored: Saved | None, saved: Saved, digest: str | None) -> Outcome:
@@ -84,7 +86,7 @@ def compare(stored: Saved | None, saved: Saved, digest: str | None) -> Outcome:
     return "equal" if saved.digest == stored.digest == digest else "different"
 
 
-def past_records(fold: Fold) -> dict[int, str]:
+def past_records(fold: TopicState) -> dict[int, str]:
     """What the list of versions can say of the versions before the last, from the log alone."""
     kind = ""
     records: dict[int, str] = {}
@@ -96,10 +98,10 @@ def past_records(fold: Fold) -> dict[int, str]:
     return records
 
 
-async def replay_all(url: str, settings: Settings, verify: bool) -> list[Replayed]:
+async def replay_all(url: str, settings: Config, verify: bool) -> list[ReplayOutcome]:
     store = Store(url, settings.store_timeout_s)
     epochs = Epochs(store)
-    replayed: list[Replayed] = []
+    replayed: list[ReplayOutcome] = []
     shown = sys.stderr.isatty()
     try:
         topics = sorted([topic async for topic in store.logs()])
@@ -109,7 +111,7 @@ async def replay_all(url: str, settings: Settings, verify: bool) -> list[Replaye
             except (ArithmeticError, ValueError, LookupError) as error:
                 # One log that cannot be folded must not keep the others from it.
                 log.error("topic cannot be folded", topic=topic, exc_info=error)
-                replayed.append(Replayed(topic, "broken", 0, "-" * 32))
+                replayed.append(ReplayOutcome(topic, "broken", 0, "-" * 32))
     finally:
         await store.close()
     return replayed
@@ -122,7 +124,7 @@ def main(
 ) -> None:
     """Recompute every model from its log."""
     try:
-        settings = Settings.from_env(data=data, redis=redis)
+        settings = Config.from_env(data=data, redis=redis)
         logs.configure(settings.log_level)
         replayed = _replayed(settings, verify)
     except (StartError, StoreUnavailable) as error:
@@ -135,7 +137,7 @@ def main(
     raise typer.Exit(1 if wrong else 0)
 
 
-def _replayed(settings: Settings, verify: bool) -> list[Replayed]:
+def _replayed(settings: Config, verify: bool) -> list[ReplayOutcome]:
     if url := settings.redis or running(settings.data):
         return asyncio.run(replay_all(url, settings, verify))
     if not (settings.data / "appendonlydir").exists():

@@ -30,7 +30,7 @@ from typing import Self
 
 import structlog
 
-from service.config import COUNTS, PREFIX, PROCESS, Settings, StartError
+from service.config import COUNTS, PREFIX, PROCESS, Config, StartError
 from service.store.embedded import Embedded
 from service.tether import tethered
 
@@ -173,7 +173,7 @@ class Child:
         self.process = None
 
 
-class Store:
+class SupervisedStore:
     """The embedded store, served again when it dies. It does not give up: the API answers 503 meanwhile."""
 
     def __init__(self, embedded: Embedded) -> None:
@@ -197,7 +197,7 @@ class Store:
 
 
 def supervise(
-    settings: Settings,
+    settings: Config,
     *,
     api: bool = True,
     jobs: bool = True,
@@ -208,7 +208,7 @@ def supervise(
     """Serve until a signal says to stop; everything started here is then gone. Raises StartError if it cannot begin."""
     with suppress(Stopped), Signals() as signals, ExitStack() as started:
         environment = _environment(settings)
-        stores: list[Store] = []
+        stores: list[SupervisedStore] = []
         children: list[Child] = []
         if api:
             listeners = _listen_soon(settings, signals)
@@ -216,7 +216,7 @@ def supervise(
         if settings.redis is None:
             embedded = started.enter_context(Embedded(settings.data, pause=signals.pause))
             environment[f"{PREFIX}REDIS"] = embedded.url
-            stores.append(Store(embedded))
+            stores.append(SupervisedStore(embedded))
         environment[COUNTS] = started.enter_context(TemporaryDirectory(prefix="sluice-counts-"))
         started.callback(_stop, children)
         if api:
@@ -231,7 +231,7 @@ def supervise(
             children += [Child(f"jobs-{n}", engine, environment) for n in range(1, settings.job_workers + 1)]
         consuming = [sys.executable, "-m", CONSUMER]
         children += [Child(f"consumer-{n}", consuming, environment) for n in range(1, consumers + 1)]
-        kept: list[Store | Child] = [*stores, *children]
+        kept: list[SupervisedStore | Child] = [*stores, *children]
         while True:
             for each in kept:
                 each.tend()
@@ -257,7 +257,7 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
     return listeners
 
 
-def _listen_soon(settings: Settings, signals: Signals) -> list[socket.socket]:
+def _listen_soon(settings: Config, signals: Signals) -> list[socket.socket]:
     """As `listen`, but the processes of a service that was just killed have a moment to let go of the port."""
     deadline = time.monotonic() + LET_GO_S
     while True:
@@ -275,7 +275,7 @@ def _close(listeners: Sequence[socket.socket]) -> None:
 
 
 def _await_ready(
-    stores: Sequence[Store], apis: Sequence[Child], listeners: Sequence[socket.socket], signals: Signals
+    stores: Sequence[SupervisedStore], apis: Sequence[Child], listeners: Sequence[socket.socket], signals: Signals
 ) -> None:
     for api in apis:
         api.tend()
@@ -315,7 +315,7 @@ def _address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def _environment(settings: Config) -> dict[str, str]:
     """What we were told, by the environment or the command line, as the processes we start will read it."""
     told = {name: getattr(settings, name) for name in settings.model_fields_set}
     return os.environ | {f"{PREFIX}{name.upper()}": str(value) for name, value in told.items() if value is not None}

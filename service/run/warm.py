@@ -23,9 +23,9 @@ from models.batch.registry import METHODS
 from models.online.registry import LEARNERS
 from models.online.trainer import Example
 from service.api.app import create_app
-from service.config import Settings
+from service.config import Config
 from service.store.embedded import Embedded
-from service.topics.state import Fold, example
+from service.topics.state import TopicState, example
 
 READY_TRIES = 600
 DOCUMENTS = [
@@ -37,7 +37,7 @@ DOCUMENTS = [
 
 
 async def rehearse(redis: str) -> None:
-    app = create_app(Settings(redis=redis, log_level="warning"))
+    app = create_app(Config(redis=redis, log_level="warning"))
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
@@ -49,8 +49,8 @@ async def rehearse(redis: str) -> None:
             await asyncio.sleep(0.05)
         for kind in LEARNERS:
             await _play(me, kind)
-        lineage, _ = await app.state.sluice.learning.read("wh", Fold.aside)
-        _fit([example(standing) for standing in lineage.judged.values()])
+        resolved, _ = await app.state.sluice.learning.read("wh", TopicState.snapshot)
+        _fit([example(standing) for standing in resolved.judged.values()])
 
 
 async def _play(me: httpx.AsyncClient, kind: str) -> None:

@@ -119,7 +119,7 @@ class RetrainResult(Answer):
     total: int = Field(description="All topics that were asked for.")
 
 
-class Compared(Answer):
+class ComparedMethod(Answer):
     method: str = Field(description="`served` is what the topic has now.")
     params: dict[str, Any]
     held_out: Score
@@ -134,11 +134,11 @@ class CompareResult(Answer):
     relevant: int
     irrelevant: int
     background: int
-    table: list[Compared] = Field(description="Best first.")
+    table: list[ComparedMethod] = Field(description="Best first.")
     detail: str
 
 
-class Found(Answer):
+class BackfillHit(Answer):
     document: str
     title: str
     score: float
@@ -149,7 +149,7 @@ class Backfilled(Answer):
     topic: str
     accepted: int
     abstained: int
-    best: list[Found] = Field(description="Of those not rejected, the 20 that score highest.")
+    best: list[BackfillHit] = Field(description="Of those not rejected, the 20 that score highest.")
 
 
 class BackfillResult(Answer):

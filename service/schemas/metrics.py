@@ -19,7 +19,7 @@ class Figure(Answer):
     high: float
 
 
-class Figures(Answer):
+class MetricFigures(Answer):
     """null where nothing is known: without audits, for example, nothing of what was missed."""
 
     precision: Figure | None = Field(description="Relevant among the accepted.")
@@ -37,7 +37,7 @@ class Window(Answer):
     judgements: int
 
 
-class Point(Figures, Window):
+class Point(MetricFigures, Window):
     """The figures of one window of judgements."""
 
 
@@ -48,7 +48,7 @@ class Drift(Answer):
     detail: str
 
 
-class Flow(Answer):
+class Volume(Answer):
     silent: bool
     flooded: bool
     detail: str
@@ -76,10 +76,10 @@ class Heading(Answer):
     judgements: int = Field(description="Of documents that had passed with the stream; near-duplicates count once.")
 
 
-class Metrics(Figures, Heading):
+class Metrics(MetricFigures, Heading):
     t11su_of_nothing: float = Field(description="What a topic earns that accepts nothing.")
     drift: Drift
-    flow: Flow
+    flow: Volume
     reliability: Reliability
     series: list[Point] = Field(description="The same over consecutive windows of judgements, oldest first.")
 
@@ -99,7 +99,7 @@ class PreviewRequest(Request):
     limit: Annotated[int, Field(ge=0, le=500, description="Most examples in the answer.")] = 20
 
 
-class Counted(Answer):
+class DecisionCounts(Answer):
     """How documents are decided; the shares where they are judged, null where there is nothing to share."""
 
     accepted: int
@@ -116,7 +116,7 @@ class Move(Answer):
     documents: int
 
 
-class Example(Answer):
+class PreviewExample(Answer):
     document: str
     title: str
     before: Decision
@@ -126,10 +126,10 @@ class Example(Answer):
     relevant: bool | None = Field(description="null if it was not judged.")
 
 
-class Compared(Answer):
+class PreviewComparison(Answer):
     documents: int
-    before: Counted
-    after: Counted
+    before: DecisionCounts
+    after: DecisionCounts
     moves: list[Move] = Field(description="From which decision to which, unchanged ones too.")
 
 
@@ -139,6 +139,6 @@ class Preview(Answer):
     before: Status
     after: Status
     audit: dict[str, float] = Field(description="Share of rejected documents drawn for audit, before and after.")
-    judged: Compared = Field(description="Judged documents, each scored without its own influence.")
-    unjudged: Compared = Field(description="The newest remembered documents that nobody has judged.")
-    examples: list[Example] = Field(description="Documents that would be decided otherwise.")
+    judged: PreviewComparison = Field(description="Judged documents, each scored without its own influence.")
+    unjudged: PreviewComparison = Field(description="The newest remembered documents that nobody has judged.")
+    examples: list[PreviewExample] = Field(description="Documents that would be decided otherwise.")

@@ -29,14 +29,14 @@ class Version(Answer):
     digest: str | None = Field(description="Of everything that was served, with the number of the version.")
 
 
-class Term(Pinnable):
+class WeightedTerm(Pinnable):
     term: str | None = Field(description="null where no text with this term is at hand any more.")
     weight: float
 
 
-class Terms(Answer):
-    toward: list[Term] = Field(validation_alias=AliasChoices("toward", "for"), serialization_alias="for")
-    against: list[Term]
+class StrongestTerms(Answer):
+    toward: list[WeightedTerm] = Field(validation_alias=AliasChoices("toward", "for"), serialization_alias="for")
+    against: list[WeightedTerm]
 
 
 class LossAndError(Answer):
@@ -58,7 +58,7 @@ class ModelInfo(Answer):
     reject_below: float
     accept_above: float
     weights: int
-    terms: Terms
+    terms: StrongestTerms
     committee: CommitteeInfo | None = None
 
 

@@ -118,7 +118,7 @@ class Connection:
             raise StoreUnavailable("Too many requests wait for the store; try again.") from None
         try:
             self._refuse_if_silent()
-            with problems():
+            with translated_errors():
                 yield
         except StoreUnavailable as error:
             # A pipeline that found a node of a cluster gone does not look where its slots are now; a look does.
@@ -199,7 +199,7 @@ class Connection:
     @asynccontextmanager
     async def subscribed(self, channel: str) -> AsyncGenerator[PubSub, None]:
         """Hears what is published, on whichever node of a cluster."""
-        with problems():
+        with translated_errors():
             if self.cluster:
                 await self.redis.initialize()  # a listener does not ask by itself where the nodes are
             async with self.redis.pubsub() as listener:
@@ -224,7 +224,7 @@ class Connection:
 
     async def _ping(self) -> None:
         try:
-            with problems():
+            with translated_errors():
                 await self.ping()
             self._silent = False
         except StoreUnavailable as error:
@@ -314,7 +314,7 @@ class _Silent(StoreUnavailable):
 
 
 @contextmanager
-def problems() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Redis in trouble becomes one of our errors, with a sentence; anything else is a bug and stays loud."""
     try:
         yield

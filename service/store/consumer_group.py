@@ -8,7 +8,7 @@ it can be told from what was unlucky.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from service.store.connection import Arg, Command, Connection, Script, problems
+from service.store.connection import Arg, Command, Connection, Script, translated_errors
 
 # Makes stream and group unless they are there, and this consumer known. Arguments: group, consumer, where it begins.
 OPEN = """
@@ -80,7 +80,7 @@ class Group:
 
     async def await_new(self, most: int) -> list[Arrived]:
         """Entries that nobody has taken yet, as soon as there are some; nothing if that takes too long."""
-        with problems():
+        with translated_errors():
             found = await self._redis.xreadgroup(
                 self.group, self.consumer, {self.stream: ">"}, count=most, block=self._connection.block_ms
             )
@@ -124,24 +124,24 @@ class Group:
         """The command that says so."""
         return ("XACK", self.stream, self.group, *places)
 
-    def postponed(self, place: str, silent_s: float) -> Script:
+    def postpone_cmd(self, place: str, silent_s: float) -> Script:
         """What gives an entry back, as if it had been taken this long ago."""
         return self._claim(place, "IDLE", int(1000 * silent_s))
 
-    def again(self, place: str, silent_s: float) -> Script:
+    def requeue_cmd(self, place: str, silent_s: float) -> Script:
         """What has an entry taken once more, as if for the first time this long ago, though it was settled; 1 if it
         is there."""
         return self._claim(place, "IDLE", int(1000 * silent_s), "RETRYCOUNT", 0, "FORCE")
 
-    def counted(self, place: str, times: int) -> Script:
+    def set_attempts_cmd(self, place: str, times: int) -> Script:
         """What has an entry that is held as if it had been given so many times."""
         return self._claim(place, "RETRYCOUNT", times)
 
-    def touched(self) -> Command:
+    def heartbeat_cmd(self) -> Command:
         """The command that shows that this consumer is there, though it takes nothing: nobody is idle for so long."""
         return ("XAUTOCLAIM", self.stream, self.group, self.consumer, 1 << 40, "0", "COUNT", 1, "JUSTID")
 
-    def retired(self, silent_s: float) -> Script:
+    def drop_idle_cmd(self, silent_s: float) -> Script:
         """What forgets consumers that have been silent for so long and hold nothing."""
         return Script(RETIRE, [self.stream], [self.group, int(1000 * silent_s)])
 

@@ -17,7 +17,7 @@ from os import getpid
 from secrets import token_hex
 from typing import Any, NamedTuple, Self
 
-from service.store.connection import Arg, Connection, Script, Step, problems
+from service.store.connection import Arg, Connection, Script, Step, translated_errors
 from service.store.consumer_group import Arrived, Group
 
 IN, DEAD, GROUP = "sluice:in", "sluice:dead", "sluice"
@@ -43,7 +43,7 @@ class Dead(NamedTuple):
     reason: str
 
 
-class Figures(NamedTuple):
+class ConsumerStats(NamedTuple):
     """What a consumer has done since it started."""
 
     started_ms: int
@@ -65,7 +65,7 @@ class Holder(NamedTuple):
 
     name: str
     pending: int
-    figures: Figures | None
+    figures: ConsumerStats | None
 
 
 class Look(NamedTuple):
@@ -100,7 +100,7 @@ class Inbox:
 
     async def wait(self) -> bool:
         """Whether there is anything in the stream; comes back soon, in any case."""
-        with problems():
+        with translated_errors():
             return bool(await self._redis.xread({IN: "0"}, count=1, block=self._connection.block_ms))
 
     def settled(self, places: Sequence[str], dead: Sequence[Dead], kept: int) -> list[Step]:
@@ -111,14 +111,14 @@ class Inbox:
     async def run(self, steps: Sequence[Step]) -> list[Any]:
         return await self._connection.run(steps)
 
-    async def report(self, figures: Figures) -> None:
+    async def report(self, figures: ConsumerStats) -> None:
         """Shows that this consumer is alive; consumers that have not been for long are forgotten. Refused by a store
         that is full."""
         await self._connection.ensure_room()
-        steps = [self.group.touched(), *self.said(figures), self.group.retired(SILENT_S)]
+        steps = [self.group.heartbeat_cmd(), *self.said(figures), self.group.drop_idle_cmd(SILENT_S)]
         await self._connection.run(steps)
 
-    def said(self, figures: Figures) -> list[Step]:
+    def said(self, figures: ConsumerStats) -> list[Step]:
         """What tells of this consumer. A store that is full refuses it, and with it all that goes in one round trip."""
         flat = [part for pair in figures._asdict().items() for part in pair]
         name = _consumer(self.name)
@@ -130,7 +130,7 @@ class Inbox:
         dead, (entries, oldest, rows) = await self._connection.run([("XLEN", DEAD), Script(LOOK, [IN], [GROUP])])
         names = [name.decode() for name, _ in rows]
         said = await self._connection.run([("HGETALL", _consumer(name)) for name in names])
-        figures = [Figures.read(one) for one in said]
+        figures = [ConsumerStats.read(one) for one in said]
         consumers = [Holder(n, int(row[1]), f) for n, row, f in zip(names, rows, figures, strict=True)]
         return Look(int(entries), int(oldest.partition(b"-")[0]) if oldest else None, int(dead), consumers)
 

@@ -130,7 +130,7 @@ return flat
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JobRecord:
     id: str
     kind: str
     request: str  # JSON
@@ -144,7 +144,7 @@ class Record:
     checkpoint: str | None = None  # from where a job that can goes on, JSON
 
     @classmethod
-    def from_fields(cls, id: str, stored: Mapping[bytes, bytes]) -> "Record":
+    def from_fields(cls, id: str, stored: Mapping[bytes, bytes]) -> "JobRecord":
         text = {name.decode(): value.decode() for name, value in stored.items()}
         return cls(
             id=id,
@@ -217,13 +217,13 @@ class JobStore:
         flat = await self._eval(COUNT, [ALL])
         return {_state(state.decode()): int(n) for state, n in zip(flat[::2], flat[1::2], strict=True)}
 
-    async def read(self, ids: Sequence[str]) -> list[Record | None]:
+    async def read(self, ids: Sequence[str]) -> list[JobRecord | None]:
         async with self._connection.asking():
             pipe = self._connection.redis.pipeline(transaction=False)
             for id in ids:
                 pipe.hgetall(PREFIX + id)
             rows = await pipe.execute()
-        return [Record.from_fields(id, row) if row else None for id, row in zip(ids, rows, strict=True)]
+        return [JobRecord.from_fields(id, row) if row else None for id, row in zip(ids, rows, strict=True)]
 
     async def _move(self, id: str, states: str, **fields: str | float) -> bool:
         return bool(await self._eval(MOVE, [PREFIX + id], states, *_flat(fields)))

@@ -109,7 +109,7 @@ _DEFAULTS = {f.name: f.default for f in fields(Event) if f.name != "seq"} | {"ep
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingJudgement:
     """A judgement in force: the event that first brought the document, and the newest that labelled it."""
 
     first: Event
@@ -135,21 +135,21 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Lineage:
+class Resolved:
     """What stands after the events so far. `judged` is in the order of first mention."""
 
     version: int
     epoch: int
     settings: Event
     base: Event | None = None
-    judged: dict[str, Standing] = field(default_factory=dict)
+    judged: dict[str, StandingJudgement] = field(default_factory=dict)
 
     def take(self, event: Event) -> bool:
         """Follows one more event (never `restored`); True if all it does is add a judgement at the end."""
         self.version, self.epoch = event.seq, event.epoch
         if event.kind == "judged":
             standing = self.judged.get(event.document)
-            self.judged[event.document] = Standing(standing.first if standing else event, event)
+            self.judged[event.document] = StandingJudgement(standing.first if standing else event, event)
             return standing is None
         if event.kind == "withdrawn":
             self.judged.pop(event.document, None)
@@ -173,21 +173,21 @@ class Lineage:
         for event in events[bisect_right(events, after, key=_seq) : bisect_right(events, upto, key=_seq)]:
             self.take(event)
 
-    def rests_on(self, standing: Standing) -> bool:
+    def rests_on(self, standing: StandingJudgement) -> bool:
         """Whether the base was made from this judgement, so that the fold does not learn it again."""
         return self.base is not None and standing.latest.seq <= (self.base.version or self.base.seq)
 
-    def outdates(self, document: str) -> bool:
+    def is_stale_for(self, document: str) -> bool:
         """Whether the base was made from another judgement of the document than the one that stands."""
         standing = self.judged.get(document)
         if self.base is None or standing is None:
             return self.base is not None  # withdrawn
         return standing.first.seq <= (self.base.version or self.base.seq) < standing.latest.seq
 
-    def to_fold(self) -> list[Standing]:
+    def to_fold(self) -> list[StandingJudgement]:
         return [standing for standing in self.judged.values() if not self.rests_on(standing)]
 
-    def to_recall(self) -> list[Standing]:
+    def to_recall(self) -> list[StandingJudgement]:
         """What the base rests on and still stands."""
         return [standing for standing in self.judged.values() if self.rests_on(standing)]
 
@@ -197,7 +197,7 @@ class Lineage:
         return relevant, len(self.judged) - relevant
 
 
-def resolve(events: Sequence[Event], upto: int | None = None) -> Lineage:
+def resolve(events: Sequence[Event], upto: int | None = None) -> Resolved:
     """What stands after all events, or after those up to version `upto`."""
     # From the end back: a restored version stands in place of all that came before the restoring, so only the last one
     # of each stretch counts. (To follow every one on the way would take twice as long for each that restores another.)
@@ -209,12 +209,12 @@ def resolve(events: Sequence[Event], upto: int | None = None) -> Lineage:
             end = event.version
     # A compaction may leave judgements before the settings in force, so begin with the first settings there are.
     begin = next(event for event in events if event.settings)
-    lineage = Lineage(begin.seq, begin.epoch, begin)
-    lineage.follow(events, 0, end)
+    resolved = Resolved(begin.seq, begin.epoch, begin)
+    resolved.follow(events, 0, end)
     for restored, end in reversed(stretches):
-        lineage.version, lineage.epoch, lineage.settings = restored.seq, restored.epoch, restored
-        lineage.follow(events, restored.seq, end)
-    return lineage
+        resolved.version, resolved.epoch, resolved.settings = restored.seq, restored.epoch, restored
+        resolved.follow(events, restored.seq, end)
+    return resolved
 
 
 def obsolete(events: Sequence[Event], floor: int) -> list[int]:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, Self
 from pydantic_core import from_json
 
 from service.schemas import Decision
-from service.store.connection import Connection, Script, Step, problems
+from service.store.connection import Connection, Script, Step, translated_errors
 
 GONE_S = 60  # in which every process hears that a topic was deleted
 AT_ONCE = 100  # entries of a stream that are read together
@@ -175,7 +175,7 @@ class Outbox:
             rows = await self._redis.xrevrange(key(topic), f"({before}" if before else "+", "-", count=limit)
         return [Placed.read(row) for row in rows]
 
-    async def following(self, topic: str, after: str) -> list[Placed]:
+    async def sync(self, topic: str, after: str) -> list[Placed]:
         """The entries after that place, oldest first, some of them."""
         async with self._connection.asking():
             rows = await self._redis.xrange(key(topic), f"({after}", "+", count=AT_ONCE)
@@ -209,7 +209,7 @@ class Outbox:
         if self._connection.cluster:
             return await self._look_around(places)
         streams = {key(topic): place for topic, place in places.items()}
-        with problems():
+        with translated_errors():
             rows = await self._redis.xread(streams, count=AT_ONCE, block=self._connection.block_ms)
         topics = {key(topic).encode(): topic for topic in places}
         return {topics[name]: [Placed.read(row) for row in found] for name, found in rows or ()}

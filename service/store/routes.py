@@ -46,7 +46,7 @@ return type(found[1]) == 'number' and found[1] or 0
 """
 
 
-class Destination(Answer):
+class StoredRoute(Answer):
     """A route of a topic as it is stored."""
 
     topic: str
@@ -59,10 +59,10 @@ class Destination(Answer):
         return blake2b(f"{self.topic} {self.route.to} {target}".encode(), digest_size=8).hexdigest()
 
 
-DESTINATIONS = TypeAdapter(list[Destination])
+DESTINATIONS = TypeAdapter(list[StoredRoute])
 
 
-class Standing(NamedTuple):
+class DeliveryStatus(NamedTuple):
     """How the deliveries of a route stand."""
 
     delivered: int
@@ -92,26 +92,26 @@ class GivenUp(NamedTuple):
     reason: str
 
 
-class Destinations:
+class Routes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._redis = connection.redis
 
-    async def all(self) -> list[Destination]:
+    async def all(self) -> list[StoredRoute]:
         async with self._connection.asking():
             rows = await self._redis.hvals(ROUTES)
         return [one for row in rows for one in DESTINATIONS.validate_json(row)]
 
-    async def of(self, topic: str) -> list[Destination]:
+    async def of(self, topic: str) -> list[StoredRoute]:
         async with self._connection.asking():
             row = await self._redis.hget(ROUTES, topic)
         return DESTINATIONS.validate_json(row) if row else []
 
-    async def put(self, topic: str, wanted: Sequence[Route], private: bool) -> list[Destination]:
+    async def put(self, topic: str, wanted: Sequence[Route], private: bool) -> list[StoredRoute]:
         """These are the topic's routes now; new ones deliver what comes from now on. Addresses that are not public are
         refused unless `private` ones are allowed; names are looked up when something is delivered."""
         standing = {one.id: one for one in await self.of(topic)}
-        made = [Destination(topic=topic, route=route) for route in wanted]
+        made = [StoredRoute(topic=topic, route=route) for route in wanted]
         kept = [_kept(one, standing.get(one.id)) for one in made]
         if wrong := [error for i, one in enumerate(kept) for error in _wrong(i, one, kept[:i], private)]:
             raise BadInput("Some routes cannot be.", wrong)
@@ -128,7 +128,7 @@ class Destinations:
         await self._connection.run([("HDEL", ROUTES, topic)])
         await self._connection.run([("DEL", name) for one in gone for name in _keys(one.id)])
 
-    async def standing(self, one: Destination) -> Standing:
+    async def standing(self, one: StoredRoute) -> DeliveryStatus:
         (found,) = await self._standing([one])
         return found
 
@@ -145,7 +145,7 @@ class Destinations:
             states[one.state] += 1
         return Overall(deliveries, states, sum(one.pending for one in found), sum(one.dead for one in found))
 
-    async def _standing(self, routes: Sequence[Destination]) -> list[Standing]:
+    async def _standing(self, routes: Sequence[StoredRoute]) -> list[DeliveryStatus]:
         commands: list[Step] = []
         for one in routes:
             figures, dead = _keys(one.id)
@@ -156,7 +156,7 @@ class Destinations:
         rows = zip(found[: len(commands) : 2], found[1 : len(commands) : 2], found[len(commands) :], strict=True)
         return [_standing(said, int(given_up), int(pending)) for said, given_up, pending in rows]
 
-    async def dead(self, one: Destination, before: str | None, limit: int) -> list[tuple[str, GivenUp]]:
+    async def dead(self, one: StoredRoute, before: str | None, limit: int) -> list[tuple[str, GivenUp]]:
         """What was given up before that place, newest first, each with its own place among the dead."""
         if before and outbox.order(before) == outbox.order(outbox.START):
             return []
@@ -168,7 +168,7 @@ class Destinations:
             for place, fields in rows
         ]
 
-    async def replay(self, one: Destination, after: str | None, due_s: float) -> int:
+    async def replay(self, one: StoredRoute, after: str | None, due_s: float) -> int:
         """What is dead, or everything after that place, is delivered once more; how many these are."""
         if after is None:
             dead = await self.dead(one, None, DEAD_KEPT)
@@ -178,7 +178,7 @@ class Destinations:
             places, done = await self._places(one.topic, after), []
         group = self.group(one, READER)
         # In this order: should the store fail half-way, some are delivered twice rather than never.
-        answers = await self._connection.run([*(group.again(place, due_s) for place in places), *done])
+        answers = await self._connection.run([*(group.requeue_cmd(place, due_s) for place in places), *done])
         return sum(answers[: len(places)])
 
     async def _places(self, topic: str, after: str) -> list[str]:
@@ -193,7 +193,7 @@ class Destinations:
 
     # -- for those who deliver -----------------------------------------------------------------------------------------
 
-    def group(self, one: Destination, consumer: str) -> Group:
+    def group(self, one: StoredRoute, consumer: str) -> Group:
         return Group(self._connection, outbox.key(one.topic), f"route:{one.id}", consumer)
 
     async def add(self, key: str, topic: str, arrived: Arrived, kept: int) -> str:
@@ -202,7 +202,7 @@ class Destinations:
         (refused,) = await self._connection.run([Script(ADD, [key], [kept, "topic", topic, *fields])])
         return str(refused.decode())
 
-    async def delivered(self, one: Destination, group: Group, arrived: Arrived, now_ms: int) -> None:
+    async def delivered(self, one: StoredRoute, group: Group, arrived: Arrived, now_ms: int) -> None:
         figures, _ = _keys(one.id)
         steps: list[Step] = [
             group.settled(arrived.place),
@@ -214,14 +214,14 @@ class Destinations:
 
     async def retire(self, group: Group, silent_s: float) -> None:
         """Whoever has been silent for so long and holds nothing is forgotten."""
-        await self._connection.run([group.retired(silent_s)])
+        await self._connection.run([group.drop_idle_cmd(silent_s)])
 
     async def passed_over(self, group: Group, arrived: Arrived) -> None:
         """The route does not want it."""
         await self._connection.run([group.settled(arrived.place)])
 
     async def failed(
-        self, one: Destination, group: Group, arrived: Arrived, reason: str, now_ms: int, silent_s: float | None
+        self, one: StoredRoute, group: Group, arrived: Arrived, reason: str, now_ms: int, silent_s: float | None
     ) -> None:
         """It is tried again when it has been silent for long enough; or never, where that is None."""
         figures, dead = _keys(one.id)
@@ -232,21 +232,21 @@ class Destinations:
             ("HINCRBY", DELIVERIES, "failed", 1),
         ]
         if silent_s is not None:
-            steps.append(group.postponed(arrived.place, silent_s))
+            steps.append(group.postpone_cmd(arrived.place, silent_s))
         else:
             given_up = ("place", arrived.place, "document", document, "reason", reason)
             steps += [("XADD", dead, "MAXLEN", "~", DEAD_KEPT, "*", *given_up), group.settled(arrived.place)]
             steps += [("HINCRBY", DELIVERIES, "given_up", 1)]
         await self._connection.run(steps)
 
-    async def _forget(self, gone: Sequence[Destination]) -> None:
+    async def _forget(self, gone: Sequence[StoredRoute]) -> None:
         for one in gone:
             group = self.group(one, READER)
             keys: list[Step] = [("DEL", name) for name in _keys(one.id)]
             await self._connection.run([*keys, ("XGROUP", "DESTROY", group.stream, group.group)])
 
 
-def _kept(made: Destination, standing: Destination | None) -> Destination:
+def _kept(made: StoredRoute, standing: StoredRoute | None) -> StoredRoute:
     """The route with the secret that it had, unless another is given."""
     route, was = made.route, standing.route if standing else None
     if isinstance(route, ToWebhook) and isinstance(was, ToWebhook) and route.secret is None:
@@ -254,15 +254,15 @@ def _kept(made: Destination, standing: Destination | None) -> Destination:
     return made
 
 
-def _standing(said: Mapping[bytes, bytes], dead: int, pending: int) -> Standing:
+def _standing(said: Mapping[bytes, bytes], dead: int, pending: int) -> DeliveryStatus:
     found = {name.decode(): value.decode() for name, value in said.items()}
     error = {name: found[name] for name in ("document", "reason", "at_ms")} if "reason" in found else None
     failing = int(found.get("at_ms", 0)) > int(found.get("delivered_ms", 0))
     delivered, failed = int(found.get("delivered", 0)), int(found.get("failed", 0))
-    return Standing(delivered, failed, pending, dead, failing, error)
+    return DeliveryStatus(delivered, failed, pending, dead, failing, error)
 
 
-def _wrong(i: int, one: Destination, others: Sequence[Destination], private: bool) -> Iterator[FieldError]:
+def _wrong(i: int, one: StoredRoute, others: Sequence[StoredRoute], private: bool) -> Iterator[FieldError]:
     if one.id in [other.id for other in others]:
         yield FieldError(pointer=f"/routes/{i}", detail="There is another with the same target.")
     if isinstance(one.route, ToWebhook):

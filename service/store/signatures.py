@@ -40,7 +40,7 @@ return {last, tonumber(ARGV[5]), redis.call('XRANGE', KEYS[2], '(' .. ARGV[5] ..
 """
 
 
-class Repeats:
+class SignatureLog:
     def __init__(self, connection: Connection, window: int) -> None:
         self._connection = connection
         self._window = window

@@ -52,7 +52,7 @@ PARTS = ("topic", "log", "judged", "model", "versions", "tally", "likely", "unce
 CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
 
 
-class Call(NamedTuple):
+class TopicCall(NamedTuple):
     """A script on some parts of a topic."""
 
     script: str
@@ -79,7 +79,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ModelChange:
     """A model was published, or (version 0) a topic deleted."""
 
     topic: str
@@ -340,11 +340,11 @@ class Store:
         limits = [int(one.get("maxmemory", 0)) for one in said]
         return sum(int(one["used_memory"]) for one in said), sum(limits) if all(limits) else 0
 
-    async def run(self, calls: Sequence[Call]) -> list[Any]:
+    async def run(self, calls: Sequence[TopicCall]) -> list[Any]:
         """Scripts on any number of topics, in as few round trips as it takes."""
         return await self.connection.run([_keyed(call) for call in calls])
 
-    async def tallies(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
+    async def counters(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
         """How many documents have passed, and what each topic has counted of them."""
         answers: list[Any] = []
         async with self._asking():
@@ -374,7 +374,7 @@ class Store:
 
     # -- notice --------------------------------------------------------------------------------------------------------
 
-    async def changes(self) -> AsyncGenerator[Change | None, None]:
+    async def changes(self) -> AsyncGenerator[ModelChange | None, None]:
         """Each model published and each topic deleted anywhere; None once, when listening has begun."""
         async with self.connection.subscribed(CHANGES) as listener:
             while True:
@@ -383,14 +383,14 @@ class Store:
                     yield None
                 elif message and message["type"] == "message":
                     topic, born, version = message["data"].decode().split(" ")
-                    yield Change(topic, born, int(version))
+                    yield ModelChange(topic, born, int(version))
 
     async def _eval(self, script: str, topic: str, parts: Sequence[str], *args: Arg) -> Any:
-        (answer,) = await self.run([Call(script, topic, parts, args)])
+        (answer,) = await self.run([TopicCall(script, topic, parts, args)])
         return answer
 
 
-def counting(documents: int, decided: Mapping[str, int], calls: Sequence[Call]) -> list[Step]:
+def counting(documents: int, decided: Mapping[str, int], calls: Sequence[TopicCall]) -> list[Step]:
     """What counts documents that were put to all topics, and how any were decided, and runs the scripts that count for
     each topic. The first answer is how many documents have been by now."""
     steps: list[Step] = [("INCRBY", PASSED, documents)]
@@ -402,7 +402,7 @@ def _numbers(found: Mapping[bytes, bytes]) -> dict[str, int]:
     return {name.decode(): int(n) for name, n in found.items()}
 
 
-def _keyed(call: Call) -> Script:
+def _keyed(call: TopicCall) -> Script:
     return Script(call.script, [key(call.topic, part) for part in call.parts], call.args)
 
 

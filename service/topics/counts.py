@@ -31,12 +31,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.goals.report import Passed
+from models.goals.report import StreamCounts
 from service.store import scripts
 from service.store.connection import Step
-from service.store.topics import Call, Store, counting
+from service.store.topics import Store, TopicCall, counting
 from service.topics.deciding import Classified, Kept, Serving
-from service.topics.published import Served
+from service.topics.published import PublishedModel
 from service.topics.retrain_policy import Last
 
 BUCKET, SLOTS, LATELY = 1000, 100, 10
@@ -45,15 +45,15 @@ PARTS = ("topic", "tally", "likely", "uncertain")
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    ever: Passed
-    lately: Passed
-    newest: Passed  # as against what came before
-    as_now: Passed
+class TopicCounts:
+    ever: StreamCounts
+    lately: StreamCounts
+    newest: StreamCounts  # as against what came before
+    as_now: StreamCounts
     retrained: Last | None = None  # by itself, see retrain_policy.py
 
 
-class Tallies:
+class TopicCounters:
     def __init__(self, store: Store, serving: Serving, kept: int) -> None:
         self._store = store
         self._serving = serving
@@ -72,7 +72,7 @@ class Tallies:
         places = set(first.values()) - repeats.keys()
         everybody, put = (len(places), 0) if named is None else (0, len(places))
         passed = await self._position() + everybody
-        calls: list[Call] = []
+        calls: list[TopicCall] = []
         decided = {"named": put, "accept": 0, "abstain": 0}
         some = classified.kept.keys() | set().union(*repeats.values()) if named is None else named
         for topic in dict.fromkeys(some):
@@ -83,7 +83,7 @@ class Tallies:
             served = self._serving.topics.get(topic)
             if served and (kept or put or news):
                 args = self._args(kept, classified.ids, passed - everybody, passed, put + len(news))
-                calls.append(Call(scripts.TALLY, topic, PARTS, [served.born, *args]))
+                calls.append(TopicCall(scripts.TALLY, topic, PARTS, [served.born, *args]))
         return counting(everybody, decided, calls)
 
     def heard(self, answers: Sequence[Any]) -> None:
@@ -97,13 +97,13 @@ class Tallies:
             self._passed, self._heard_s = await self._store.passed(), time.monotonic()
         return self._passed
 
-    async def begin_anew(self, served: Served) -> None:
+    async def reset_window(self, served: PublishedModel) -> None:
         """The topic decides otherwise from now on."""
         passed = await self._store.passed()
-        await self._store.run([Call(scripts.ANEW, served.topic, ("topic", "tally"), [served.born, passed])])
+        await self._store.run([TopicCall(scripts.ANEW, served.topic, ("topic", "tally"), [served.born, passed])])
 
-    async def read(self, topics: Sequence[str]) -> list[Tally]:
-        passed, rows = await self._store.tallies(topics)
+    async def read(self, topics: Sequence[str]) -> list[TopicCounts]:
+        passed, rows = await self._store.counters(topics)
         return [tally_of(row, passed) for row in rows]
 
     def _args(self, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, put: int) -> list[str | int]:
@@ -116,14 +116,14 @@ class Tallies:
         return [before, bucket, bucket % SLOTS, self._kept, *counts, len(likely), *likely, *uncertain]
 
 
-def tally_of(stored: Mapping[bytes, bytes], passed: int) -> Tally:
+def tally_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
     def total(name: bytes) -> int:
         return int(stored.get(name, 0))
 
     since = int(stored.get(b"since", passed))
     buckets = [[int(n) for n in row.split()] for slot, row in stored.items() if slot.isdigit()]
 
-    def over(last: int) -> Passed:
+    def over(last: int) -> StreamCounts:
         """The last so many buckets."""
         oldest = _bucket(passed) - last + 1
         recent = [row for row in buckets if row[0] >= oldest]
@@ -135,7 +135,7 @@ def tally_of(stored: Mapping[bytes, bytes], passed: int) -> Tally:
     then, *before = (int(n) for n in stored.get(b"anew", b"%d 0 0 0" % since).split())
     named, accepted, abstained = (now - was for now, was in zip(totals, before, strict=True))
     anew = _passed(passed - max(since, then) + named, accepted, abstained)
-    return Tally(
+    return TopicCounts(
         _passed(passed - since + totals[0], totals[1], totals[2]),
         lately,
         over(min(LATELY, half)),
@@ -144,7 +144,7 @@ def tally_of(stored: Mapping[bytes, bytes], passed: int) -> Tally:
     )
 
 
-def stored(ever: Passed, lately: Passed, passed: int) -> list[str | int]:
+def stored(ever: StreamCounts, lately: StreamCounts, passed: int) -> list[str | int]:
     """A tally that was counted elsewhere, as it is kept here, when so many have passed: what came before was named."""
     bucket = _bucket(passed)
     row = f"{bucket} {lately.documents} {lately.accepted} {lately.abstained}"
@@ -156,6 +156,6 @@ def _bucket(passed: int) -> int:
     return max(0, passed - 1) // BUCKET
 
 
-def _passed(documents: int, accepted: int, abstained: int) -> Passed:
+def _passed(documents: int, accepted: int, abstained: int) -> StreamCounts:
     # The oldest bucket may hold a batch that began before it.
-    return Passed(max(documents, accepted + abstained), accepted, abstained)
+    return StreamCounts(max(documents, accepted + abstained), accepted, abstained)

@@ -24,23 +24,22 @@ import numpy as np
 from pydantic_core import to_json
 
 from models.bank.bank import Bank
-from models.bank.segment import Served as Column
-from models.bank.segment import Topic
+from models.bank.segment import Entry, IndexedTopic
 from models.bank.snapshot import Snapshot
 from models.core.vectors import Bag, Singles
 from models.text.analysis import Analysis, Bags, bags, terms
 from models.text.duplicates import same
 from models.text.function_words import ENGLISH
 from models.text.minhash import signatures
-from service.config import Settings as Config
+from service.config import Config
 from service.errors import NotFound, TooLarge
 from service.schemas import ClassifyOptions, Decision, Document, Rules
 from service.store.documents import unpacked
 from service.store.outbox import GONE_S
 from service.topics import explain
 from service.topics.background import Epoch
-from service.topics.published import DIGITS, Served, decide, decide_together
-from service.topics.rules import DECIDES, Overlay, RuleName
+from service.topics.published import DIGITS, PublishedModel, decide, decide_together
+from service.topics.rules import DECIDES, RuleName, TopicRules
 
 MOST_VERDICTS, MOST_EXPLAINED = 1_000_000, 10_000  # in one answer; a hundred bytes each, and several thousand
 MODEL = "model"
@@ -48,10 +47,10 @@ OPPOSITE = {"accept", "reject"}
 NONE: frozenset[str] = frozenset()
 
 
-class Verdict(NamedTuple):
+class TopicVerdict(NamedTuple):
     """What a topic, as the snapshot has it, makes of a document."""
 
-    topic: Column
+    topic: IndexedTopic
     score: float
     rule: RuleName | None = None  # that overrules the model
     members: tuple[float, ...] = ()  # the scores whose mean it is, where a committee votes
@@ -99,7 +98,7 @@ class First(NamedTuple):
     document: Document
     came_ms: int
     bag: Bag
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[TopicVerdict]
 
     @property
     def name(self) -> str:
@@ -121,7 +120,7 @@ class Decided:
     ids: list[str]
     bags: Bags
     idf: Singles
-    verdicts: list[list[Verdict]]
+    verdicts: list[list[TopicVerdict]]
 
     def bag(self, place: int) -> Bag:
         return bag_of(self.bags, self.idf, place)
@@ -142,15 +141,15 @@ class Classified:
 class Serving:
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
-        self.topics: dict[str, Served] = {}
+        self.topics: dict[str, PublishedModel] = {}
         self._bank = Bank()
-        self._overlay = Overlay()
+        self._overlay = TopicRules()
         self._writing = Lock()  # so that bank and topics change together; readers do not look at it
         self._tidy = True  # nothing has been put or removed since the bank was last merged
         self._ended: dict[str, float] = {}  # `born` of topics that ended, and when, by the monotonic clock
         self._youngest_ms = 0  # when the youngest topic was made that there ever was
 
-    def load(self, served: Iterable[Served]) -> None:
+    def load(self, served: Iterable[PublishedModel]) -> None:
         """Many topics at once, at the start."""
         topics = {one.topic: one for one in served}
         with self._writing:
@@ -159,7 +158,7 @@ class Serving:
             self._overlay.put({one.topic: one.settings.rules for one in topics.values()})
             self._youngest_ms = max([self._youngest_ms, *(one.settings.created_ms for one in topics.values())])
 
-    def put(self, served: Served) -> None:
+    def put(self, served: PublishedModel) -> None:
         """Serves this version from now on, unless a newer one of the same topic is being served."""
         with self._writing:
             standing = self.topics.get(served.topic)
@@ -205,7 +204,7 @@ class Serving:
         while self._bank.merge():
             pass
 
-    def get(self, topic: str) -> Served:
+    def get(self, topic: str) -> PublishedModel:
         if topic not in self.topics:
             raise NotFound(f"There is no topic {topic!r}.")
         return self.topics[topic]
@@ -299,7 +298,7 @@ class Serving:
         """The topic's rule that decides about the document, if one does."""
         return self._overlay.decides(document, [topic]).get(topic)
 
-    def look(self, topic: str, documents: Sequence[Document], epoch: Epoch) -> tuple[Bags, list[Verdict]]:
+    def look(self, topic: str, documents: Sequence[Document], epoch: Epoch) -> tuple[Bags, list[TopicVerdict]]:
         """What a topic makes of these documents now."""
         counted = bags([(document.title, document.text) for document in documents], self.analysis)
         idf = epoch.frequencies.idf(counted.features)
@@ -351,20 +350,20 @@ def content_id(document: Document) -> str:
     return blake2b(f"{document.title}\0{document.text}".encode(), digest_size=16).hexdigest()
 
 
-def _column(served: Served) -> Topic:
+def _column(served: PublishedModel) -> Entry:
     model = served.model
     band = model.reject_below, model.accept_above
     together = model.committee
     if together and together.rule:
-        return Topic(served.topic, together.members, *band, served.version, model.calibration, together.rule)
-    return Topic(served.topic, (model.linear,), *band, served.version, model.calibration)
+        return Entry(served.topic, together.members, *band, served.version, model.calibration, together.rule)
+    return Entry(served.topic, (model.linear,), *band, served.version, model.calibration)
 
 
-def _by_rules(verdicts: Sequence[Verdict], rules: Mapping[str, RuleName]) -> list[Verdict]:
+def _by_rules(verdicts: Sequence[TopicVerdict], rules: Mapping[str, RuleName]) -> list[TopicVerdict]:
     return [verdict._replace(rule=rules.get(verdict.topic.name)) for verdict in verdicts]
 
 
-def _like(own: Sequence[Verdict], first: Sequence[Verdict]) -> tuple[list[Verdict], set[str]]:
+def _like(own: Sequence[TopicVerdict], first: Sequence[TopicVerdict]) -> tuple[list[TopicVerdict], set[str]]:
     """The verdicts on a document that repeats another, and the topics in which it is decided as that one is.
 
     A topic that has no verdict rejects.
@@ -382,15 +381,15 @@ def _like(own: Sequence[Verdict], first: Sequence[Verdict]) -> tuple[list[Verdic
     return verdicts, alike
 
 
-def _verdict(topic: Column, scores: Sequence[float], start: int) -> Verdict:
+def _verdict(topic: IndexedTopic, scores: Sequence[float], start: int) -> TopicVerdict:
     """Of the topic whose scores begin there."""
     if topic.voting is None:
-        return Verdict(topic, scores[start])
+        return TopicVerdict(topic, scores[start])
     members = tuple(scores[start : start + topic.columns])
-    return Verdict(topic, sum(members) / len(members), members=members)
+    return TopicVerdict(topic, sum(members) / len(members), members=members)
 
 
-def _kept(place: int, verdict: Verdict, decision: Decision) -> Kept:
+def _kept(place: int, verdict: TopicVerdict, decision: Decision) -> Kept:
     return Kept(place, decision, verdict.rule is not None, round(verdict.score, DIGITS), verdict.topic.version)
 
 
@@ -399,7 +398,9 @@ def _affordable(verdicts: int, most: int) -> None:
         raise TooLarge(f"This would be more than {most:,} such decisions; ask for fewer topics or documents at once.")
 
 
-def _scored(snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str], most: int) -> Iterator[list[Verdict]]:
+def _scored(
+    snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str], most: int
+) -> Iterator[list[TopicVerdict]]:
     _affordable(len(counted) * len(topics), most)
     columns = [snapshot.get(topic) for topic in topics]
     for topic, column in zip(topics, columns, strict=True):
@@ -414,7 +415,7 @@ def _scored(snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str], 
 
 def _not_rejected(
     snapshot: Snapshot, counted: Bags, idf: Singles, ruled: Sequence[dict[str, RuleName]], most: int
-) -> Iterator[list[Verdict]]:
+) -> Iterator[list[TopicVerdict]]:
     """What the models do not reject, and what a rule accepts although they do."""
     hits = snapshot.hits(counted, idf)
     _affordable(len(hits.topics), most)

@@ -21,7 +21,7 @@ import numpy as np
 from models.core.vectors import Bag, Features, Singles
 from models.core.views import view
 from service.schemas import Decision
-from service.topics.published import DIGITS, Served
+from service.topics.published import DIGITS, PublishedModel
 
 MOST = 8  # terms that are named as a flip
 BIAS, REST = "(bias)", "(every other word)"
@@ -30,7 +30,7 @@ Words = dict[int, str]  # terms by feature, in the order of the text
 _TOWARD: dict[Decision, tuple[Literal[1, -1], ...]] = {"accept": (-1,), "reject": (1,), "abstain": (-1, 1)}
 
 
-def explain(served: Served, seen: Bag, words: Words) -> list[dict[str, Any]]:
+def explain(served: PublishedModel, seen: Bag, words: Words) -> list[dict[str, Any]]:
     """Every term that the model weighs with its part in the score, strongest first; the parts add up to the score.
 
     Terms of equal strength stand in the order of the text.
@@ -50,7 +50,12 @@ def explain(served: Served, seen: Bag, words: Words) -> list[dict[str, Any]]:
 
 
 def flip(
-    served: Served, decision: Decision, seen: Bag, words: Words, query: Words, idf: Callable[[Features], Singles]
+    served: PublishedModel,
+    decision: Decision,
+    seen: Bag,
+    words: Words,
+    query: Words,
+    idf: Callable[[Features], Singles],
 ) -> dict[str, Any] | None:
     """What would have changed the decision of the model; None if nothing of at most MOST terms would."""
 
@@ -77,7 +82,7 @@ def flip(
     return None
 
 
-def _parts(served: Served, seen: Bag) -> dict[int, float]:
+def _parts(served: PublishedModel, seen: Bag) -> dict[int, float]:
     """Of every term that the model weighs, its part in the score."""
     linear = served.model.linear
     x = view(linear.view, seen)

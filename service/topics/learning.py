@@ -23,14 +23,14 @@ from typing import Any, ParamSpec, TypeVar
 import structlog
 
 from service.clock import now_ms
-from service.config import Settings as Config
+from service.config import Config
 from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
 from service.store import codec
 from service.store.log import Event, Kind, obsolete, resolve
 from service.store.topics import Head, Saved, Store
 from service.topics.background import Epochs
-from service.topics.published import Base, Served, Settings
-from service.topics.state import Fold
+from service.topics.published import Base, PublishedModel, TopicSettings
+from service.topics.state import TopicState
 
 log = structlog.get_logger("sluice.topics")
 
@@ -50,21 +50,21 @@ class _Waiting:
     done: asyncio.Future[tuple[str, int]]
 
 
-def begins_otherwise(settings: Settings, before: Settings) -> bool:
+def refolds(settings: TopicSettings, before: TopicSettings) -> bool:
     """Whether a fold begins with another query or learner."""
     return (settings.query, settings.learner) != (before.query, before.learner)
 
 
 class Learning:
     def __init__(
-        self, store: Store, epochs: Epochs, config: Config, pool: Executor, serve: Callable[[Served], None]
+        self, store: Store, epochs: Epochs, config: Config, pool: Executor, serve: Callable[[PublishedModel], None]
     ) -> None:
         self._store = store
         self._epochs = epochs
         self._config = config
         self._pool = pool
         self._serve = serve
-        self._folds: dict[str, Fold] = {}  # the least recently used first
+        self._folds: dict[str, TopicState] = {}  # the least recently used first
         self._sizes: dict[str, int] = {}
         self._held_bytes = 0
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -73,7 +73,7 @@ class Learning:
 
     # -- what changes a topic ------------------------------------------------------------------------------------------
 
-    async def create(self, topic: str, settings: Settings, query: bytes) -> None:
+    async def create(self, topic: str, settings: TopicSettings, query: bytes) -> None:
         first = Event("created", now_ms(), self._epochs.current.number, settings=settings.model_dump_json(), bag=query)
         if not await self._store.create(topic, secrets.token_hex(8), first):
             raise Conflict(f"There is a topic {topic!r} already; choose another id, or change that one.")
@@ -92,19 +92,19 @@ class Learning:
         return [answer for answer in answers if not isinstance(answer, BaseException)]
 
     async def edit(
-        self, topic: str, edit: Callable[[Fold], tuple[Settings, bytes] | None], if_match: int | None
+        self, topic: str, edit: Callable[[TopicState], tuple[TopicSettings, bytes] | None], if_match: int | None
     ) -> None:
         """Appends the settings that `edit` makes of the topic as it stands; None changes nothing."""
 
-        def amended(fold: Fold) -> Amendment | None:
-            if if_match is not None and if_match != fold.lineage.version:
-                raise PreconditionFailed(f"The topic is at version {fold.lineage.version} now; read it again.")
+        def amended(fold: TopicState) -> Amendment | None:
+            if if_match is not None and if_match != fold.resolved.version:
+                raise PreconditionFailed(f"The topic is at version {fold.resolved.version} now; read it again.")
             changed = edit(fold)
             if changed is None:
                 return None
             settings, query = changed
             event = self._event("edited", settings=settings.model_dump_json(), bag=query)
-            return replace(event, anew=begins_otherwise(settings, fold.settings)), None
+            return replace(event, anew=refolds(settings, fold.settings)), None
 
         await self._amend(topic, amended)
 
@@ -113,16 +113,16 @@ class Learning:
 
         epochs = await self._store.epochs.numbers()
 
-        def amended(fold: Fold) -> Amendment:
+        def amended(fold: TopicState) -> Amendment:
             oldest = max(fold.head.floor, 1)
-            if not oldest <= version <= fold.lineage.version:
+            if not oldest <= version <= fold.resolved.version:
                 raise NotFound(
-                    f"Version {version} cannot be restored; those from {oldest} to {fold.lineage.version} can."
+                    f"Version {version} cannot be restored; those from {oldest} to {fold.resolved.version} can."
                 )
             then = resolve(fold.events, version)
             # Under the background of then, so that it decides as it did; under the present one if that is forgotten.
             epoch = then.epoch if then.epoch in (0, *epochs) else self._epochs.current.number
-            was, now = Settings.model_validate_json(then.settings.settings), fold.settings
+            was, now = TopicSettings.model_validate_json(then.settings.settings), fold.settings
             settings = was.model_copy(update={name: getattr(now, name) for name in NOT_THE_MODELS})
             event = Event(
                 "restored",
@@ -150,7 +150,7 @@ class Learning:
         event = self._event("published", model=base.to_bytes(), bag=codec.pack_words(words), cause="retrain")
         event = replace(event, by=job, version=made_from)
 
-        def amended(fold: Fold) -> Amendment | None:
+        def amended(fold: TopicState) -> Amendment | None:
             if fold.head.born != born:
                 raise NotFound(f"There is another topic {topic!r} now.")
             since = (one for one in fold.events if one.seq > made_from)
@@ -161,21 +161,21 @@ class Learning:
         await self._amend(topic, amended)
         return await self.read(topic, lambda fold: fold.published_by(job))
 
-    async def refresh(self, topic: str, query: Callable[[Settings], bytes]) -> None:
+    async def refresh(self, topic: str, query: Callable[[TopicSettings], bytes]) -> None:
         """Puts the topic under the current background: its query weighed anew, its thresholds chosen anew."""
 
-        def amended(fold: Fold) -> Amendment | None:
-            if fold.lineage.epoch == self._epochs.current.number:
+        def amended(fold: TopicState) -> Amendment | None:
+            if fold.resolved.epoch == self._epochs.current.number:
                 return None  # another worker was faster
-            event = self._event("refreshed", settings=fold.lineage.settings.settings, bag=query(fold.settings))
+            event = self._event("refreshed", settings=fold.resolved.settings.settings, bag=query(fold.settings))
             return event, None
 
         await self._amend(topic, amended)
 
-    async def put(self, topic: str, put: Callable[[], Awaitable[None]]) -> Served:
+    async def put(self, topic: str, put: Callable[[], Awaitable[None]]) -> PublishedModel:
         """Serves the topic whose whole log `put` brings, and lets go of another of that name."""
 
-        async def replace(topic: str) -> Served:
+        async def replace(topic: str) -> PublishedModel:
             await put()
             self._release(topic)
             return await self._publish(await self._read(topic))
@@ -201,13 +201,13 @@ class Learning:
 
     # -- what reads it -------------------------------------------------------------------------------------------------
 
-    async def catch_up(self, topic: str, again: bool = False) -> Served:
+    async def catch_up(self, topic: str, again: bool = False) -> PublishedModel:
         """Folds every event that the model has not seen yet. Safe to call twice, from anywhere.
 
         `again` publishes the model even if this process has done so before: the store may have lost it.
         """
 
-        async def catch_up(topic: str) -> Served:
+        async def catch_up(topic: str) -> PublishedModel:
             fold = await self._read(topic)
             if again:
                 fold.published = None
@@ -220,7 +220,7 @@ class Learning:
         for topic in list(self._folds):
             self._release(topic)
 
-    async def read(self, topic: str, look: Callable[[Fold], T]) -> T:
+    async def read(self, topic: str, look: Callable[[TopicState], T]) -> T:
         """What `look` makes of the topic with its log as it is now; nothing changes it meanwhile."""
 
         async def read(topic: str) -> T:
@@ -268,7 +268,7 @@ class Learning:
         except StoreUnavailable as error:
             log.warning("a log is compacted later", topic=topic, detail=error.detail)
 
-    async def _append(self, topic: str, events: Sequence[Event]) -> tuple[Fold, list[tuple[str, int]]]:
+    async def _append(self, topic: str, events: Sequence[Event]) -> tuple[TopicState, list[tuple[str, int]]]:
         fold = self._folds.get(topic)
         try:
             head = fold.head if fold else await self._head(topic)
@@ -281,14 +281,14 @@ class Learning:
             return await self._append(topic, events)
         answers = [(status, event.seq) for status, event in appended]
         new = [event for status, event in appended if status not in ("known", "absent")]
-        if fold and new and new[0].seq == fold.lineage.version + 1:
+        if fold and new and new[0].seq == fold.resolved.version + 1:
             # Nobody came between: what we appended is what the log goes on with.
             await self._in_thread(topic, fold.follow, replace(fold.head, seq=new[-1].seq), new)
             self._hold(fold)
             return fold, answers
         return await self._read(topic), answers
 
-    async def _amend(self, topic: str, amended: Callable[[Fold], Amendment | None]) -> None:
+    async def _amend(self, topic: str, amended: Callable[[TopicState], Amendment | None]) -> None:
         async def amend(topic: str) -> None:
             for _ in range(ATTEMPTS):
                 fold = await self._read(topic)
@@ -304,16 +304,16 @@ class Learning:
 
         await self._alone(topic, amend)
 
-    async def _compact(self, fold: Fold) -> None:
+    async def _compact(self, fold: TopicState) -> None:
         """Forgets the oldest judgements once there are clearly too many, and what no version needs that is listed."""
         kept, versions = self._config.judgements_kept, self._config.versions_kept
         slack = int(SLACK * kept) + 1
-        judged = {document: standing.relevant for document, standing in fold.lineage.judged.items()}
+        judged = {document: standing.relevant for document, standing in fold.resolved.judged.items()}
         full = len(judged) >= kept + slack
         if not full and len(fold.events) < max(fold.compact_from, kept + slack + versions):
             return
         fold.compact_from = len(fold.events) + slack
-        floor = max(fold.head.floor, fold.lineage.version - versions)
+        floor = max(fold.head.floor, fold.resolved.version - versions)
         gone = obsolete(fold.events, floor) if floor > fold.head.floor else []
         if not full and len(gone) < slack:
             return
@@ -332,24 +332,24 @@ class Learning:
             raise NotFound(f"There is no topic {topic!r}.")
         return head
 
-    async def _read(self, topic: str) -> Fold:
+    async def _read(self, topic: str) -> TopicState:
         """The fold over the log as it is now."""
         fold = self._folds.get(topic)
-        head, tail = await self._store.log(topic, fold.lineage.version if fold else 0)
+        head, tail = await self._store.log(topic, fold.resolved.version if fold else 0)
         # Another topic of this name, a log that was compacted, or one that has lost its end with its store.
-        if fold and ((head.born, head.floor) != (fold.head.born, fold.head.floor) or head.seq < fold.lineage.version):
+        if fold and ((head.born, head.floor) != (fold.head.born, fold.head.floor) or head.seq < fold.resolved.version):
             fold = None
             head, tail = await self._store.log(topic)
         if fold is None:
-            fold = await self._in_thread(topic, Fold, topic, head, tail, self._config.served_weights)
+            fold = await self._in_thread(topic, TopicState, topic, head, tail, self._config.served_weights)
         elif tail:
             await self._in_thread(topic, fold.follow, head, tail)
         self._hold(fold)
         return fold
 
-    async def _publish(self, fold: Fold) -> Served:
-        if fold.published is None or fold.published.version != fold.lineage.version:
-            epoch = await self._epochs.load(fold.lineage.epoch)
+    async def _publish(self, fold: TopicState) -> PublishedModel:
+        if fold.published is None or fold.published.version != fold.resolved.version:
+            epoch = await self._epochs.load(fold.resolved.epoch)
             served = await self._in_thread(fold.topic, fold.served, epoch)
             saved = Saved(fold.head.born, served.version, served.to_bytes())
             await self._store.save(fold.topic, saved, fold.record(served, saved.digest), self._config.versions_kept)
@@ -369,7 +369,7 @@ class Learning:
         epoch = self._epochs.current.number
         return Event(kind, now_ms(), epoch, settings=settings, bag=bag, model=model, cause=cause)
 
-    def _hold(self, fold: Fold) -> None:
+    def _hold(self, fold: TopicState) -> None:
         self._release(fold.topic)
         self._folds[fold.topic] = fold
         self._sizes[fold.topic] = fold.nbytes

@@ -19,10 +19,10 @@ from models.core.views import view
 from models.goals.calibration import Calibration
 from models.goals.promises import Evidence
 from models.online import committee
-from models.online.committee import Committee, Rule
-from models.online.committee_estimates import Estimate
-from models.online.pins import Terms
-from models.online.trainer import Figures, Model
+from models.online.committee import Committee, VotingRule
+from models.online.committee_estimates import LossAndError
+from models.online.pins import PinnedTerms
+from models.online.trainer import Model, ModelFigures
 from models.text.analysis import features_of
 from service.schemas import Decision, Pins, TopicFields
 from service.schemas.fields import Millis, Request, Share
@@ -41,7 +41,7 @@ class Drawn(Request):
     rate: Share
 
 
-class Settings(TopicFields):
+class TopicSettings(TopicFields):
     """A topic as its user wants it, and its single terms as the deployment read them (canonical:
     models/text/analysis.py). Where there are none nothing is said of them, as before there could be any: so digests
     stay what they were. Likewise of rates of audits that were others, the oldest first."""
@@ -64,10 +64,10 @@ class Settings(TopicFields):
         return {name: one for name, one in said.items() if name not in (*unsaid, "" if self.drawn else "drawn")}
 
     @property
-    def single(self) -> Terms:
+    def single(self) -> PinnedTerms:
         """Its terms by feature."""
         pin, ban = (tuple(features_of(one).tolist()) for one in (self.read.pin, self.read.ban))
-        return Terms(pin, ban)
+        return PinnedTerms(pin, ban)
 
 
 class Recipe(NamedTuple):
@@ -78,12 +78,12 @@ class Recipe(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Served:
+class PublishedModel:
     topic: str
     born: str  # which incarnation of the topic; not part of the bytes
     version: int
     epoch: int  # the background its thresholds were chosen against
-    settings: Settings
+    settings: TopicSettings
     model: Model
     relevant: int  # judgements in force
     irrelevant: int
@@ -92,14 +92,14 @@ class Served:
         """What follows from a score; of a committee that votes, from what `stand` says."""
         return decide(score, self.model.reject_below, self.model.accept_above)
 
-    def stand(self, bag: Bag) -> float:
+    def decision_score(self, bag: Bag) -> float:
         """A score that lies to the thresholds as the decision does."""
         model = self.model
         x, together = view(model.linear.view, bag), model.committee
         if not together or not together.rule:
             return model.linear.score(x)
         told = committee.turning_points(np.array([[member.score(x) for member in together.members]]), together.rule)
-        return float(told.stand(model.reject_below, model.accept_above)[0])
+        return float(told.decision_score(model.reject_below, model.accept_above)[0])
 
     def judge(self, bag: Bag) -> tuple[Decision, float]:
         """What is decided about a document, and its score."""
@@ -122,10 +122,10 @@ class Served:
         return _pack(self.model, meta)
 
     @classmethod
-    def from_bytes(cls, blob: bytes, born: str) -> "Served":
+    def from_bytes(cls, blob: bytes, born: str) -> "PublishedModel":
         with _readable():
             meta, _ = codec.unpack(codec.MODEL, blob)
-            settings = Settings.model_validate(meta["settings"])
+            settings = TopicSettings.model_validate(meta["settings"])
             model = _model(blob)
             return cls(meta["topic"], born, meta["version"], meta["epoch"], settings, model, *meta["judged"])
 
@@ -163,7 +163,7 @@ def decide(score: float, reject_below: float, accept_above: float) -> Decision:
     return "accept" if score > accept_above else "abstain"
 
 
-def decide_together(scores: Sequence[float], reject_below: float, accept_above: float, voting: Rule) -> Decision:
+def decide_together(scores: Sequence[float], reject_below: float, accept_above: float, voting: VotingRule) -> Decision:
     return MEANS[committee.decide(scores, reject_below, accept_above, voting)]
 
 
@@ -181,7 +181,7 @@ def _readable() -> Iterator[None]:
 def _model(blob: bytes) -> Model:
     meta, arrays = codec.unpack(codec.MODEL, blob)
     linear = Linear(meta["view"], arrays["features"], arrays["weights"], meta["bias"], meta["rest"])
-    figures, evidence = Figures(**meta["figures"]), Evidence(**meta["evidence"])
+    figures, evidence = ModelFigures(**meta["figures"]), Evidence(**meta["evidence"])
     calibration = Calibration(*meta["calibration"]) if meta.get("calibration") else None
     together = _committee(meta, arrays) if meta.get("committee") else None
     return Model(linear, meta["reject_below"], meta["accept_above"], figures, evidence, calibration, together)
@@ -193,8 +193,8 @@ def _committee(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Committ
         Linear(meta["view"], arrays[f"features {i}"], arrays[f"weights {i}"], bias, rest)
         for i, (bias, rest) in enumerate(said["members"])
     )
-    rule = Rule(tuple(said["rule"][0]), said["rule"][1]) if said["rule"] else None
-    return Committee(said["k"], members, rule, {name: Estimate(*one) for name, one in said["estimates"].items()})
+    rule = VotingRule(tuple(said["rule"][0]), said["rule"][1]) if said["rule"] else None
+    return Committee(said["k"], members, rule, {name: LossAndError(*one) for name, one in said["estimates"].items()})
 
 
 def _pack(model: Model, meta: dict[str, object], also: Mapping[str, NDArray[Any]] = MappingProxyType({})) -> bytes:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from models.batch import refit
 from service.clock import time_of
-from service.config import Settings as Config
+from service.config import Config
 from service.schemas import Policy
-from service.topics.published import Served
+from service.topics.published import PublishedModel
 
 NIGHT = 3  # o'clock, UTC
 
@@ -36,12 +36,12 @@ class Last(NamedTuple):
         return cls(int(version), int(at_ms), job)
 
 
-class Standing(NamedTuple):
+class RetrainDue(NamedTuple):
     due: bool
     detail: str
 
 
-def policy_of(served: Served, config: Config) -> Policy | None:
+def policy_of(served: PublishedModel, config: Config) -> Policy | None:
     """What is in force for the topic; None if it is retrained only when somebody asks."""
     own = served.settings.retrain
     if own is None:
@@ -54,20 +54,22 @@ def policy_of(served: Served, config: Config) -> Policy | None:
     return own if own.method is not None and (own.after or own.on_drift or own.nightly) else None
 
 
-def standing(policy: Policy, served: Served, last: Last | None, now_ms: int, new: int | None = None) -> Standing:
+def standing(
+    policy: Policy, served: PublishedModel, last: Last | None, now_ms: int, new: int | None = None
+) -> RetrainDue:
     """Whether the topic is to be retrained now, and why or why not. How many judgements are `new` may be known."""
     if served.relevant < refit.LEAST:
         few = f"{served.relevant} relevant documents were judged"
-        return Standing(False, f"Too little to learn from: {few}, and it takes {refit.LEAST}.")
+        return RetrainDue(False, f"Too little to learn from: {few}, and it takes {refit.LEAST}.")
     if new is None:
         new = served.version - (last.version if last else 0)
     worse = served.model.evidence.worse_for
     if policy.on_drift and 0 < worse <= new:
-        return Standing(True, "It has become worse since it was last retrained.")
+        return RetrainDue(True, "It has become worse since it was last retrained.")
     if policy.after and new >= policy.after:
-        return Standing(True, f"There are {new} judgements since it was last retrained.")
+        return RetrainDue(True, f"There are {new} judgements since it was last retrained.")
     if policy.nightly and new and (last.at_ms if last else 0) < _last_night_ms(now_ms):
-        return Standing(True, "There are judgements that the last night's retraining should see.")
+        return RetrainDue(True, "There are judgements that the last night's retraining should see.")
     reasons = [
         f"after {policy.after - new} more judgements" if policy.after else "",
         "when it becomes worse" if policy.on_drift else "",
@@ -75,7 +77,7 @@ def standing(policy: Policy, served: Served, last: Last | None, now_ms: int, new
     ]
     when = " or ".join(filter(None, reasons))
     before = f"Retrained at version {last.version} (job {last.job}); again" if last else "Will be retrained"
-    return Standing(False, f"{before} {when}.")
+    return RetrainDue(False, f"{before} {when}.")
 
 
 def _last_night_ms(now_ms: int) -> int:

@@ -39,7 +39,7 @@ def compiled(rules: Rules) -> Compiled | None:
     return both if any(both) else None
 
 
-class Overlay:
+class TopicRules:
     """The rules of all topics that have some. Replaced as a whole when one changes, so that readers need no lock."""
 
     def __init__(self) -> None:

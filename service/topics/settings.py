@@ -92,6 +92,6 @@ def check_method(method: str, params: Mapping[str, object], where: str) -> None:
         raise BadInput("The method cannot be used so.", [FieldError(pointer=at, detail=str(error))]) from None
 
 
-def decide_otherwise(settings: TopicFields, before: TopicFields) -> bool:
+def changes_decisions(settings: TopicFields, before: TopicFields) -> bool:
     """Whether documents are decided by other settings than before."""
     return any(getattr(settings, name) != getattr(before, name) for name in DECIDING)

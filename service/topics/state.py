@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.vectors import Bag
-from models.goals.promises import Goal
+from models.goals.promises import Targets
 from models.online.trainer import Example, Spec, Trainer
 from models.text.analysis import features_of_lines
 from models.text.minhash import Groups
 from service.store import codec
-from service.store.log import Event, Lineage, Standing, resolve, without
+from service.store.log import Event, Resolved, StandingJudgement, resolve, without
 from service.store.topics import Head
 from service.topics.background import Epoch
-from service.topics.published import Base, Recipe, Served, Settings
+from service.topics.published import Base, PublishedModel, Recipe, TopicSettings
 
 CAUSES = {
     "judged": "feedback",
@@ -36,13 +36,13 @@ CAUSES = {
 }
 
 
-class Fold:
+class TopicState:
     def __init__(self, topic: str, head: Head, events: Sequence[Event], weights: int) -> None:
         self.topic = topic
         self.head = head
         self.events = list(events)
-        self.lineage = resolve(self.events)
-        self.published: Served | None = None
+        self.resolved = resolve(self.events)
+        self.published: PublishedModel | None = None
         self.compact_from = 0  # so long a log is worth another look
         self._weights = weights
         self._bytes = sum(map(_size, self.events))
@@ -61,24 +61,24 @@ class Fold:
             self.events.append(event)
             self._bytes += _size(event)
             if event.kind == "restored":
-                self.lineage, again = resolve(self.events), True
-            elif self.lineage.take(event):
+                self.resolved, again = resolve(self.events), True
+            elif self.resolved.take(event):
                 if not again:
-                    self._trainer.learn(example(self.lineage.judged[event.document]))
+                    self._trainer.learn(example(self.resolved.judged[event.document]))
             else:
                 again = True
         if again:
             self._trainer = self._start()
 
-    def served(self, epoch: Epoch) -> Served:
+    def served(self, epoch: Epoch) -> PublishedModel:
         """The model as of the last event, against the background that this event names."""
         model = self._trainer.model(epoch.background)
         if not np.isfinite(model.linear.weights).all():
             raise ArithmeticError(f"topic {self.topic}: learning gave a weight that is not finite")
-        version, counts = self.lineage.version, self.lineage.counts()
-        return Served(self.topic, self.head.born, version, epoch.number, self.settings, model, *counts)
+        version, counts = self.resolved.version, self.resolved.counts()
+        return PublishedModel(self.topic, self.head.born, version, epoch.number, self.settings, model, *counts)
 
-    def record(self, served: Served, digest: str) -> str:
+    def record(self, served: PublishedModel, digest: str) -> str:
         """What the list of versions says of this one."""
         newest = self.events[-1]
         recipe = Base.from_bytes(newest.model).recipe if newest.kind == "published" else None
@@ -86,21 +86,21 @@ class Fold:
         return record(newest, learner, asdict(served.model.figures), digest)
 
     @property
-    def settings(self) -> Settings:
-        return Settings.model_validate(json.loads(self.lineage.settings.settings))
+    def settings(self) -> TopicSettings:
+        return TopicSettings.model_validate(json.loads(self.resolved.settings.settings))
 
     def terms(self) -> dict[int, str]:
         """The word of every feature that a judgement, the settings or a published model have brought."""
-        base = [self.lineage.base.bag] if self.lineage.base and self.lineage.base.bag else []
-        blobs = [self.lineage.settings.bag, *base, *(standing.first.bag for standing in self.lineage.judged.values())]
+        base = [self.resolved.base.bag] if self.resolved.base and self.resolved.base.bag else []
+        blobs = [self.resolved.settings.bag, *base, *(standing.first.bag for standing in self.resolved.judged.values())]
         said = "\n".join([*self.settings.read.pin, *self.settings.read.ban]).encode()
         lines = b"\n".join(filter(None, (said, *(codec.unpack_bag(blob)[0] for blob in blobs))))
         return dict(zip(features_of_lines(lines).tolist(), lines.decode().split("\n"), strict=True)) if lines else {}
 
-    def once(self) -> list[Standing]:
+    def distinct_judgements(self) -> list[StandingJudgement]:
         """The judgements that stand, those of near-duplicates once."""
-        every = list(self.lineage.judged.values())
-        if self.lineage.base is None:
+        every = list(self.resolved.judged.values())
+        if self.resolved.base is None:
             return list(compress(every, self._trainer.alone.tolist()))
         group = self._groups().group
         return [standing for n, standing in enumerate(every) if group[n] == n]
@@ -113,30 +113,30 @@ class Fold:
     def judged_since(self, version: int) -> int:
         """How many judgements and withdrawals came after that version; how many events, if some have been forgotten."""
         if version < self.head.floor:
-            return self.lineage.version - version
+            return self.resolved.version - version
         return sum(event.kind in ("judged", "withdrawn") for event in self.events if event.seq > version)
 
     def recipe_of(self, documents: Collection[str]) -> Recipe | None:
         """How the base was fitted, if one of these documents had a part in it with another label than stands now."""
-        if self.lineage.base is None:
+        if self.resolved.base is None:
             return None
-        base, lineage = Base.from_bytes(self.lineage.base.model), self.lineage
-        return base.recipe if any(one in base.fitted and lineage.outdates(one) for one in documents) else None
+        base, resolved = Base.from_bytes(self.resolved.base.model), self.resolved
+        return base.recipe if any(one in base.fitted and resolved.is_stale_for(one) for one in documents) else None
 
-    def aside(self) -> tuple[Lineage, dict[str, float]]:
+    def snapshot(self) -> tuple[Resolved, dict[str, float]]:
         """A copy of what stands, to be folded otherwise; and the scores of judged documents, held out."""
-        return replace(self.lineage, judged=dict(self.lineage.judged)), self._trainer.held_out()
+        return replace(self.resolved, judged=dict(self.resolved.judged)), self._trainer.held_out()
 
     @property
     def signatures(self) -> NDArray[np.uint32]:
         """Of the judged documents, by which near-duplicates are known."""
-        return self._trainer.signatures if self.lineage.base is None else self._groups().signatures
+        return self._trainer.signatures if self.resolved.base is None else self._groups().signatures
 
     def _groups(self) -> Groups:
         """Of all judged documents; over a base, the trainer has only those that it has learned since or recalled."""
         if self._grouped is None:
             self._grouped = Groups()
-            for standing in self.lineage.judged.values():
+            for standing in self.resolved.judged.values():
                 self._grouped.add(to_bag(standing.first.bag).features)
         return self._grouped
 
@@ -145,7 +145,7 @@ class Fold:
         return self._trainer.nbytes + self._bytes
 
     def _start(self) -> Trainer:
-        return trained(self.lineage, self._weights)
+        return trained(self.resolved, self._weights)
 
 
 def record(event: Event, learner: str, metrics: Mapping[str, float | None] | None, digest: str | None) -> str:
@@ -155,30 +155,30 @@ def record(event: Event, learner: str, metrics: Mapping[str, float | None] | Non
     return json.dumps(said)
 
 
-def spec_of(lineage: Lineage) -> Spec:
-    settings = Settings.model_validate(json.loads(lineage.settings.settings))
-    query = to_bag(lineage.settings.bag)
-    goal = Goal(**settings.goal.model_dump())
+def spec_of(resolved: Resolved) -> Spec:
+    settings = TopicSettings.model_validate(json.loads(resolved.settings.settings))
+    query = to_bag(resolved.settings.bag)
+    goal = Targets(**settings.goal.model_dump())
     learner = settings.learner
     return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.single)
 
 
-def trainer_of(lineage: Lineage, weights: int) -> Trainer:
-    spec = spec_of(lineage)
-    if lineage.base is None:
+def trainer_of(resolved: Resolved, weights: int) -> Trainer:
+    spec = spec_of(resolved)
+    if resolved.base is None:
         return Trainer(spec, weights=weights)
-    base = Base.from_bytes(lineage.base.model)
+    base = Base.from_bytes(resolved.base.model)
     trainer = Trainer(spec, base=base.model, fitted=base.fitted, weights=weights)
-    for standing in lineage.to_recall():
+    for standing in resolved.to_recall():
         if standing.first.document in base.fitted:
             trainer.recall(example(standing))
     return trainer
 
 
-def trained(lineage: Lineage, weights: int) -> Trainer:
+def trained(resolved: Resolved, weights: int) -> Trainer:
     """The fold over all that stands."""
-    trainer = trainer_of(lineage, weights)
-    for standing in lineage.to_fold():
+    trainer = trainer_of(resolved, weights)
+    for standing in resolved.to_fold():
         trainer.learn(example(standing))
     return trainer
 
@@ -191,7 +191,7 @@ def to_bag(blob: bytes) -> Bag:
     return Bag(features[order], counts[order], idf[order])
 
 
-def example(standing: Standing) -> Example:
+def example(standing: StandingJudgement) -> Example:
     first = standing.first
     how = standing.origin, first.chance, standing.delivered == "accept", first.came_ms, first.after
     return Example(first.document, standing.relevant, to_bag(first.bag), *how)

@@ -17,14 +17,14 @@ from service.store.topics import CHUNK, Saved, Store
 from service.topics.background import Epochs
 from service.topics.deciding import Serving
 from service.topics.learning import Learning
-from service.topics.published import Served
+from service.topics.published import PublishedModel
 
 log = structlog.get_logger("sluice.topics")
 
 PAUSE_S = 0.2  # before listening again after the connection broke
 
 
-class Following:
+class Sync:
     def __init__(self, store: Store, serving: Serving, learning: Learning, epochs: Epochs, sweep_s: float) -> None:
         self._store = store
         self._serving = serving
@@ -148,12 +148,12 @@ class Following:
             log.error("topic cannot be folded", topic=topic, exc_info=error)
 
 
-def _decoded(topic: str, saved: Saved | None) -> Served | None:
+def _decoded(topic: str, saved: Saved | None) -> PublishedModel | None:
     """The published model, or None if there is none that this version of Sluice can read: the log has it all."""
     if saved is None:
         return None
     try:
-        return Served.from_bytes(saved.blob, saved.born)
+        return PublishedModel.from_bytes(saved.blob, saved.born)
     except Corrupt as error:
         log.warning("published model cannot be read and is folded again", topic=topic, detail=str(error))
         return None

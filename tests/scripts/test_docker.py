@@ -15,7 +15,7 @@ import pytest
 from redis import Redis
 from ruamel.yaml import YAML
 
-from service.config import PREFIX, Settings
+from service.config import PREFIX, Config
 from service.store.embedded import find_server
 from tests.support import ROOT
 from tests.support.processes import Serve, eventually
@@ -75,7 +75,7 @@ def test_every_variable_is_a_setting_and_none_is_a_secret() -> None:
         named += [[name, str(value)] for name, value in service.get("environment", {}).items()]
     ours = {name: value for name, value in named if name.startswith(PREFIX)}
     assert set(ours) == {"SLUICE_HOST", "SLUICE_DATA", "SLUICE_REDIS"}
-    Settings.from_env(**{name.removeprefix(PREFIX).lower(): value for name, value in ours.items()})
+    Config.from_env(**{name.removeprefix(PREFIX).lower(): value for name, value in ours.items()})
     assert not any(re.search(r"://[^/]*@|password|secret|token", value, re.IGNORECASE) for value in ours.values())
 
 
@@ -83,7 +83,7 @@ def test_only_the_api_is_published_and_only_to_this_machine() -> None:
     assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
         "api": ["127.0.0.1:8000:8000"]
     }
-    assert instructions("EXPOSE") == [str(Settings.model_fields["port"].default)]
+    assert instructions("EXPOSE") == [str(Config.model_fields["port"].default)]
 
 
 def test_services_wait_for_a_healthy_store_that_keeps_its_data_in_a_volume() -> None:

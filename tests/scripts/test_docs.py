@@ -13,7 +13,7 @@ import pytest
 
 from models.online.registry import KINDS
 from service.api.app import create_app
-from service.config import PREFIX, Settings
+from service.config import PREFIX, Config
 from service.run.supervisor import APPLICATION
 from tests.support import ROOT
 from tests.support.processes import Serve
@@ -50,7 +50,7 @@ def blocks(kind: str, page: str) -> list[str]:
 
 def settings_table() -> str:
     rows = ["| variable | default | meaning |", "|---|---|---|"]
-    for name, field in Settings.model_fields.items():
+    for name, field in Config.model_fields.items():
         default = "" if field.default is None else f"`{field.default}`"
         rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
     return "\n".join(rows)
@@ -61,7 +61,7 @@ def test_the_settings_table_is_complete_and_true() -> None:
 
 
 def test_every_path_and_every_learner_is_in_the_readme() -> None:
-    app = create_app(Settings(redis="redis://unused"))
+    app = create_app(Config(redis="redis://unused"))
     assert app.openapi()["paths"]
     for path, methods in app.openapi()["paths"].items():
         assert path in README, path

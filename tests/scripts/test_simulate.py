@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from models.core.intervals import interval
-from models.goals.promises import SURE, Goal
+from models.goals.promises import SURE, Targets
 from models.text.analysis import Analysis, bags
 from models.text.minhash import Groups
 from scripts.evaluation.corpus import Corpus, read
@@ -19,12 +19,12 @@ from scripts.evaluation.stream import Stream
 from scripts.simulation.__main__ import app
 from scripts.simulation.attainment import KNOWN, REJECT, After, Said, attained, known_items
 from scripts.simulation.planting import kinds, with_duplicates
-from scripts.simulation.reader import Plan, Reader, drifting
+from scripts.simulation.reader import Plan, SimulatedReader, drifting
 from scripts.simulation.topic import Wish, outcome, run
 from tests.scripts.test_evaluate import TEST, TRAIN, write
 from tests.support.live import live
 
-GOAL = Goal(min_precision=0.9, min_recall=0.9, max_abstain=0.15)
+GOAL = Targets(min_precision=0.9, min_recall=0.9, max_abstain=0.15)
 WISH = Wish("wheat", "wheat", GOAL)
 EVERY = np.ones(TEST, np.bool_)
 
@@ -41,7 +41,7 @@ def stream(corpus: Corpus) -> Stream:
 
 def test_a_promise_is_made_and_kept_where_it_is_easy(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
-    course, whole = run(stream, relevant, WISH, Plan.of(Reader(audit=0.1), relevant, "wheat", 0), TRAIN)
+    course, whole = run(stream, relevant, WISH, Plan.of(SimulatedReader(audit=0.1), relevant, "wheat", 0), TRAIN)
     came = outcome(stream, relevant, WISH, course, whole, EVERY)
     assert came.met
     assert came.going_on is not None
@@ -56,13 +56,21 @@ def test_a_promise_is_made_and_kept_where_it_is_easy(stream: Stream) -> None:
 
 def test_everything_is_judged_if_the_reader_says_so(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
-    course, whole = run(stream, relevant, WISH, Plan.of(Reader(everything=True), relevant, "wheat", 0), TRAIN)
+    course, whole = run(stream, relevant, WISH, Plan.of(SimulatedReader(everything=True), relevant, "wheat", 0), TRAIN)
     assert course.judged == len(course.decisions)
     assert whole.judged == len(whole.decisions) == len(course.decisions) + TEST
 
 
-@pytest.mark.parametrize("reader", [Reader(part=0.5), Reader(delay=40), Reader(noise=0.1), Reader(audit=0, seeds=0)])
-def test_other_readers_get_to_the_end(stream: Stream, reader: Reader) -> None:
+@pytest.mark.parametrize(
+    "reader",
+    [
+        SimulatedReader(part=0.5),
+        SimulatedReader(delay=40),
+        SimulatedReader(noise=0.1),
+        SimulatedReader(audit=0, seeds=0),
+    ],
+)
+def test_other_readers_get_to_the_end(stream: Stream, reader: SimulatedReader) -> None:
     relevant = stream.corpus.relevant("wheat")
     plan = Plan.of(reader, relevant, "wheat", 0)
     course, whole = run(stream, relevant, WISH, plan, TRAIN)
@@ -75,7 +83,7 @@ def test_other_readers_get_to_the_end(stream: Stream, reader: Reader) -> None:
 
 def test_the_same_seed_gives_the_same_course(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
-    plans = [Plan.of(Reader(part=0.5, noise=0.05), relevant, "wheat", 4) for _ in range(2)]
+    plans = [Plan.of(SimulatedReader(part=0.5, noise=0.05), relevant, "wheat", 4) for _ in range(2)]
     one, other = (run(stream, relevant, WISH, plan, TRAIN)[1] for plan in plans)
     assert one.decisions.tolist() == other.decisions.tolist()
     assert one.model.accept_above == other.model.accept_above

@@ -8,7 +8,7 @@ import httpx
 from fastapi import FastAPI
 
 from service.api.app import create_app
-from service.config import Settings
+from service.config import Config
 from service.sluice import Sluice
 
 OIL = {"title": "OPEC meets", "text": "OPEC agreed to cut crude oil output; barrels of crude rose in price."}
@@ -41,9 +41,9 @@ class Api(httpx.AsyncClient):
 
 @asynccontextmanager
 async def serving(redis_url: str, **settings: Any) -> AsyncIterator[Api]:
-    app = create_app(Settings(redis=redis_url, **settings))
+    app = create_app(Config(redis=redis_url, **settings))
     async with app.router.lifespan_context(app):
-        await app.state.sluice.following.ready.wait()
+        await app.state.sluice.sync.ready.wait()
         async with Api(transport=httpx.ASGITransport(app), base_url="http://sluice") as api:
             api.app, api.sluice = app, app.state.sluice
             yield api

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import httpx
 
-from service.config import Settings
-from service.run.replay import Replayed, replay
+from service.config import Config
+from service.run.replay import ReplayOutcome, replay
 from service.run.supervisor import APPLICATION, WORKER
 from service.store.embedded import socket_path
 from service.store.topics import Store
@@ -166,8 +166,8 @@ async def check(service: Service, maker: Maker, readers: list[Reader]) -> None:
         await store.close()
 
 
-async def caught_up(store: Store, topic: str) -> Replayed | None:
-    replayed = await replay(store, topic, Settings(), verify=True)
+async def caught_up(store: Store, topic: str) -> ReplayOutcome | None:
+    replayed = await replay(store, topic, Config(), verify=True)
     return None if replayed.outcome == "behind" else replayed
 
 

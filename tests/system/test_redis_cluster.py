@@ -14,7 +14,7 @@ import pytest
 from redis.cluster import RedisCluster
 from redis.exceptions import RedisError
 
-from service.config import Settings, StartError
+from service.config import Config, StartError
 from service.errors import StoreUnavailable
 from service.redis_url import Nodes, nodes
 from service.run.replay import replay_all
@@ -78,7 +78,7 @@ async def in_the_end(api: Api, method: str, path: str, body: Any = None) -> Any:
 
 async def verified(cluster: Cluster) -> dict[str, str]:
     """Of each topic, whether its model is what its log says."""
-    return {one.topic: one.outcome for one in await replay_all(cluster.url, Settings(redis=cluster.url), verify=True)}
+    return {one.topic: one.outcome for one in await replay_all(cluster.url, Config(redis=cluster.url), verify=True)}
 
 
 # -- addresses ---------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def test_an_address_names_nodes_and_how_to_speak_to_them() -> None:
 @pytest.mark.parametrize("rest", ["", "a,,b", "a:port", "a/1", "user:hunter2@"])
 def test_an_address_of_nothing_is_refused_at_the_start(rest: str) -> None:
     with pytest.raises(StartError, match="SLUICE_REDIS") as refused:
-        Settings.from_env(redis=f"redis+cluster://{rest}")
+        Config.from_env(redis=f"redis+cluster://{rest}")
     assert "hunter2" not in str(refused.value)
 
 
@@ -167,8 +167,8 @@ async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told
     await api.topic("grain", query="wheat maize harvest")
     async with serving(cluster.url, sweep_s=3600) as other:
         async with (
-            api.sluice.listening.joined("crude", None) as crude,
-            api.sluice.listening.joined("grain", None) as harvest,
+            api.sluice.subscribers.joined("crude", None) as crude,
+            api.sluice.subscribers.joined("grain", None) as harvest,
         ):
             for listener in (crude, harvest):
                 await anext(listener)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.config import Settings
+from service.config import Config
 from service.run.replay import replay
 from service.store.embedded import Embedded
 from service.store.topics import Store
@@ -82,7 +82,7 @@ async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay
 
     await soon(all_decide_alike)
     store = Store(embedded.url, PATIENCE_S)
-    assert (await replay(store, topic, Settings(), verify=True)).outcome == "equal"
+    assert (await replay(store, topic, Config(), verify=True)).outcome == "equal"
     await store.close()
 
 
@@ -155,5 +155,5 @@ async def test_a_process_that_dies_half_way_leaves_its_work_to_the_others(apis: 
         return all([await version(api, "orphan") == second.seq for api in apis])
 
     await soon(folded)
-    assert (await replay(store, "orphan", Settings(), verify=True)).outcome == "equal"
+    assert (await replay(store, "orphan", Config(), verify=True)).outcome == "equal"
     await store.close()

@@ -11,7 +11,7 @@ from service.api import ndjson
 from service.api.bodies import NDJSON, lines, media_type, parse
 from service.api.deps import App, TopicPath, new_router, topic_answer
 from service.api.openapi import answers, takes
-from service.archive.file import MOST_BYTES, Reader
+from service.archive.file import MOST_BYTES, ArchiveReader
 from service.archive.lines import ArchiveLine
 from service.schemas.fields import TopicId
 
@@ -23,7 +23,7 @@ router = new_router()
 @router.get("/topics/{topic}/export", tags=["moving"], **answers(None, 404, line=ArchiveLine))
 async def export_topic(app: App, topic: TopicPath) -> Response:
     """The topic with its log as a file, NDJSON: to keep, or to import elsewhere."""
-    return ndjson.Pieces(await app.moving.lines(topic), NDJSON)
+    return ndjson.Pieces(await app.transfer.lines(topic), NDJSON)
 
 
 @router.post(
@@ -38,7 +38,7 @@ async def import_topic(
     """Make a topic of a file that was exported, here or elsewhere: as a whole or not at all. It decides as it did. The
     same file again changes nothing; a name that is taken is refused, unless what has it is to be replaced."""
     media_type(request, NDJSON)
-    reader = Reader(lambda line: parse(ARCHIVE_LINE, line, app.config))
+    reader = ArchiveReader(lambda line: parse(ARCHIVE_LINE, line, app.config))
     most = min(MOST_BYTES, app.config.max_stream_bytes)
     async for some in lines(request, most, app.config.max_body_bytes):
         await app.in_thread(reader.take, some)

@@ -32,7 +32,7 @@ from service.schemas.flow import (
 from service.sluice import Sluice
 from service.store.inbox import Holder
 from service.store.outbox import order
-from service.store.routes import Destination, Standing
+from service.store.routes import DeliveryStatus, StoredRoute
 
 PlaceCursor = Annotated[Place | None, Query(description="`next` of the answer before.")]
 LastEventId = Annotated[Place | None, Header(description="The last event that was received; 0: from the beginning.")]
@@ -49,7 +49,7 @@ router = new_router()
 async def listen(app: App, topic: TopicPath, last_event_id: LastEventId = None) -> Response:
     """What the topic lets through (accepted or abstained from), as it happens: server-sent events, resumable."""
     await app.find(topic)
-    return Events(app.listening.joined(topic, last_event_id))
+    return Events(app.subscribers.joined(topic, last_event_id))
 
 
 @router.get("/topics/{topic}/accepted", tags=["flow"], **answers(Page[Passed], 404))
@@ -73,7 +73,7 @@ async def put_routes(request: Request, app: App, topic: TopicPath) -> Response:
 async def list_routes(app: App, topic: TopicPath) -> Response:
     """Where the topic's decisions go, and how the deliveries stand."""
     await app.find(topic)
-    return reply(await _routes(app, await app.destinations.of(topic)))
+    return reply(await _routes(app, await app.routes.of(topic)))
 
 
 @router.get("/topics/{topic}/routes/{route}/dead", tags=["flow"], **answers(Page[DeadDelivery], 404))
@@ -81,7 +81,7 @@ async def list_dead(
     app: App, topic: TopicPath, route: RoutePath, limit: Limit = 100, cursor: PlaceCursor = None
 ) -> Response:
     """Deliveries that were given up, newest first."""
-    found = await app.destinations.dead(await _route(app, topic, route), cursor, limit + 1)
+    found = await app.routes.dead(await _route(app, topic, route), cursor, limit + 1)
     items = [
         DeadDelivery(document=one.document, reason=one.reason, at=time_of(order(place)[0]))
         for place, one in found[:limit]
@@ -94,7 +94,7 @@ async def replay(request: Request, app: App, topic: TopicPath, route: RoutePath)
     """Deliver again what was given up, or everything after a place in the topic's stream."""
     one = await _route(app, topic, route)
     asked = await read(request, REPLAY)
-    again = await app.destinations.replay(one, asked.after, app.config.retry_s)
+    again = await app.routes.replay(one, asked.after, app.config.retry_s)
     return reply(Replayed(topic=topic, route=route, deliveries=again))
 
 
@@ -121,19 +121,19 @@ def _consumer(one: Holder) -> ConsumerInfo:
     )
 
 
-async def _route(app: Sluice, topic: str, route: str) -> Destination:
+async def _route(app: Sluice, topic: str, route: str) -> StoredRoute:
     await app.find(topic)
-    for one in await app.destinations.of(topic):
+    for one in await app.routes.of(topic):
         if one.id == route:
             return one
     raise NotFound("The topic has no such route.")
 
 
-async def _routes(app: Sluice, found: Sequence[Destination]) -> RouteList:
-    return RouteList(items=[_info(one, await app.destinations.standing(one)) for one in found])
+async def _routes(app: Sluice, found: Sequence[StoredRoute]) -> RouteList:
+    return RouteList(items=[_info(one, await app.routes.standing(one)) for one in found])
 
 
-def _info(one: Destination, standing: Standing) -> RouteInfo:
+def _info(one: StoredRoute, standing: DeliveryStatus) -> RouteInfo:
     route, error = one.route, standing.last_error
     return RouteInfo(
         id=one.id,

@@ -6,13 +6,13 @@ from fastapi import Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from models.goals.report import Passed
+from models.goals.report import StreamCounts
 from service.api import present
 from service.api.deps import App, TopicPath, new_router, read, reply
 from service.api.openapi import answers, takes
 from service.feedback.metrics import evidence, metrics
 from service.schemas.metrics import Metrics, Preview, PreviewRequest
-from service.topics.settings import decide_otherwise
+from service.topics.settings import changes_decisions
 
 PREVIEW = TypeAdapter(PreviewRequest)
 
@@ -24,7 +24,7 @@ async def read_metrics(app: App, topic: TopicPath) -> Response:
     """How the topic has done, on documents it had decided before they were judged; each figure with an interval."""
     served = await app.find(topic)
     judged = await app.learning.read(topic, evidence)
-    (tally,) = await app.tallies.read([topic])
+    (tally,) = await app.counters.read([topic])
     return reply(await app.in_thread(metrics, served, judged, tally))
 
 
@@ -33,14 +33,14 @@ async def preview(request: Request, app: App, topic: TopicPath) -> Response:
     """What would change under other settings, without changing anything."""
     await app.find(topic)
     outcome = await app.previews.preview(topic, await read(request, PREVIEW))
-    (tally,) = await app.tallies.read([topic])
-    anew = decide_otherwise(outcome.after.settings, outcome.before.settings)
-    then = replace(tally, as_now=Passed()) if anew else tally
+    (tally,) = await app.counters.read([topic])
+    anew = changes_decisions(outcome.after.settings, outcome.before.settings)
+    then = replace(tally, as_now=StreamCounts()) if anew else tally
     before, after = (
         present.topic(served, counts, app.config).status
         for served, counts in ((outcome.before, tally), (outcome.after, then))
     )
-    rates = [app.promises.rate(served) for served in (outcome.before, outcome.after)]
+    rates = [app.goals.rate(served) for served in (outcome.before, outcome.after)]
     return reply(
         Preview(
             topic=topic,

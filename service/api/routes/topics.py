@@ -39,8 +39,8 @@ from service.errors import PreconditionFailed, ServiceError, StoreUnavailable
 from service.schemas.fields import TopicId
 from service.schemas.models import ModelFile, ModelInfo, Version
 from service.sluice import Sluice
-from service.topics.published import Served
-from service.topics.state import Fold
+from service.topics.published import PublishedModel
+from service.topics.state import TopicState
 
 router = new_router()
 
@@ -69,8 +69,8 @@ async def create_topic(request: Request, app: App) -> Response:
 async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All topics, by id."""
     found, following = await app.page(cursor or "", limit)
-    tallies = await app.tallies.read([served.topic for served in found])
-    page = paged([present.topic(*pair, app.config) for pair in zip(found, tallies, strict=True)], following)
+    counts = await app.counters.read([served.topic for served in found])
+    page = paged([present.topic(*pair, app.config) for pair in zip(found, counts, strict=True)], following)
     page.headers["ETag"] = f'"{blake2b(page.body, digest_size=8).hexdigest()}"'
     return page
 
@@ -114,7 +114,7 @@ async def delete_topic(app: App, topic: TopicPath, if_match: Annotated[str | Non
 async def classify(
     request: Request,
     app: App,
-    present: Annotated[list[TopicId] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
+    topics: Annotated[list[TopicId] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
     explain: Annotated[bool, Query(description="NDJSON: say why.")] = False,
     store: Annotated[bool, Query(description="NDJSON: remember the documents.")] = True,
     include: Annotated[str | None, Query(pattern="^all$", description="NDJSON: rejections too.")] = None,
@@ -126,17 +126,17 @@ async def classify(
         asked = await read(request, CLASSIFY)
         at_most(app, asked.documents, "documents")
         for one in asked.documents:
-            app.judging.check(one)
+            app.judge.check(one)
         results = await app.classify(asked.documents, asked)
         telemetry.documents.inc(len(results))
         return _results(results)
-    options = schemas.ClassifyOptions(topics=present, explain=explain, store=store, include="all" if include else None)
-    for topic in present or ():
+    options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
+    for topic in topics or ():
         await app.find(topic)
 
     def document(line: bytes) -> schemas.Document:
         parsed = parse(DOCUMENT, line, app.config)
-        app.judging.check(parsed)
+        app.judge.check(parsed)
         return parsed
 
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
@@ -162,7 +162,7 @@ async def feedback(
     """Say whether documents are relevant. The answer comes when the judgement is durable and has been learned."""
 
     async def judged(judgements: Sequence[schemas.Judgement]) -> list[schemas.Learned | ServiceError]:
-        answers = await app.judging.judge(judgements)
+        answers = await app.judge.judge(judgements)
         request.app.state.telemetry.judged(one.status for one in answers if isinstance(one, schemas.Learned))
         return answers
 
@@ -193,7 +193,7 @@ async def feedback(
 async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None) -> Response:
     """The judgements that stand, newest first."""
     before = int(cursor) if cursor else None
-    judged = await app.learning.read(topic, lambda fold: list(fold.lineage.judged.values()))
+    judged = await app.learning.read(topic, lambda fold: list(fold.resolved.judged.values()))
     standing = sorted(judged, key=lambda one: -one.latest.seq)
     rest = [one for one in standing if before is None or one.latest.seq < before]
     items = [
@@ -214,7 +214,7 @@ async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor
 @router.delete("/topics/{topic}/judgements/{document:path}", tags=["documents"], **answers(schemas.Withdrawn, 404))
 async def withdraw_judgement(app: App, topic: TopicPath, document: DocumentPath) -> Response:
     """Take a judgement back. The model becomes what it would have been without it."""
-    version = await app.judging.withdraw(topic, document)
+    version = await app.judge.withdraw(topic, document)
     return reply(schemas.Withdrawn(topic=topic, document=document, version=version))
 
 
@@ -245,7 +245,7 @@ async def read_model(
     format: Annotated[str | None, Query(pattern="^export$", description="`export`: a portable file.")] = None,
 ) -> Response:
     """What decides: thresholds, and the terms that count most for and against."""
-    served, words = await app.find(topic), await app.learning.read(topic, Fold.terms)
+    served, words = await app.find(topic), await app.learning.read(topic, TopicState.terms)
     return reply(present.model_file(served, words) if format else present.model_info(served, words))
 
 
@@ -324,7 +324,7 @@ def _results(results: Sequence[bytes]) -> Response:
     return ndjson.Pieces(pieces, JSON, sum(map(len, results)) + len(results) - 1 + len(b'{"results":[]}'))
 
 
-def _matched(served: Served, if_match: str | None) -> int | None:
+def _matched(served: PublishedModel, if_match: str | None) -> int | None:
     """The version that the caller insists on; None if any will do."""
     if if_match is None or if_match.strip() == "*":
         return None

@@ -20,7 +20,7 @@ from typing import Any
 from distributed import CancelledError, Client, KilledWorker
 
 from models.batch.boosting import Ask, Candidates, Chosen
-from models.batch.farm import Part, WorkerDied
+from models.batch.farm import WorkerDied, WorkerShare
 from models.batch.matrix import Labels
 
 LOOK_S = 1.0
@@ -41,7 +41,7 @@ class Cluster:
         return len(self._workers)
 
     @contextmanager
-    def hired(self, parts: Sequence[Part], labels: Labels) -> Iterator[Ask]:
+    def hired(self, parts: Sequence[WorkerShare], labels: Labels) -> Iterator[Ask]:
         workers = self._workers[: len(parts)]
         with _noticed():
             hands = [self._hire(*each, labels) for each in zip(parts, workers, strict=True)]
@@ -60,7 +60,7 @@ class Cluster:
             for hand in hands:
                 hand.release()
 
-    def _hire(self, part: Part, worker: str, labels: Labels) -> Any:
+    def _hire(self, part: WorkerShare, worker: str, labels: Labels) -> Any:
         given = self._client.scatter([part, labels], workers=[worker], hash=False)
         return self._client.submit(Hand, *given, workers=[worker], actor=True, pure=False)
 
@@ -88,7 +88,7 @@ def _noticed() -> Iterator[None]:
 class Hand:
     """What lives in a worker process of the cluster."""
 
-    def __init__(self, part: Part, labels: Labels) -> None:
+    def __init__(self, part: WorkerShare, labels: Labels) -> None:
         self._rounds = part.rounds(labels)
 
     def next(self, chosen: Chosen | None, K: int) -> Candidates:

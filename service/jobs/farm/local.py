@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from models.batch.boosting import Ask, Candidates, Chosen
-from models.batch.farm import MOST, Part, WorkerDied
+from models.batch.farm import MOST, WorkerDied, WorkerShare
 from models.batch.matrix import Labels
 
 
@@ -55,7 +55,7 @@ class Processes:
         self._end()
 
     @contextmanager
-    def hired(self, parts: Sequence[Part], labels: Labels) -> Iterator[Ask]:
+    def hired(self, parts: Sequence[WorkerShare], labels: Labels) -> Iterator[Ask]:
         if len(self._workers) < self._size - 1:
             raise RuntimeError("the crew has ended")
         pipes = [pipe for _, pipe in self._workers][: len(parts) - 1]

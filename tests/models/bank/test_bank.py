@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import models.bank.bank
 from models.bank.bank import Bank
 from models.bank.index import SHARED, index_of
-from models.bank.segment import COMMITTEE, Segment, Topic, merge
+from models.bank.segment import COMMITTEE, Entry, Segment, merge
 from models.bank.snapshot import Snapshot
 from models.core.vectors import Bag, Linear, Singles
 from models.core.views import VIEWS, view
@@ -62,13 +62,13 @@ def linears(draw: st.DrawFn) -> Linear:
 
 
 @st.composite
-def topics(draw: st.DrawFn) -> Topic:
+def topics(draw: st.DrawFn) -> Entry:
     columns = tuple(draw(st.lists(linears(), min_size=1, max_size=3)))
     low, high = sorted(draw(st.tuples(reals, reals)))
-    return Topic(draw(st.sampled_from(NAMES)), columns, low, high, draw(st.integers(0, 99)))
+    return Entry(draw(st.sampled_from(NAMES)), columns, low, high, draw(st.integers(0, 99)))
 
 
-Change = tuple[str, Topic | str | list[Topic] | None]
+Change = tuple[str, Entry | str | list[Entry] | None]
 changes: st.SearchStrategy[list[Change]] = st.lists(
     st.one_of(
         st.tuples(st.just("put"), topics()),
@@ -81,15 +81,15 @@ changes: st.SearchStrategy[list[Change]] = st.lists(
 )
 
 
-def put(bank: Bank, topic: Topic) -> None:
+def put(bank: Bank, topic: Entry) -> None:
     bank.put(topic.name, topic.columns, topic.reject_below, topic.accept_above, topic.version)
 
 
-def apply(bank: Bank, steps: Sequence[Change]) -> dict[str, Topic]:
+def apply(bank: Bank, steps: Sequence[Change]) -> dict[str, Entry]:
     """Change the bank, and a plain dictionary beside it."""
-    expected: dict[str, Topic] = {}
+    expected: dict[str, Entry] = {}
     for _, what in steps:
-        if isinstance(what, Topic):
+        if isinstance(what, Entry):
             put(bank, what)
             expected[what.name] = what
         elif isinstance(what, str):
@@ -186,7 +186,7 @@ def test_thresholds_are_compared_exactly_although_scores_are_single(threshold: f
 EMPTY = Bag(np.empty(0, np.uint64), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
-def crowd(size: int, seed: int = 0) -> list[Topic]:
+def crowd(size: int, seed: int = 0) -> list[Entry]:
     """Topics as they are in life: a few features that many share, many that few do."""
     rng = np.random.default_rng(seed)
     vocabulary = np.unique(rng.integers(0, 2**64, 5000, dtype=np.uint64))
@@ -196,11 +196,11 @@ def crowd(size: int, seed: int = 0) -> list[Topic]:
     for i in range(size):
         features = np.unique(rng.choice(vocabulary, 60, p=likely / likely.sum()))
         weights = rng.normal(size=len(features)).astype(np.float32)
-        made.append(Topic(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, 3.0))
+        made.append(Entry(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, 3.0))
     return made
 
 
-def read(topics: Sequence[Topic], size: int, seed: int = 1) -> list[Bag]:
+def read(topics: Sequence[Entry], size: int, seed: int = 1) -> list[Bag]:
     """Documents made of the features of a few topics each."""
     rng = np.random.default_rng(seed)
     bags = []
@@ -318,7 +318,7 @@ def test_what_could_only_be_served_wrongly_is_refused_and_leaves_the_bank_as_it_
     with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
         bank.put("t", columns, low, high)
     with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
-        bank.load([Topic("t", tuple(columns), low, high)])
+        bank.load([Entry("t", tuple(columns), low, high)])
     assert bank.snapshot() is before
 
 
@@ -383,7 +383,7 @@ def test_readers_see_whole_topics_while_writers_write_and_a_third_merges() -> No
     bank = Bank(cap=COMMITTEE, at_once=9)
     mine, rounds = 12, 50
     names = [f"w{w}-{i}" for w in range(2) for i in range(mine)]
-    bank.load(Topic(name, (constant(0),) * 3, 0.0, 1.0) for name in names)
+    bank.load(Entry(name, (constant(0),) * 3, 0.0, 1.0) for name in names)
     done = threading.Event()
     failures: list[str] = []
 
@@ -431,7 +431,7 @@ def test_a_score_of_zero_has_no_sign() -> None:
     bag = Bag(features, np.ones(1, np.float32), nothing)
     alone, beside = small_bank(), small_bank()
     for bank in (alone, beside):
-        bank.load([Topic("a", (minus,), 0.0, 0.0)])
-    beside.load([Topic("b", (Linear("tfidf", features, nothing, 0.0),), 0.0, 0.0)])
+        bank.load([Entry("a", (minus,), 0.0, 0.0)])
+    beside.load([Entry("b", (Linear("tfidf", features, nothing, 0.0),), 0.0, 0.0)])
     for bank in (alone, beside):
         assert scores(bank.snapshot(), [bag], ["a"]).tobytes() == np.zeros((1, 1), np.float32).tobytes()

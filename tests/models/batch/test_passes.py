@@ -6,8 +6,8 @@ import pytest
 from models.batch.passes import EVERY, drawn, in_passes, train
 from models.core.measures import Bools, sap
 from models.core.vectors import Reals
-from models.learners.base import Document
-from models.learners.documents import Collection, Window
+from models.learners.base import DocumentVector
+from models.learners.documents import Collection, DocumentWindow
 from models.online.registry import LEARNERS, parse_params
 
 N, D = 60, 25
@@ -24,8 +24,8 @@ def dense() -> tuple[Reals, Bools]:
     return X / np.sqrt((X**2).sum(axis=1, keepdims=True)), relevant
 
 
-def sparse(X: Reals) -> tuple[list[Document], Window]:
-    documents = [Document(np.flatnonzero(x).astype(np.int32), x[x > 0]) for x in X]
+def sparse(X: Reals) -> tuple[list[DocumentVector], DocumentWindow]:
+    documents = [DocumentVector(np.flatnonzero(x).astype(np.int32), x[x > 0]) for x in X]
     collection = Collection(["tfidf"])
     for document in documents:
         collection.add(document.slots, [document.values])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from models.core.vectors import Reals
 from models.goals import calibration
 from models.goals.calibration import Calibration
-from models.goals.promises import ORIGINS, Judged, Origin
+from models.goals.promises import ORIGINS, JudgedWindow, Origin
 from tests.support import reference
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=100)
@@ -22,10 +22,10 @@ def arrays(some: list[tuple[float, bool, float]]) -> tuple[Reals, np.ndarray, Re
     return np.array(f), np.array(relevant), np.array(weights)
 
 
-def judged(f: Reals, relevant: np.ndarray, origin: Origin = "shown", first: np.ndarray | None = None) -> Judged:
+def judged(f: Reals, relevant: np.ndarray, origin: Origin = "shown", first: np.ndarray | None = None) -> JudgedWindow:
     kinds = np.full(len(f), ORIGINS.index(origin), np.int8)
     alone = np.ones(len(f), np.bool_) if first is None else first
-    return Judged(f, relevant, kinds, alone, alone, np.zeros(len(f)), np.zeros(len(f), np.bool_))
+    return JudgedWindow(f, relevant, kinds, alone, alone, np.zeros(len(f)), np.zeros(len(f), np.bool_))
 
 
 def test_two_scores_give_the_sigmoid_through_their_targets() -> None:

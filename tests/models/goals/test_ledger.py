@@ -4,13 +4,13 @@ import numpy as np
 
 from models.core.vectors import Bag
 from models.goals.ledger import Ledger
-from models.goals.promises import Goal
-from models.goals.report import Passed, report
+from models.goals.promises import Targets
+from models.goals.report import StreamCounts, report
 from models.learners.documents import Background
 from models.online.trainer import Example, Spec, Trainer
 
 RANDOM = np.random.default_rng(11)
-GOAL = Goal(min_precision=0.9)
+GOAL = Targets(min_precision=0.9)
 
 
 def words() -> Bag:
@@ -84,7 +84,7 @@ def test_a_topic_whose_reader_turned_away_promises_nothing_and_says_why() -> Non
     after = trainer.model(Background())
     assert 30 <= after.evidence.worse_for <= 45
     assert after.accept_above > before.accept_above
-    said = report(GOAL, after.evidence, Passed(), Passed())
+    said = report(GOAL, after.evidence, StreamCounts(), StreamCounts())
     assert said is not None
     assert said.state == "at_risk"
     assert "has become worse" in said.detail

@@ -12,7 +12,7 @@ from scipy.stats import binom, norm
 from models.goals.prequential import CONFIDENCE, SIDE, errors, quality, windows
 from models.goals.promises import Origin
 from models.goals.reliability import reliability
-from models.goals.report import Passed
+from models.goals.report import StreamCounts
 from models.goals.samples import Rejected, Trial
 
 RUNS = 300
@@ -52,7 +52,7 @@ def world() -> dict[str, float]:
 
 def watched(
     rng: np.random.Generator, chance: float, judged: float, volunteered: float, ignored: float = 0.0
-) -> tuple[list[Trial], Passed]:
+) -> tuple[list[Trial], StreamCounts]:
     """A stream as its readers judge it: a share of what is shown, audits but for a share, and now and then a find."""
     relevant = rng.random(DOCUMENTS) < PREVALENCE
     scores = rng.normal(size=DOCUMENTS) + APART * relevant
@@ -68,7 +68,7 @@ def watched(
         elif r and x < chance + volunteered:
             trials.append(Trial("reject", s, r, "found"))
     accepted, shown = int((scores > HIGH).sum()), int((scores >= LOW).sum())
-    return trials, Passed(DOCUMENTS, accepted, shown - accepted)
+    return trials, StreamCounts(DOCUMENTS, accepted, shown - accepted)
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,11 @@ def test_accepting_nothing_is_worth_a_third() -> None:
         | st.builds(trial, st.just("reject"), st.just(True), st.just("found")),
         max_size=40,
     ),
-    st.none() | st.builds(Passed, st.integers(100, 200), st.integers(0, 60), st.integers(0, 40)),
+    st.none() | st.builds(StreamCounts, st.integers(100, 200), st.integers(0, 60), st.integers(0, 40)),
 )
-def test_an_estimate_lies_between_its_bounds_and_these_in_0_to_1(trials: list[Trial], passed: Passed | None) -> None:
+def test_an_estimate_lies_between_its_bounds_and_these_in_0_to_1(
+    trials: list[Trial], passed: StreamCounts | None
+) -> None:
     for name, said in asdict(quality(trials, passed)).items():
         if said is not None:
             estimate, low, high = said

@@ -11,7 +11,7 @@ from models.core import intervals
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.goals import promises
-from models.goals.promises import ORIGINS, Evidence, Goal, Judged, Origin, certified, choose, evidence
+from models.goals.promises import ORIGINS, Evidence, JudgedWindow, Origin, Targets, certified, choose, evidence
 from models.goals.thresholds import ENOUGH, NEVER, Band
 
 STEADY = settings(derandomize=True, max_examples=100, deadline=None)
@@ -19,10 +19,10 @@ USUAL = Band(0.2, 0.3, 0.8)
 NO_STREAM = np.empty(0)
 
 
-def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", first: Bools | None = None) -> Judged:
+def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", first: Bools | None = None) -> JudgedWindow:
     n = len(scores)
     alone = np.ones(n, np.bool_) if first is None else first
-    return Judged(
+    return JudgedWindow(
         scores,
         relevant,
         np.full(n, ORIGINS.index(origin), np.int8),
@@ -90,10 +90,10 @@ def test_nothing_is_accepted_that_scores_as_what_was_never_shown() -> None:
     of the stream down there, which a cut below all of it would accept as a whole."""
     scores, relevant = ranking([True, False] * 60)
     sample, stream = judged(scores / 100, relevant), np.linspace(0, 0.5, 1000)
-    goal = Goal(min_precision=0.25)
+    goal = Targets(min_precision=0.25)
     assert certified(sample.held_out, sample.relevant, 0.25) < 0.1
     assert choose(goal, sample, stream, Band(0.4, 0.5)).accept_above >= 0.4
-    wide = choose(Goal(min_precision=0.25, min_recall=0.9, max_abstain=1.0), sample, stream, Band(0.4, 0.5))
+    wide = choose(Targets(min_precision=0.25, min_recall=0.9, max_abstain=1.0), sample, stream, Band(0.4, 0.5))
     assert 0.5 * (1 - promises.SPARE) - 0.01 < wide.accept_above < 0.4
 
 
@@ -147,16 +147,17 @@ def _precision_above(cut: float) -> float:
 @pytest.mark.parametrize("origin", ["given", "found", "audit"])
 def test_only_what_was_shown_is_evidence_of_precision(origin: Origin) -> None:
     sample = judged(*ranking([True] * 40), origin)
-    assert choose(Goal(min_precision=0.9), sample, NO_STREAM, USUAL).accept_above == NEVER
-    assert evidence(Goal(min_precision=0.9), sample, USUAL).accepted == 0
+    assert choose(Targets(min_precision=0.9), sample, NO_STREAM, USUAL).accept_above == NEVER
+    assert evidence(Targets(min_precision=0.9), sample, USUAL).accepted == 0
 
 
 def test_near_duplicates_are_counted_once() -> None:
     scores, relevant = ranking([True] * 40)
     first = np.arange(40) % 4 == 0
-    assert choose(Goal(min_precision=0.9), judged(scores, relevant), NO_STREAM, USUAL).accept_above < NEVER
+    assert choose(Targets(min_precision=0.9), judged(scores, relevant), NO_STREAM, USUAL).accept_above < NEVER
     assert (
-        choose(Goal(min_precision=0.9), judged(scores, relevant, first=first), NO_STREAM, USUAL).accept_above == NEVER
+        choose(Targets(min_precision=0.9), judged(scores, relevant, first=first), NO_STREAM, USUAL).accept_above
+        == NEVER
     )
 
 
@@ -164,12 +165,12 @@ def test_evidence_counts_each_judgement_for_what_it_is() -> None:
     origin = np.array([ORIGINS.index(o) for o in ("given", "shown", "shown", "audit", "audit", "found")], np.int8)
     relevant = np.array([True, True, False, True, False, True])
     scores, every = np.array([9.0, 8.0, 7.0, 0.1, 0.1, 0.1]), np.ones(6, np.bool_)
-    sample = Judged(scores, relevant, origin, every, every, np.full(6, 0.5), np.arange(6) == 2)
-    counted = evidence(Goal(), sample, Band(1.0, 7.5))
+    sample = JudgedWindow(scores, relevant, origin, every, every, np.full(6, 0.5), np.arange(6) == 2)
+    counted = evidence(Targets(), sample, Band(1.0, 7.5))
     assert counted == Evidence(accepted=1, hits=1, delivered=1, shown=2, kept=1, audits=2, finds=1, lost=1)
-    once = evidence(Goal(), replace(sample, alone=np.array([1, 1, 0, 1, 0, 0], np.bool_)), Band(1.0, 7.5))
+    once = evidence(Targets(), replace(sample, alone=np.array([1, 1, 0, 1, 0, 0], np.bool_)), Band(1.0, 7.5))
     assert (once.shown, once.kept, once.audits, once.finds, once.lost) == (1, 1, 1, 1, 0)
-    two = evidence(Goal(), replace(sample, chance=np.array([0, 0, 0, 0.5, 0.1, 0])), Band(1.0, 7.5))
+    two = evidence(Targets(), replace(sample, chance=np.array([0, 0, 0, 0.5, 0.1, 0])), Band(1.0, 7.5))
     assert two.drawn == ((0.1, 1, 0), (0.5, 1, 1))
 
 
@@ -186,7 +187,7 @@ def test_evidence_counts_each_judgement_for_what_it_is() -> None:
 def test_no_more_is_abstained_from_than_allowed(
     stream: list[float], most: float, recall: float | None, precision: float | None
 ) -> None:
-    goal = Goal(min_precision=precision, min_recall=recall, max_abstain=most)
+    goal = Targets(min_precision=precision, min_recall=recall, max_abstain=most)
     sample = judged(*ranking([True] * 5))
     band = choose(goal, sample, np.array(stream), USUAL)
     between = (np.array(stream) >= band.reject_below) & (np.array(stream) < band.accept_above)
@@ -197,9 +198,9 @@ def test_no_more_is_abstained_from_than_allowed(
 
 def test_recall_spends_the_allowance_and_nothing_else_does() -> None:
     stream = np.linspace(0, 1, 1000)
-    frugal = choose(Goal(max_abstain=0.4), judged(*ranking([])), stream, USUAL)
+    frugal = choose(Targets(max_abstain=0.4), judged(*ranking([])), stream, USUAL)
     assert (frugal.reject_below, frugal.accept_above) == (USUAL.reject_below, USUAL.accept_above)
-    generous = choose(Goal(min_recall=0.9, max_abstain=0.2), judged(*ranking([])), stream, USUAL)
+    generous = choose(Targets(min_recall=0.9, max_abstain=0.2), judged(*ranking([])), stream, USUAL)
     share = np.mean((stream >= generous.reject_below) & (stream <= generous.accept_above))
     assert share == pytest.approx(promises.SPARE * 0.2, abs=0.002)
 
@@ -212,19 +213,19 @@ def test_an_error_goal_rejects_no_further_than_audits_can_answer_for() -> None:
     random = np.random.default_rng(1)
     scores = random.random(2000)
     sample = replace(judged(scores, scores > 0.5, "audit"), chance=np.full(2000, 0.5))
-    band = choose(Goal(max_error=0.05), sample, NO_STREAM, Band(0.9, 0.95))
+    band = choose(Targets(max_error=0.05), sample, NO_STREAM, Band(0.9, 0.95))
     assert 0.45 < band.reject_below < 0.56
     nothing = judged(*ranking([]))
-    assert choose(Goal(max_error=0.05), nothing, NO_STREAM, Band(0.9, 0.95)).reject_below == 0.9
+    assert choose(Targets(max_error=0.05), nothing, NO_STREAM, Band(0.9, 0.95)).reject_below == 0.9
 
 
 def test_a_cut_that_audits_show_to_be_too_high_is_not_kept_though_no_other_can_be_shown_to_hold() -> None:
     """Of a common topic, a third is relevant wherever one looks; few audits show that of the usual cut only."""
     scores = np.arange(30) / 30
     usual = Band(0.9, 0.95)
-    common = choose(Goal(max_error=0.05), judged(scores, np.arange(30) % 3 == 0, "audit"), NO_STREAM, usual)
+    common = choose(Targets(max_error=0.05), judged(scores, np.arange(30) % 3 == 0, "audit"), NO_STREAM, usual)
     assert common.reject_below < 0.3
-    rare = choose(Goal(max_error=0.05), judged(scores, np.arange(30) == 29, "audit"), NO_STREAM, usual)
+    rare = choose(Targets(max_error=0.05), judged(scores, np.arange(30) == 29, "audit"), NO_STREAM, usual)
     assert rare.reject_below == 0.9
 
 
@@ -234,18 +235,18 @@ def test_audits_at_a_rate_that_was_changed_answer_for_what_they_stand_for() -> N
     chance = np.concatenate((np.full(1000, 1.0), np.full(60, 0.02)))
     relevant = np.concatenate((np.zeros(1000, np.bool_), rng.random(60) < 0.2))
     sample = replace(judged(rng.random(1060) * 0.5, relevant, "audit"), chance=chance)
-    assert choose(Goal(max_error=0.05), sample, NO_STREAM, Band(0.9, 0.95)).reject_below < 0.4
+    assert choose(Targets(max_error=0.05), sample, NO_STREAM, Band(0.9, 0.95)).reject_below < 0.4
     lumped = replace(sample, chance=np.full(1060, 0.5))
-    assert choose(Goal(max_error=0.05), lumped, NO_STREAM, Band(0.9, 0.95)).reject_below == 0.9
+    assert choose(Targets(max_error=0.05), lumped, NO_STREAM, Band(0.9, 0.95)).reject_below == 0.9
 
 
 def test_documents_that_all_score_alike_are_not_all_abstained_from() -> None:
     """As those do that have no word of a query: to show some of them is to show all."""
     stream = np.concatenate((np.full(980, 0.014), 0.1 + np.arange(20) / 100))
-    goal = Goal(min_recall=0.9, max_abstain=0.15)
+    goal = Targets(min_recall=0.9, max_abstain=0.15)
     band = choose(goal, judged(*ranking([])), stream, Band(0.2, 0.3))
     assert 0.014 < band.reject_below <= 0.1
-    for one in (goal, Goal(min_recall=0.9, min_precision=0.9), Goal(min_recall=0.9)):
+    for one in (goal, Targets(min_recall=0.9, min_precision=0.9), Targets(min_recall=0.9)):
         alike = choose(one, judged(*ranking([])), np.full(1000, 0.014), Band(0.2, 0.3))
         assert 0.014 < alike.reject_below <= 0.2  # the first that has a word of the query is shown
 
@@ -253,7 +254,7 @@ def test_documents_that_all_score_alike_are_not_all_abstained_from() -> None:
 def test_error_comes_before_abstention() -> None:
     scores = np.random.default_rng(1).random(2000)
     sample = replace(judged(scores, scores > 0.5, "audit"), chance=np.full(2000, 0.5))
-    band = choose(Goal(max_error=0.05, max_abstain=0.01), sample, np.linspace(0, 1, 1000), Band(0.9, 0.95))
+    band = choose(Targets(max_error=0.05, max_abstain=0.01), sample, np.linspace(0, 1, 1000), Band(0.9, 0.95))
     assert band.reject_below < 0.56
 
 
@@ -261,7 +262,7 @@ def test_error_comes_before_abstention() -> None:
 
 
 def test_a_topic_says_how_many_judgements_are_missing() -> None:
-    goal, never = Goal(min_precision=0.9), Band(0.0, NEVER)
+    goal, never = Targets(min_precision=0.9), Band(0.0, NEVER)
     assert evidence(goal, judged(*ranking([True] * 10)), never).missing == 6
     half = evidence(goal, judged(*ranking([True] * 10 + [False] * 10)), never)
     assert half.missing == 12  # twice as many, since only half of what is shown scores as high
@@ -269,16 +270,16 @@ def test_a_topic_says_how_many_judgements_are_missing() -> None:
 
 def test_a_topic_that_cannot_get_there_says_so() -> None:
     random = np.random.default_rng(2)
-    mixed = evidence(Goal(min_precision=0.9), judged(random.random(400), random.random(400) < 0.5), Band(0.0, NEVER))
+    mixed = evidence(Targets(min_precision=0.9), judged(random.random(400), random.random(400) < 0.5), Band(0.0, NEVER))
     assert mixed.reach < 0.9
     assert not mixed.certified
-    few = evidence(Goal(min_precision=0.9), judged(random.random(150), random.random(150) < 0.5), Band(0.0, NEVER))
+    few = evidence(Targets(min_precision=0.9), judged(random.random(150), random.random(150) < 0.5), Band(0.0, NEVER))
     assert few.reach == 1.0  # what learns from so few will rank the next ones otherwise
 
 
 def test_a_cut_that_no_goal_moves_promises_only_what_its_judgements_bear_out() -> None:
     """Committees that vote accept from the start; six relevant documents of six were once called a precision of .9."""
-    goal, fixed = Goal(min_precision=0.9), Band(0.0, 0.0)
+    goal, fixed = Targets(min_precision=0.9), Band(0.0, 0.0)
     assert not evidence(goal, judged(*ranking([])), fixed).certified
     assert not evidence(goal, judged(*ranking([True] * 6)), fixed).certified
     assert evidence(goal, judged(*ranking([True] * 30)), fixed).certified

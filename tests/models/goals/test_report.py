@@ -8,25 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.goals.ledger import Ledger
-from models.goals.promises import Evidence, Goal
-from models.goals.report import Passed, Report, pooled, recall, report
+from models.goals.promises import Evidence, Targets
+from models.goals.report import Report, StreamCounts, pooled, recall, report
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)
-LATELY = Passed(1000, 20, 100)
+LATELY = StreamCounts(1000, 20, 100)
 
 
-def said(goal: Goal, evidence: Evidence, ever: Passed = LATELY, lately: Passed = LATELY) -> Report:
+def said(goal: Targets, evidence: Evidence, ever: StreamCounts = LATELY, lately: StreamCounts = LATELY) -> Report:
     found = report(goal, evidence, ever, lately)
     assert found is not None
     return found
 
 
 def test_without_a_goal_nothing_is_said() -> None:
-    assert report(Goal(), Evidence(), LATELY, LATELY) is None
+    assert report(Targets(), Evidence(), LATELY, LATELY) is None
 
 
 def test_a_promised_precision_is_met_with_the_counts_behind_it() -> None:
-    part = said(Goal(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True)).precision
+    part = said(Targets(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True)).precision
     assert part is not None
     assert part.share is not None
     assert (part.state, part.judged) == ("met", 50)
@@ -35,60 +35,62 @@ def test_a_promised_precision_is_met_with_the_counts_behind_it() -> None:
 
 
 def test_a_precision_that_is_not_promised_says_what_is_missing() -> None:
-    found = said(Goal(min_precision=0.9), Evidence(missing=37))
+    found = said(Targets(min_precision=0.9), Evidence(missing=37))
     assert found.state == "learning"
     assert "needs about 37 more judgements" in found.detail
 
 
 def test_what_is_accepted_without_a_promise_is_said_to_be_so() -> None:
-    few = said(Goal(min_precision=0.9), Evidence(accepted=6, hits=6))
+    few = said(Targets(min_precision=0.9), Evidence(accepted=6, hits=6))
     assert (few.state, few.detail) == (
         "learning",
         "Of 6 judged documents that would be accepted, 6 are relevant: too few to promise a precision of 0.9.",
     )
-    wrong = said(Goal(min_precision=0.9), Evidence(accepted=60, hits=30))
+    wrong = said(Targets(min_precision=0.9), Evidence(accepted=60, hits=30))
     assert wrong.state == "at_risk"
     assert wrong.detail.endswith("30 are relevant: a precision of 0.9 is not kept.")
 
 
 def test_where_nothing_was_rejected_no_share_is_claimed() -> None:
-    found = said(Goal(min_recall=0.9), Evidence(shown=5, kept=1), Passed(50, 0, 50))
+    found = said(Targets(min_recall=0.9), Evidence(shown=5, kept=1), StreamCounts(50, 0, 50))
     assert found.detail == "Nothing has been rejected yet, so nothing was missed."
 
 
 def test_a_precision_out_of_reach_is_called_that() -> None:
-    found = said(Goal(min_precision=0.9), Evidence(accepted=0, reach=0.62))
+    found = said(Targets(min_precision=0.9), Evidence(accepted=0, reach=0.62))
     assert found.state == "unreachable"
     assert "at most 62 %" in found.detail
 
 
 def test_recall_says_how_many_audits_would_show_it() -> None:
     evidence = Evidence(shown=120, kept=100, audits=80)
-    found = said(Goal(min_recall=0.9), evidence, Passed(9000, 100, 100))
+    found = said(Targets(min_recall=0.9), evidence, StreamCounts(9000, 100, 100))
     assert found.state == "learning"
     assert found.recall is not None
     assert found.recall.share is not None
     missing = int(found.detail.split("about ")[1].split(" ")[0])
     enough = Evidence(shown=120, kept=100, audits=80 + missing)
-    assert said(Goal(min_recall=0.9), enough, Passed(9000, 100, 100)).state == "met"
+    assert said(Targets(min_recall=0.9), enough, StreamCounts(9000, 100, 100)).state == "met"
     fewer = Evidence(shown=120, kept=100, audits=int(0.9 * (80 + missing)))
-    assert said(Goal(min_recall=0.9), fewer, Passed(9000, 100, 100)).state == "learning"
+    assert said(Targets(min_recall=0.9), fewer, StreamCounts(9000, 100, 100)).state == "learning"
 
 
 def test_misses_that_somebody_noticed_put_recall_at_risk() -> None:
-    found = said(Goal(min_recall=0.9), Evidence(shown=60, kept=50, audits=500, lost=20), Passed(9000, 100, 100))
+    found = said(
+        Targets(min_recall=0.9), Evidence(shown=60, kept=50, audits=500, lost=20), StreamCounts(9000, 100, 100)
+    )
     assert found.state == "at_risk"
 
 
 def test_abstention_is_of_what_has_passed_lately() -> None:
-    assert said(Goal(max_abstain=0.15), Evidence()).state == "met"
-    assert said(Goal(max_abstain=0.05), Evidence()).state == "at_risk"
-    assert said(Goal(max_abstain=0.15), Evidence(), lately=Passed(10, 1, 1)).state == "learning"
+    assert said(Targets(max_abstain=0.15), Evidence()).state == "met"
+    assert said(Targets(max_abstain=0.05), Evidence()).state == "at_risk"
+    assert said(Targets(max_abstain=0.15), Evidence(), lately=StreamCounts(10, 1, 1)).state == "learning"
 
 
 def test_a_topic_that_may_leave_nothing_undecided_says_that_it_will_never_learn_what_to_accept() -> None:
-    stuck = said(Goal(min_precision=0.99, max_abstain=0.0), Evidence(missing=220))
-    learns = said(Goal(min_precision=0.99, max_abstain=0.05), Evidence(missing=220))
+    stuck = said(Targets(min_precision=0.99, max_abstain=0.0), Evidence(missing=220))
+    learns = said(Targets(min_precision=0.99, max_abstain=0.05), Evidence(missing=220))
     assert stuck.precision is not None
     assert learns.precision is not None
     assert (stuck.precision.state, learns.precision.state) == ("unreachable", "learning")
@@ -96,14 +98,14 @@ def test_a_topic_that_may_leave_nothing_undecided_says_that_it_will_never_learn_
 
 
 def test_error_needs_judgements_of_what_is_rejected() -> None:
-    assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=500)).state == "learning"
-    half = Passed(1000, 480, 40)
-    assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=497, audits=400), lately=half).state == "met"
-    assert said(Goal(max_error=0.02), Evidence(accepted=500, hits=400, audits=400), lately=half).state == "at_risk"
+    assert said(Targets(max_error=0.02), Evidence(accepted=500, hits=500)).state == "learning"
+    half = StreamCounts(1000, 480, 40)
+    assert said(Targets(max_error=0.02), Evidence(accepted=500, hits=497, audits=400), lately=half).state == "met"
+    assert said(Targets(max_error=0.02), Evidence(accepted=500, hits=400, audits=400), lately=half).state == "at_risk"
 
 
 def test_the_worst_state_is_the_topics_and_its_sentences_are_shown() -> None:
-    found = said(Goal(min_precision=0.9, max_abstain=0.05), Evidence(accepted=50, hits=49, certified=True))
+    found = said(Targets(min_precision=0.9, max_abstain=0.05), Evidence(accepted=50, hits=49, certified=True))
     assert found.state == "at_risk"
     assert found.precision is not None
     assert found.precision.state == "met"
@@ -125,7 +127,7 @@ counts = st.integers(0, 50).flatmap(
 @STEADY
 @given(counts, st.integers(0, 5000), st.integers(0, 100), st.integers(0, 100))
 def test_recall_lies_between_its_bounds(evidence: Evidence, rejected: int, accepted: int, abstained: int) -> None:
-    found = recall(evidence, Passed(rejected + accepted + abstained, accepted, abstained))
+    found = recall(evidence, StreamCounts(rejected + accepted + abstained, accepted, abstained))
     if found is not None:
         assert 0 <= found.low <= found.estimate <= found.high <= 1
 
@@ -149,7 +151,7 @@ def test_recall_intervals_cover_as_often_as_they_say_where_the_naive_estimate_is
             finds=int((drawn & relevant).sum()),
         )
         truth = float(shown[relevant].mean())
-        found = recall(evidence, Passed(documents, int(shown.sum()), 0))
+        found = recall(evidence, StreamCounts(documents, int(shown.sum()), 0))
         covered += found is None or found.low <= truth <= found.high
         naive.append(evidence.kept / max(1, evidence.kept + evidence.finds))
     assert covered >= 0.9 * runs
@@ -165,7 +167,7 @@ def test_audits_at_a_rate_that_was_changed_count_for_what_they_stand_for() -> No
         finds = int(random.binomial(missed, 0.02))
         audits = finds + int(random.binomial(n - missed, 0.02))
         evidence = Evidence(shown=kept, kept=kept, audits=n + audits, finds=finds)
-        passed = Passed(2 * n + kept, kept, 0)
+        passed = StreamCounts(2 * n + kept, kept, 0)
         weighed = recall(replace(evidence, drawn=((0.02, audits, finds), (1.0, n, 0))), passed)
         lumped = recall(evidence, passed)
         assert weighed is not None
@@ -176,7 +178,7 @@ def test_audits_at_a_rate_that_was_changed_count_for_what_they_stand_for() -> No
 
 
 def test_where_everything_rejected_was_audited_recall_is_known() -> None:
-    found = said(Goal(min_recall=0.9), Evidence(shown=10, kept=2, audits=90), Passed(100, 5, 5))
+    found = said(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=90), StreamCounts(100, 5, 5))
     assert found.state == "met"
     assert found.recall is not None
     assert found.recall.share is not None
@@ -185,13 +187,13 @@ def test_where_everything_rejected_was_audited_recall_is_known() -> None:
 
 def test_few_relevant_documents_are_no_misses() -> None:
     """To be certain, next to all that is rejected must be audited; but nothing is known to be missed."""
-    found = said(Goal(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), Passed(1000, 5, 5))
+    found = said(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), StreamCounts(1000, 5, 5))
     assert found.state == "learning"
     assert "about 970 more audits" in found.detail
 
 
 def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_say() -> None:
-    goal, lately = Goal(min_precision=0.9), Passed(1000, 60, 100)
+    goal, lately = Targets(min_precision=0.9), StreamCounts(1000, 60, 100)
     certified = Evidence(accepted=50, hits=50, certified=True, delivered=40, right=33)
     assert (
         said(goal, certified, lately=lately).state == "met"
@@ -202,16 +204,18 @@ def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_
     assert (
         said(goal, replace(broken, accepted=0, hits=0, certified=False), lately=lately).state == "at_risk"
     )  # by a rule
-    assert said(goal, broken, lately=Passed(1000, 20, 100)).state == "met"  # most were accepted under other settings
+    assert (
+        said(goal, broken, lately=StreamCounts(1000, 20, 100)).state == "met"
+    )  # most were accepted under other settings
 
 
 def test_a_promise_that_nobody_looks_at_any_more_is_at_risk() -> None:
     """It rests on 50 judged documents: when more than as many have been accepted since one was judged, nothing says
     that it is still kept. One more judgement of something accepted, and it stands again."""
-    goal, promise = Goal(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True, delivered=40, right=40)
+    goal, promise = Targets(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True, delivered=40, right=40)
 
     def seen(watched: int, accepted: int, pause: float = 1.0) -> Report:
-        passed = Passed(10_000, accepted, 1000)
+        passed = StreamCounts(10_000, accepted, 1000)
         return said(goal, replace(promise, watched=watched, pause=pause), passed, passed)
 
     assert seen(300, 350).state == "met"
@@ -223,16 +227,16 @@ def test_a_promise_that_nobody_looks_at_any_more_is_at_risk() -> None:
     assert seen(300, 900, pause=100.0).unwatched == 600
     assert seen(0, 800).state == "met"  # an old log, which does not say when they were judged
     nobody = replace(promise, delivered=0, right=0)  # promised by what was abstained from; what is accepted nobody saw
-    assert said(goal, nobody, Passed(10_000, 51, 1000)).state == "at_risk"
-    assert said(goal, nobody, Passed(10_000, 50, 1000)).state == "met"
+    assert said(goal, nobody, StreamCounts(10_000, 51, 1000)).state == "at_risk"
+    assert said(goal, nobody, StreamCounts(10_000, 50, 1000)).state == "met"
 
 
 def test_an_error_that_nobody_looks_at_any_more_is_at_risk_and_only_what_is_promised_is() -> None:
-    half = Passed(1000, 480, 40)
+    half = StreamCounts(1000, 480, 40)
     evidence = Evidence(accepted=400, hits=397, audits=400, delivered=40, right=40, watched=10)
-    assert said(Goal(max_error=0.02), evidence, half, half).state == "at_risk"
-    assert said(Goal(max_error=0.02), replace(evidence, watched=100), half, half).state == "met"
-    learning = said(Goal(min_precision=0.9), replace(evidence, accepted=0, hits=0, missing=20), half, half)
+    assert said(Targets(max_error=0.02), evidence, half, half).state == "at_risk"
+    assert said(Targets(max_error=0.02), replace(evidence, watched=100), half, half).state == "met"
+    learning = said(Targets(min_precision=0.9), replace(evidence, accepted=0, hits=0, missing=20), half, half)
     assert (learning.state, learning.unwatched) == ("learning", 0)
 
 
@@ -244,10 +248,10 @@ def test_a_reader_who_goes_on_is_seldom_said_to_have_gone_and_one_who_stops_is(s
     ledger, states = Ledger(), []
 
     def state(accepted: int) -> str:
-        watch, passed = ledger.watch(), Passed(10 * accepted, accepted, 0)
+        watch, passed = ledger.watch(), StreamCounts(10 * accepted, accepted, 0)
         evidence = Evidence(accepted=20, hits=20, certified=True, delivered=20, right=20)
         return said(
-            Goal(min_precision=0.85), replace(evidence, watched=watch.last, pause=watch.pause), passed, passed
+            Targets(min_precision=0.85), replace(evidence, watched=watch.last, pause=watch.pause), passed, passed
         ).state
 
     for accepted in range(at_once, 20_001, at_once):
@@ -264,17 +268,17 @@ def test_a_reader_who_goes_on_is_seldom_said_to_have_gone_and_one_who_stops_is(s
 
 def test_error_of_what_a_rule_accepts_is_not_nothing() -> None:
     evidence = Evidence(delivered=40, right=8, audits=100)
-    found = said(Goal(max_error=0.1), evidence, lately=Passed(1000, 900, 0))
+    found = said(Targets(max_error=0.1), evidence, lately=StreamCounts(1000, 900, 0))
     assert found.state == "at_risk"
     assert found.error is not None
     assert found.error.share is not None
     assert found.error.share.estimate == pytest.approx(0.72)
-    unknown = said(Goal(max_error=0.1), Evidence(audits=100), lately=Passed(1000, 900, 0))
+    unknown = said(Targets(max_error=0.1), Evidence(audits=100), lately=StreamCounts(1000, 900, 0))
     assert (unknown.state, unknown.error.share if unknown.error else 0) == ("learning", None)
 
 
 def test_recall_of_all_topics_together_is_certain_before_that_of_each() -> None:
-    one = (Evidence(shown=60, kept=50, audits=90), Passed(9000, 30, 30))
+    one = (Evidence(shown=60, kept=50, audits=90), StreamCounts(9000, 30, 30))
     alone, together = recall(*one), pooled([one] * 30)
     assert alone is not None
     assert together is not None
@@ -297,7 +301,7 @@ def test_topics_that_audit_seldom_are_not_spoken_for_by_those_that_audit_often(o
             finds = int(random.binomial(many, rate))
             audits = finds + int(random.binomial(n - many, rate))
             evidence = Evidence(shown=kept // 2, kept=kept // 2, audits=audits, finds=finds)
-            topics.append((evidence, Passed(n + kept // 2, kept // 2, 0)))
+            topics.append((evidence, StreamCounts(n + kept // 2, kept // 2, 0)))
         (one, other), (its, others) = zip(*topics, strict=True)
         found, lumped = pooled(topics), recall(one + other, its + others)
         assert found is not None
@@ -309,8 +313,8 @@ def test_topics_that_audit_seldom_are_not_spoken_for_by_those_that_audit_often(o
 
 
 def test_what_nobody_audits_may_all_have_been_missed() -> None:
-    audited = (Evidence(shown=60, kept=50, audits=90), Passed(9000, 30, 30))
-    silent = (Evidence(shown=60, kept=50), Passed(1060, 30, 30))
+    audited = (Evidence(shown=60, kept=50, audits=90), StreamCounts(9000, 30, 30))
+    silent = (Evidence(shown=60, kept=50), StreamCounts(1060, 30, 30))
     alone, together = pooled([audited]), pooled([audited, silent])
     assert alone is not None
     assert together is not None

@@ -3,34 +3,34 @@
 import numpy as np
 import pytest
 
-from models.goals.report import Passed
+from models.goals.report import StreamCounts
 from models.goals.volume import flow
 
 
 def test_a_topic_from_which_nothing_comes_any_more_is_silent() -> None:
-    found = flow([Passed(10_000, 100, 50), Passed(2000, 0, 0)])
+    found = flow([StreamCounts(10_000, 100, 50), StreamCounts(2000, 0, 0)])
     assert (found.silent, found.flooded) == (True, False)
     assert "2000" in found.detail
 
 
 def test_a_rare_topic_may_be_quiet_for_long() -> None:
-    assert not flow([Passed(10_000, 2, 1), Passed(2000, 0, 0)]).silent
-    assert not flow([Passed(0, 0, 0), Passed(100_000, 0, 0)]).silent
+    assert not flow([StreamCounts(10_000, 2, 1), StreamCounts(2000, 0, 0)]).silent
+    assert not flow([StreamCounts(0, 0, 0), StreamCounts(100_000, 0, 0)]).silent
 
 
 def test_a_topic_that_accepts_many_times_what_it_did_is_flooded() -> None:
-    assert flow([Passed(10_000, 100, 50), Passed(1000, 60, 5)]).flooded
-    assert flow([Passed(5000, 0, 0), Passed(1000, 60, 5)]).flooded
-    assert flow([Passed(), Passed(1000, 700, 0)]).flooded
+    assert flow([StreamCounts(10_000, 100, 50), StreamCounts(1000, 60, 5)]).flooded
+    assert flow([StreamCounts(5000, 0, 0), StreamCounts(1000, 60, 5)]).flooded
+    assert flow([StreamCounts(), StreamCounts(1000, 700, 0)]).flooded
 
 
 def test_little_more_than_before_is_no_flood() -> None:
-    assert not flow([Passed(10_000, 1000, 0), Passed(10_000, 1500, 0)]).flooded
-    assert not flow([Passed(10_000, 10, 0), Passed(1000, 4, 0)]).flooded
+    assert not flow([StreamCounts(10_000, 1000, 0), StreamCounts(10_000, 1500, 0)]).flooded
+    assert not flow([StreamCounts(10_000, 10, 0), StreamCounts(1000, 4, 0)]).flooded
 
 
 def test_of_few_documents_nothing_is_said() -> None:
-    assert flow([]) == flow([Passed(10_000, 5000, 0), Passed(100, 0, 0)]) == (False, False, "")
+    assert flow([]) == flow([StreamCounts(10_000, 5000, 0), StreamCounts(100, 0, 0)]) == (False, False, "")
 
 
 @pytest.mark.parametrize("share", [0.002, 0.02, 0.2])
@@ -39,6 +39,6 @@ def test_a_steady_topic_is_hardly_ever_flagged(share: float) -> None:
     flags = 0
     for _ in range(500):
         before, lately = rng.binomial(10_000, share), rng.binomial(2000, share)
-        found = flow([Passed(10_000, int(before), 0), Passed(2000, int(lately), 0)])
+        found = flow([StreamCounts(10_000, int(before), 0), StreamCounts(2000, int(lately), 0)])
         flags += found.silent or found.flooded
     assert flags <= 5

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from models.core.vectors import Reals
 from models.learners import eg, passive_aggressive, perceptron, rocchio, widrow_hoff, winnow
-from models.learners.base import Document, Vector
+from models.learners.base import DocumentVector, Vector
 from models.learners.documents import Collection
 from models.online.registry import LEARNERS, parse_params
 from tests.support import reference
@@ -39,14 +39,14 @@ each = pytest.mark.parametrize(("name", "given_params"), CASES, ids=str)
 STEADY = settings(deadline=None, derandomize=True, max_examples=60)  # the first example compiles
 
 FEATURES = 12
-Stream = Sequence[tuple[Document, bool]]
+Stream = Sequence[tuple[DocumentVector, bool]]
 
 
-def document(values: Mapping[int, float]) -> Document:
-    return Document(np.array(list(values), np.int32), np.array(list(values.values()), np.float64))
+def document(values: Mapping[int, float]) -> DocumentVector:
+    return DocumentVector(np.array(list(values), np.int32), np.array(list(values.values()), np.float64))
 
 
-def documents(most: float = 1.0) -> st.SearchStrategy[Document]:
+def documents(most: float = 1.0) -> st.SearchStrategy[DocumentVector]:
     values = st.floats(0.01, most, allow_nan=False)
     return st.dictionaries(st.integers(0, FEATURES - 1), values, max_size=6).map(document)
 
@@ -144,7 +144,7 @@ def test_winnow_multiplies_what_it_mistook(stream: Stream, variant: str, ratio: 
 
 @STEADY
 @given(streams(), documents())
-def test_rocchio_is_the_query_and_two_means(stream: Stream, query: Document) -> None:
+def test_rocchio_is_the_query_and_two_means(stream: Stream, query: DocumentVector) -> None:
     p = rocchio.Params()
     s = rocchio.start(p, query)
     for x, y in stream:
@@ -240,7 +240,7 @@ def test_winnow_discards_features_that_are_one_step_from_the_start() -> None:
 @STEADY
 @given(stream=streams(), x=documents(), y=st.booleans())
 def test_learn_leaves_its_arguments_untouched(
-    name: str, given_params: dict[str, object], stream: Stream, x: Document, y: bool
+    name: str, given_params: dict[str, object], stream: Stream, x: DocumentVector, y: bool
 ) -> None:
     p, learner = parse_params(name, given_params), LEARNERS[name]
     s = learner.start(p, None)
@@ -277,7 +277,7 @@ def test_the_order_of_features_is_irrelevant(
 ) -> None:
     random = np.random.default_rng(seed)
     orders = [random.permutation(len(x.slots)) for x, _ in stream]
-    shuffled = [(Document(x.slots[o], x.values[o]), y) for (x, y), o in zip(stream, orders, strict=True)]
+    shuffled = [(DocumentVector(x.slots[o], x.values[o]), y) for (x, y), o in zip(stream, orders, strict=True)]
     try:
         for got, wanted in zip(run(name, given_params, shuffled), run(name, given_params, stream), strict=True):
             np.testing.assert_allclose(whole(got), whole(wanted), rtol=1e-6, atol=1e-9)
@@ -332,7 +332,7 @@ SETTLED = [
 @STEADY
 @given(stream=streams(), x=documents(), y=st.booleans())
 def test_held_out_gives_the_newest_document_the_score_it_had_before_it_was_learned(
-    name: str, given_params: dict[str, object], stream: Stream, x: Document, y: bool
+    name: str, given_params: dict[str, object], stream: Stream, x: DocumentVector, y: bool
 ) -> None:
     p, learner = parse_params(name, given_params), LEARNERS[name]
     s = learner.start(p, None)
@@ -356,13 +356,13 @@ def last(name: str, p: object, s: object) -> Vector:
 @STEADY
 @given(query=documents())
 def test_the_query_alone_ranks_itself_above_what_it_has_nothing_of(
-    name: str, given_params: dict[str, object], query: Document
+    name: str, given_params: dict[str, object], query: DocumentVector
 ) -> None:
     p, learner = parse_params(name, given_params), LEARNERS[name]
     length = np.sqrt(query.square)
     if not length:
         return
-    query = Document(query.slots, query.values / length)
+    query = DocumentVector(query.slots, query.values / length)
     w = whole(learner.vectors(p, learner.start(p, query))[0])
     others = np.setdiff1d(np.arange(FEATURES), query.slots)
     assert w[query.slots].min() > 0
@@ -373,7 +373,7 @@ def test_the_query_alone_ranks_itself_above_what_it_has_nothing_of(
 @STEADY
 @given(stream=streams(), probe=documents())
 def test_learning_goes_on_from_a_vector(
-    name: str, given_params: dict[str, object], stream: Stream, probe: Document
+    name: str, given_params: dict[str, object], stream: Stream, probe: DocumentVector
 ) -> None:
     """Where a learner can hold the vector exactly, it scores the same; EG, whose weights have a sum, in proportion; in
     any case it stays finite."""

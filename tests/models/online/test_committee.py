@@ -143,7 +143,7 @@ def test_where_a_vote_turns_is_where_its_decision_does(
     assert ((found.accepted_below > accept_above) == (np.array(said) > 0)).all()
     assert ((found.rejected_above < reject_below) == (np.array(said) < 0)).all()
     assert (found.accepted_below <= found.rejected_above).all()
-    stand = found.stand(reject_below, accept_above)
+    stand = found.decision_score(reject_below, accept_above)
     assert votes(stand, reject_below, accept_above).tolist() == said
     assert said == reference.voted_twice(rows, by.weights, by.t, reject_below, accept_above)
 

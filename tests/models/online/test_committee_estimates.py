@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from models.online.committee_estimates import (
-    Estimate,
+    LossAndError,
     accuracies,
     alike,
     correlation,
@@ -145,11 +145,11 @@ def test_a_line_through_two_points_and_its_ends() -> None:
 
 def test_the_search_stops_at_the_bound_and_takes_the_least_error() -> None:
     table = {
-        1: Estimate(0.0, 0.05),
-        2: Estimate(0.04, 0.03),
-        3: Estimate(0.08, 0.035),
-        4: Estimate(0.2, 0.01),
-        5: Estimate(0.05, 0.0),  # never looked at: loss is taken to grow with k
+        1: LossAndError(0.0, 0.05),
+        2: LossAndError(0.04, 0.03),
+        3: LossAndError(0.08, 0.035),
+        4: LossAndError(0.2, 0.01),
+        5: LossAndError(0.05, 0.0),  # never looked at: loss is taken to grow with k
     }
     found = search(table.__getitem__, 0.1, range(1, 6))
     assert found.k == 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from models.core.vectors import Linear
 from models.core.views import view
-from models.goals.promises import Goal
+from models.goals.promises import Targets
 from models.goals.thresholds import NEVER
 from models.learners.documents import Background
 from models.online import pocket
@@ -189,7 +189,9 @@ def test_a_goal_accepts_what_keeps_it_and_leaves_open_what_does_not(combine: str
         for i in range(400)
     ]
     params = {"combine": combine, "k": 3}
-    steered, free = (fold(Spec("committee", params, None, g), stream, EMPTY) for g in (Goal(min_precision=0.9), Goal()))
+    steered, free = (
+        fold(Spec("committee", params, None, g), stream, EMPTY) for g in (Targets(min_precision=0.9), Targets())
+    )
     probes = [words(i) for i in range(60)]
     said, plain = ([decision(model, probe) for probe in probes] for model in (steered, free))
     accepted, before = ([sum(one > 0 for one in some[kind::3]) for kind in range(3)] for some in (said, plain))
@@ -203,7 +205,8 @@ def test_a_goal_accepts_what_keeps_it_and_leaves_open_what_does_not(combine: str
 def test_a_vote_that_cannot_keep_the_goal_accepts_nothing_and_one_without_a_goal_does() -> None:
     stream = [Example(e.document, e.relevant, e.bag, "shown") for e in NOISY]
     vote, alone = (
-        fold(Spec("committee", {"combine": "vote"}, None, g), stream, EMPTY) for g in (Goal(min_precision=0.99), Goal())
+        fold(Spec("committee", {"combine": "vote"}, None, g), stream, EMPTY)
+        for g in (Targets(min_precision=0.99), Targets())
     )
     assert (vote.accept_above, vote.evidence.accepted) == (NEVER, 0)
     assert (alone.reject_below, alone.accept_above) == (0, 0)

@@ -14,10 +14,10 @@ from models.core.vectors import Bag, Linear, Sparse, View
 from models.core.views import view
 from models.learners.documents import Background
 from models.online import pins
-from models.online.committee import Committee, Rule
-from models.online.pins import Terms
+from models.online.committee import Committee, VotingRule
+from models.online.pins import PinnedTerms
 from models.online.registry import KINDS, LEARNERS, parse_params
-from models.online.run import Lane
+from models.online.run import LearnerRun
 from models.online.trainer import Example, Model, Spec, Trainer, fold
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=20)
@@ -37,7 +37,7 @@ every_setting = pytest.mark.parametrize(
     ],
 )
 PIN, BAN = 3, 5
-BOTH = Terms((PIN,), (BAN,))
+BOTH = PinnedTerms((PIN,), (BAN,))
 EMPTY = Background()
 
 
@@ -81,7 +81,7 @@ def same(one: Model, other: Model) -> None:
 @given(stream=streams)
 @STEADY
 def test_a_banned_term_has_no_say(kind: str, params: dict[str, object], stream: list[Example]) -> None:
-    model = fold(Spec(kind, params, bag([1, 2, BAN]), terms=Terms(ban=(BAN,))), stream, PASSED, weights=6)
+    model = fold(Spec(kind, params, bag([1, 2, BAN]), terms=PinnedTerms(ban=(BAN,))), stream, PASSED, weights=6)
     for linear in forms(model):
         assert whole(linear, BAN) == pytest.approx(0, abs=1e-9)  # of the mean of members not to the bit
         x = view(linear.view, bag([1, 2, 4, BAN]))
@@ -97,7 +97,7 @@ def test_what_is_learned_and_chosen_is_the_same_as_if_no_document_held_it(
     kind: str, name: View, stream: list[Example]
 ) -> None:
     """In views where a document has no length: there the term can be taken out of the document itself."""
-    spec = Spec(kind, {"view": name}, QUERY, terms=Terms(ban=(BAN,)))
+    spec = Spec(kind, {"view": name}, QUERY, terms=PinnedTerms(ban=(BAN,)))
     never = [replace(example, bag=without(example.bag, BAN)) for example in stream]
     banned, gone = fold(spec, stream, EMPTY), fold(replace(spec, terms=pins.NONE), never, EMPTY)
     for feature in range(1, 10):
@@ -150,14 +150,14 @@ def test_however_often_a_pinned_term_stands_in_irrelevant_documents_it_speaks_fo
 @STEADY
 def test_to_ban_what_no_document_holds_changes_nothing(kind: str, stream: list[Example]) -> None:
     plain, banned = (
-        fold(Spec(kind, {}, QUERY, terms=terms), stream, PASSED) for terms in (pins.NONE, Terms(ban=(99,)))
+        fold(Spec(kind, {}, QUERY, terms=terms), stream, PASSED) for terms in (pins.NONE, PinnedTerms(ban=(99,)))
     )
     same(plain, banned)
 
 
 @each
 def test_pins_are_enough_to_work_from_the_start(kind: str) -> None:
-    model = fold(Spec(kind, {}, terms=Terms((PIN, 4))), [], EMPTY)
+    model = fold(Spec(kind, {}, terms=PinnedTerms((PIN, 4))), [], EMPTY)
     (about, other), linear = (view(model.linear.view, bag(some)) for some in ([PIN, 1, 2], [1, 2, 6])), model.linear
     if model.committee and model.committee.members:
         linear = model.committee.members[0]
@@ -189,10 +189,10 @@ def test_a_held_out_score_has_the_imposed_weight_and_of_the_rest_what_the_learne
     """The learner is asked about documents in which the term is blotted out."""
     if not stream:
         return
-    trainer = Trainer(Spec(kind, {}, QUERY, terms=Terms((PIN,))))
+    trainer = Trainer(Spec(kind, {}, QUERY, terms=PinnedTerms((PIN,))))
     for example in stream:
         trainer.learn(example)
-    lane, v = trainer._voice()
+    lane, v = trainer._served_run()
     window = trainer._window(lane.view)
     held_out = trainer._without_own(lane, v, window)
     if v.imposed is None:
@@ -219,7 +219,7 @@ def test_a_model_from_elsewhere_is_served_under_them_at_its_own_cuts(kind: str) 
 
 def test_members_that_came_from_elsewhere_are_under_them_too() -> None:
     rest = replace(LINEAR, rest=0.25)
-    together = Committee(2, (LINEAR, rest), Rule((0.5, 0.5), 0.5))
+    together = Committee(2, (LINEAR, rest), VotingRule((0.5, 0.5), 0.5))
     model = Trainer(Spec("committee", {}, None, terms=BOTH), base=replace(BASE, committee=together)).model(EMPTY)
     assert all(abs(whole(member, BAN)) < 1e-9 and whole(member, PIN) > 0 for member in forms(model))
 
@@ -236,26 +236,26 @@ def test_what_goes_on_from_a_base_is_under_them(kind: str, name: View, stream: l
 
 def test_pins_are_served_however_few_weights_are() -> None:
     stream = [Example(str(n), n % 2 == 0, bag([n % 2 + 1, n % 5 + 4, n % 7 + 4])) for n in range(40)]
-    model = fold(Spec("wh", {}, QUERY, terms=Terms((PIN, 50, 51))), stream, EMPTY, weights=2)
+    model = fold(Spec("wh", {}, QUERY, terms=PinnedTerms((PIN, 50, 51))), stream, EMPTY, weights=2)
     assert {PIN, 50, 51} == set(model.linear.features.tolist())
 
 
 def test_weights_that_silence_banned_terms_are_among_those_served() -> None:
     stream = [Example(str(n), n % 2 == 0, bag([n % 2 + 1, n % 5 + 4, n % 7 + 4])) for n in range(40)]
-    model = fold(Spec("eg", {}, QUERY, terms=Terms(ban=(BAN, 60))), stream, EMPTY, weights=6)
+    model = fold(Spec("eg", {}, QUERY, terms=PinnedTerms(ban=(BAN, 60))), stream, EMPTY, weights=6)
     assert len(model.linear.features) == 6
     assert {BAN, 60} < set(model.linear.features.tolist())
 
 
 def test_a_lane_without_pins_asks_the_learner_alone() -> None:
-    lane = Lane(LEARNERS["wh"], parse_params("wh", {}))
+    lane = LearnerRun(LEARNERS["wh"], parse_params("wh", {}))
     lane.start(None)
     assert all(v.imposed is None for v in lane.vectors())
 
 
 def test_a_fitted_model_competes_with_the_pins_that_would_be_over_it_and_does_not_keep_them() -> None:
     judged = [Example(str(n), n % 2 == 0, bag([2 if n % 2 else 1, PIN, 20 + n % 11, 40 + n])) for n in range(60)]
-    data, terms = Dataset.of(judged, {}), Terms((PIN, 99))
+    data, terms = Dataset.of(judged, {}), PinnedTerms((PIN, 99))
     plain, pinned = refit.refit("svm", {}, data, 100), refit.refit("svm", {}, data, 100, terms)
     assert plain.linear.weights.tobytes() == pinned.linear.weights.tobytes()
     assert plain.held_out.tobytes() == plain.pinned.tobytes() == pinned.held_out.tobytes()
@@ -268,6 +268,6 @@ def test_nothing_is_fitted_to_a_banned_term(method: str) -> None:
         Example(str(n), n % 2 == 0, bag([2 if n % 2 else BAN, 10 + n % 9, 20 + n % 11, 40 + n])) for n in range(60)
     ]
     data = Dataset.of(judged, {})
-    plain, banned = (refit.refit(method, {}, data, 100, terms=terms) for terms in (pins.NONE, Terms(ban=(BAN,))))
+    plain, banned = (refit.refit(method, {}, data, 100, terms=terms) for terms in (pins.NONE, PinnedTerms(ban=(BAN,))))
     assert BAN in plain.linear.features
     assert BAN not in banned.linear.features

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import models.text.rules
 from models.text.analysis import Analysis, occurrences
-from models.text.rules import DEEPEST, MOST_CHARACTERS, MOST_WORDS, Part, Rule, RuleError, Subject, Word, parse
+from models.text.rules import DEEPEST, MOST_CHARACTERS, MOST_WORDS, Clause, Rule, RuleError, Subject, Word, parse
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=200)
 
@@ -332,10 +332,10 @@ def test_nested_deeper_without_end_is_an_error_not_a_crash() -> None:
 
 
 def test_the_tree_is_flat_and_says_each_negation_once() -> None:
-    a, b, c = (Part(Word(None, (term,))) for term in "abc")
+    a, b, c = (Clause(Word(None, (term,))) for term in "abc")
     assert parse("(a AND b) c") == parse("a (b c)") == parse("((a) (b)) AND ((c))") == Rule(((a, b, c),))
     assert parse("a OR (b OR c)") == parse("((a OR b) OR c)") == Rule(((a,), (b,), (c,)))
-    assert parse("NOT (NOT (NOT a))") == parse("NOT a") == Rule(((Part(a.rule, negated=True),),))
+    assert parse("NOT (NOT (NOT a))") == parse("NOT a") == Rule(((Clause(a.rule, negated=True),),))
     assert parse("NOT (NOT (a b))") == parse("a b")
     assert parse("NOT (NOT (a OR b)) c") == parse("(a OR b) c")
     assert parse("title:crude-oi*").words() == (Word("title", ("crude", "oi"), prefix=True),)

@@ -15,7 +15,7 @@ from redis import Redis
 from service.run import housekeeping
 from service.run.supervisor import APPLICATION
 from service.store.embedded import Embedded
-from service.store.inbox import Figures
+from service.store.inbox import ConsumerStats
 from tests.support import ROOT
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.live import live
@@ -188,7 +188,7 @@ async def test_the_stream_its_consumers_jobs_and_deliveries_are_told(api: Api, r
         client.hset("sluice:deliveries", mapping={"delivered": 7, "failed": 2})
     await api.sluice.inbox.group.open()
     await api.ok("POST", "/jobs", {"kind": "retrain", "method": "svm"})
-    await api.sluice.inbox.report(Figures(started_ms=1, documents=41, dead=2, taken_over=3, per_s=4.5))
+    await api.sluice.inbox.report(ConsumerStats(started_ms=1, documents=41, dead=2, taken_over=3, per_s=4.5))
     name = api.sluice.inbox.name
     found = await scraped(api)
     assert value(found, "sluice_in_lag") == 1

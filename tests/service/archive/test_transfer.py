@@ -15,7 +15,7 @@ from redis import Redis
 
 from service.archive.file import example
 from service.archive.lines import EventLine, Words
-from service.config import Settings
+from service.config import Config
 from service.run.housekeeping import keep_house
 from service.run.replay import replay
 from service.store import codec, outbox
@@ -109,7 +109,7 @@ async def test_a_moved_topic_is_what_it_was_to_the_bit(here: Api, there: Api, ki
     answer = await imported(there, await exported(here))
     assert answer == before[0][""]
     assert await all_of(there) == before
-    assert (await replay(there.sluice.store, "crude", Settings(), verify=True)).outcome == "equal"
+    assert (await replay(there.sluice.store, "crude", Config(), verify=True)).outcome == "equal"
 
 
 async def test_corrections_and_all_else_work_after_a_move_as_before(here: Api, there: Api) -> None:
@@ -145,8 +145,8 @@ async def test_a_server_with_a_stream_of_its_own_serves_the_same_model(here: Api
         assert restored[0]["status"]["accept_above"] == restored[1]["status"]["accept_above"]
     assert (await there.judge(OIL | {"id": "later"}, True))["status"] == "learned"
     assert there.sluice.serving.get("crude").epoch == own
-    assert (await replay(there.sluice.store, "crude", Settings(), verify=True)).outcome == "equal"
-    assert (await replay(there.sluice.store, "native", Settings(), verify=True)).outcome == "equal"
+    assert (await replay(there.sluice.store, "crude", Config(), verify=True)).outcome == "equal"
+    assert (await replay(there.sluice.store, "native", Config(), verify=True)).outcome == "equal"
 
 
 async def test_the_epochs_that_came_along_stay_as_long_as_their_own_would(here: Api, there: Api) -> None:
@@ -186,7 +186,7 @@ async def test_a_topic_can_be_copied_under_another_name(here: Api) -> None:
     assert said["/judgements"] == original["/judgements"]
     scores = [[r["decisions"][0]["score"] for r in one["results"]] for one in (asked, original_asked)]
     assert scores[0] == scores[1]
-    assert (await replay(here.sluice.store, "copy", Settings(), verify=True)).outcome == "equal"
+    assert (await replay(here.sluice.store, "copy", Config(), verify=True)).outcome == "equal"
 
 
 async def test_a_file_that_is_exported_again_says_the_same(here: Api, there: Api) -> None:
@@ -343,7 +343,7 @@ async def test_what_had_been_delivered_before_a_move_is_not_taken_for_rejected(h
     assert [one["document"] for one in (await here.ok("GET", "/topics/moved/accepted"))["items"]] == [document["id"]]
     await imported(here, await exported(here, "moved"), 200, replace=True)
     await here.judge(document["id"], True, topic="moved")
-    judged = await here.sluice.learning.read("moved", lambda fold: dict(fold.lineage.judged))
+    judged = await here.sluice.learning.read("moved", lambda fold: dict(fold.resolved.judged))
     assert judged[document["id"]].origin == "shown"
 
 

@@ -115,7 +115,7 @@ async def test_what_is_judged_late_was_decided_when_it_passed(api: Api) -> None:
     await api.judge("named", True, topic="late")
     await passes(api, [grain(40)[30]])  # once more, and now it is let through
     await api.judge("g30", True, topic="late")
-    judged = await api.sluice.learning.read("late", lambda fold: dict(fold.lineage.judged))
+    judged = await api.sluice.learning.read("late", lambda fold: dict(fold.resolved.judged))
     assert [(one.delivered, one.origin) for name, one in judged.items() if name != "named"] == [
         ("reject", "audit")
     ] * 13
@@ -134,7 +134,7 @@ async def test_what_a_rule_decided_is_what_was_delivered_also_of_documents_put_t
     assert set(decisions.values()) == {"accept", "reject"}
     for name in decisions:
         await api.judge(name, False, topic="ruled")
-    judged = await api.sluice.learning.read("ruled", lambda fold: dict(fold.lineage.judged))
+    judged = await api.sluice.learning.read("ruled", lambda fold: dict(fold.resolved.judged))
     assert {name: one.delivered for name, one in judged.items()} == decisions
     await passes(api, [{"id": "unjudged", "text": "refinery strike in rotterdam"}])
     offers = (await review(api, "ruled", limit=100))["items"]
@@ -229,7 +229,7 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
         blobs = await api.sluice.store.documents.recall([one["id"] for one in documents])
         came = [unpacked(blob).came_ms for blob in blobs if blob]
         asked = zip(documents, came, strict=True)
-        return [chance for one, at in asked if (chance := api.sluice.promises.chance(served, one["id"], at))]
+        return [chance for one, at in asked if (chance := api.sluice.goals.chance(served, one["id"], at))]
 
     await api.topic("late", query="crude oil")
     parts = [grain(600, f"{name}-") for name in "abcd"]
@@ -278,7 +278,7 @@ async def test_documents_from_before_a_topic_are_neither_offered_nor_evidence(ap
     assert await offered(api, "late") == ["new"]
     await api.judge("old", False, "late")
     await api.judge("new", False, "late")
-    judged = await api.sluice.learning.read("late", lambda fold: dict(fold.lineage.judged))
+    judged = await api.sluice.learning.read("late", lambda fold: dict(fold.resolved.judged))
     assert [judged[document].origin for document in ("old", "new")] == ["given", "audit"]
 
 
@@ -327,7 +327,7 @@ async def test_a_judgement_says_how_it_came_about(api: Api) -> None:
     assert said[found] == (True, 0.0)
     assert said[shown][0]
     assert said[whole["id"]][0]
-    standing = await api.sluice.learning.read("crude", lambda fold: dict(fold.lineage.judged))
+    standing = await api.sluice.learning.read("crude", lambda fold: dict(fold.resolved.judged))
     origins = {name: standing[name].origin for name in ("brought", audit, found, shown)}
     assert origins == {"brought": "given", audit: "audit", found: "found", shown: "shown"}
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.flow.classify import Passage
-from service.flow.consumer import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Batch, Consumer
+from service.flow.classify import Batch
+from service.flow.consumer import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Consumer, ConsumerBatch
 from service.store.connection import Connection, GroupGone
 from service.store.consumer_group import Arrived
-from service.store.inbox import DEAD, GROUP, IN, Figures, Inbox
+from service.store.inbox import DEAD, GROUP, IN, ConsumerStats, Inbox
 from tests.support.api import OIL, Api, serving
 from tests.support.consuming import MANY, accepted, add, consuming, dead, let_through, settled
 from tests.support.streaming import grain, oil, passes
@@ -130,13 +130,13 @@ async def test_what_ended_some_is_decided_by_itself(
         add(store, document)
     await take_and_die(redis_url, ALONE)
     batches: list[int] = []
-    decide = Passage.decide
+    decide = Batch.decide
 
     async def counted(passage: Any) -> None:
         batches.append(len(passage._documents))
         await decide(passage)
 
-    monkeypatch.setattr(Passage, "decide", counted)
+    monkeypatch.setattr(Batch, "decide", counted)
     async with consuming(api):
         await settled(store)
         add(store, OIL)
@@ -151,14 +151,14 @@ async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_u
     documents = accepted(9)
     for document in documents:
         add(store, document)
-    decide = Passage.decide
+    decide = Batch.decide
 
-    async def deadly(passage: Passage) -> None:
+    async def deadly(passage: Batch) -> None:
         if any(document.id == "o4" for document in passage._documents):
             raise RuntimeError("the end")
         await decide(passage)
 
-    monkeypatch.setattr(Passage, "decide", deadly)
+    monkeypatch.setattr(Batch, "decide", deadly)
     connection = Connection(str(api.sluice.config.redis), 1.0)
     for _ in range(GIVEN_UP):
         inbox = Inbox(connection)
@@ -195,9 +195,9 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
     add(store, OIL)
     assert len(await holding.group.take_new(1)) == 1
     await asyncio.sleep(0.5)
-    await waiting.report(Figures(0))  # has nothing to do, and says so
+    await waiting.report(ConsumerStats(0))  # has nothing to do, and says so
     await alive.group.take_over(1, 60)
-    await connection.run([alive.group.retired(0.4)])
+    await connection.run([alive.group.drop_idle_cmd(0.4)])
     names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
     assert names == {holding.name, alive.name, waiting.name}
     await connection.close()
@@ -215,9 +215,9 @@ async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_othe
 ) -> None:
     for document in accepted(2 * FIRST):
         add(store, document)
-    run, decide, decided = Inbox.run, Passage.decide, 0
+    run, decide, decided = Inbox.run, Batch.decide, 0
 
-    async def counted(passage: Passage) -> None:
+    async def counted(passage: Batch) -> None:
         nonlocal decided
         await decide(passage)
         decided += 1
@@ -229,7 +229,7 @@ async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_othe
         await soon(both)
         return await run(inbox, steps)
 
-    monkeypatch.setattr(Passage, "decide", counted)
+    monkeypatch.setattr(Batch, "decide", counted)
     monkeypatch.setattr(Inbox, "run", slow)
     async with consuming(api):
         await settled(store)
@@ -240,7 +240,7 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Until this is set consumers decide nothing, though they take what comes."""
     decide, go = Consumer._decide, asyncio.Event()
 
-    async def waiting(consumer: Consumer, arrived: Sequence[Arrived]) -> Batch:
+    async def waiting(consumer: Consumer, arrived: Sequence[Arrived]) -> ConsumerBatch:
         await go.wait()
         return await decide(consumer, arrived)
 

@@ -9,11 +9,11 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from service.errors import StoreUnavailable
-from service.flow.classify import Passage
+from service.flow.classify import Batch
 from service.flow.consumer import BATCH, FIRST, IN_HAND, Consumer
 from service.store.connection import Connection, Step
 from service.store.consumer_group import Arrived, Group
-from service.store.inbox import GROUP, IN, Figures, Inbox
+from service.store.inbox import GROUP, IN, ConsumerStats, Inbox
 from tests.support.api import OIL, Api, serving
 from tests.support.consuming import MANY, OUT, accepted, add, consuming, dead, let_through, settled
 from tests.support.streaming import grain, oil
@@ -45,7 +45,7 @@ async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
         add(store, document)
     said, tries = Inbox.said, 0
 
-    def counted(inbox: Inbox, figures: Figures) -> list[Step]:
+    def counted(inbox: Inbox, figures: ConsumerStats) -> list[Step]:
         nonlocal tries
         tries += 1
         return said(inbox, figures)
@@ -118,25 +118,25 @@ async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
     again later."""
     for document in accepted(MANY):
         add(store, document)
-    decide, deciding, stopping = Passage.decide, 0, asyncio.Event()
+    decide, deciding, stopping = Batch.decide, 0, asyncio.Event()
 
     async def three() -> bool:
         return deciding == 3
 
-    async def lost(passage: Passage, answers: Any) -> list[Any]:
+    async def lost(passage: Batch, answers: Any) -> list[Any]:
         await soon(three)
         stopping.set()
         raise StoreUnavailable("The store is lost.")
 
-    async def endless(passage: Passage) -> None:
+    async def endless(passage: Batch) -> None:
         nonlocal deciding
         deciding += 1
         if deciding == 3:
             await asyncio.Event().wait()
         await decide(passage)
 
-    monkeypatch.setattr(Passage, "go_on", lost)
-    monkeypatch.setattr(Passage, "decide", endless)
+    monkeypatch.setattr(Batch, "go_on", lost)
+    monkeypatch.setattr(Batch, "decide", endless)
     connection = Connection(str(api.sluice.config.redis), 1.0)
     inbox = Inbox(connection)
     await inbox.group.open()

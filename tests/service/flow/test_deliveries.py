@@ -14,7 +14,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from service.config import Settings
+from service.config import Config
 from service.errors import PreconditionFailed
 from service.flow.deliveries import WINDOW, Courier
 from service.flow.webhooks import Undelivered, Webhooks, is_public, signed
@@ -45,7 +45,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @asynccontextmanager
 async def delivering(api: Api, **settings: Any) -> AsyncIterator[None]:
-    config = Settings(redis=api.sluice.config.redis, **(FAST | settings))
+    config = Config(redis=api.sluice.config.redis, **(FAST | settings))
     connection = Connection(str(config.redis), 1.0)
     task = asyncio.create_task(Courier(connection, config, "tester").run())
     try:
@@ -110,8 +110,8 @@ async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_not
 ) -> None:
     monkeypatch.setattr("service.flow.deliveries.SILENT_S", 0.2)
     await put(api, webhook(receiver))
-    (destination,) = await api.sluice.destinations.of("crude")
-    idle, holding = (api.sluice.destinations.group(destination, name) for name in ("idle", "holding"))
+    (destination,) = await api.sluice.routes.of("crude")
+    idle, holding = (api.sluice.routes.group(destination, name) for name in ("idle", "holding"))
 
     def known() -> set[str]:
         return {one["name"] for one in store.xinfo_consumers(idle.stream, idle.group)}

@@ -379,8 +379,8 @@ async def test_a_listener_who_left_while_nothing_came_leaves_no_trouble_behind(
 ) -> None:
     """The reading that goes on meanwhile still asks for its topic."""
     await api.topic("other")
-    async with api.sluice.listening.joined("other", None) as events:
-        async with api.sluice.listening.joined("crude", None):
+    async with api.sluice.subscribers.joined("other", None) as events:
+        async with api.sluice.subscribers.joined("crude", None):
             await asyncio.sleep(0.7)  # longer than one reading waits for something to come
         await passes(api, oil(5), topics=["crude"])
         await passes(api, oil(5, "p"), topics=["other"])
@@ -391,7 +391,7 @@ async def test_a_listener_who_left_while_nothing_came_leaves_no_trouble_behind(
 
 async def test_a_listener_to_a_topic_that_is_deleted_is_told(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.flow.subscribers.HEARTBEAT_S", 0.05)
-    joined = api.sluice.listening.joined("crude", None)
+    joined = api.sluice.subscribers.joined("crude", None)
     async with joined as events:
         await anext(events)
         assert await anext(events) == b":\n\n"
@@ -401,7 +401,7 @@ async def test_a_listener_to_a_topic_that_is_deleted_is_told(api: Api, monkeypat
 
 
 async def test_a_listener_hears_nothing_of_the_next_topic_of_that_name(api: Api) -> None:
-    async with api.sluice.listening.joined("crude", None) as events:
+    async with api.sluice.subscribers.joined("crude", None) as events:
         await anext(events)
         await api.ok("DELETE", "/topics/crude")
         await api.topic()

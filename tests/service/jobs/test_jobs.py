@@ -268,7 +268,7 @@ async def test_a_retraining_does_not_undo_a_query_that_came_meanwhile(api: Api) 
     await api.topic("meanwhile")
     await teach(api, "meanwhile")
     learning = api.sluice.learning
-    born, version = await learning.read("meanwhile", lambda fold: (fold.head.born, fold.lineage.version))
+    born, version = await learning.read("meanwhile", lambda fold: (fold.head.born, fold.resolved.version))
     base = Base((await api.sluice.find("meanwhile")).model)
     await api.ok("PATCH", "/topics/meanwhile", {"query": "zebra"})
     assert await learning.publish_once("meanwhile", born, base, [], version, "late") == 0
@@ -284,7 +284,7 @@ async def test_a_judgement_given_again_fits_nothing_anew(api: Api) -> None:
     await teach(api, "again")
     await done(api, kind="retrain", topics=["again"], method="svm", publish="always")
     before = len((await api.ok("GET", "/jobs?topic=again"))["items"])
-    base = await api.sluice.learning.read("again", lambda fold: fold.lineage.base)
+    base = await api.sluice.learning.read("again", lambda fold: fold.resolved.base)
     assert base
     unjudged = next(one for one in Base.from_bytes(base.model).fitted if one.startswith("stream-"))
     for _ in range(2):

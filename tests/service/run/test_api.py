@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 import service.run.api
-from service.config import Settings
+from service.config import Config
 from tests.support.stub_app import arrived, create_app, flooded, let_go
 from tests.support.waiting import PATIENCE_S
 
@@ -28,7 +28,7 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setattr(service.run.api, "READ_S", 0.5)
     monkeypatch.setattr(service.run.api, "TICK_S", 0.05)
     listener = socket.create_server(("127.0.0.1", 0))
-    server = service.run.api.server(create_app, Settings(max_requests=2))
+    server = service.run.api.server(create_app, Config(max_requests=2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     let_go.clear()

@@ -5,19 +5,19 @@ import sys
 import pytest
 
 from models.core.vectors import SERVED
-from service.config import Settings, StartError
+from service.config import Config, StartError
 
 
 def test_the_environment_is_read_when_asked_and_what_is_given_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_PORT", "9000")
     monkeypatch.setenv("SLUICE_WORKERS", "3")
     monkeypatch.setenv("SLUICE_STEMMER", "")  # how a compose file says: not set
-    settings = Settings.from_env(port=9001, workers=None)
+    settings = Config.from_env(port=9001, workers=None)
     assert (settings.port, settings.workers, settings.stemmer) == (9001, 3, None)
 
 
 def test_as_many_weights_are_served_as_are_measured() -> None:
-    assert Settings().served_weights == SERVED  # said twice, since settings are read before numpy is needed
+    assert Config().served_weights == SERVED  # said twice, since settings are read before numpy is needed
 
 
 @pytest.mark.parametrize(
@@ -40,24 +40,24 @@ def test_a_bad_value_is_refused_with_a_sentence_that_names_it(
 ) -> None:
     monkeypatch.setenv(f"SLUICE_{name.upper()}", value)
     with pytest.raises(StartError, match=f"SLUICE_{name.upper()}: .*{value}"):
-        Settings.from_env()
+        Config.from_env()
 
 
 def test_the_address_of_a_store_is_checked_but_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_REDIS", "http://user:hunter2@example.org")
     with pytest.raises(StartError, match="redis://") as refused:
-        Settings.from_env()
+        Config.from_env()
     assert "hunter2" not in str(refused.value)
-    assert "hunter2" not in repr(Settings.from_env(redis="redis://user:hunter2@example.org"))
+    assert "hunter2" not in repr(Config.from_env(redis="redis://user:hunter2@example.org"))
     for address in ("redis://localhost:6379/0", "rediss://h", "unix:///run/valkey.sock", "redis://a,b?cluster=true"):
-        assert Settings.from_env(redis=address).redis == address
+        assert Config.from_env(redis=address).redis == address
 
 
 def test_a_stemmer_that_is_not_installed_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "Stemmer", None)
     with pytest.raises(StartError, match="SLUICE_STEMMER: needs PyStemmer"):
-        Settings.from_env(stemmer="english")
+        Config.from_env(stemmer="english")
 
 
 def test_every_setting_is_described() -> None:
-    assert all(field.description for field in Settings.model_fields.values())
+    assert all(field.description for field in Config.model_fields.values())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.config import Settings
+from service.config import Config
 from service.run.replay import replay
 from service.store.embedded import Embedded
 from service.store.topics import Store
@@ -128,7 +128,7 @@ async def test_as_many_versions_come_back_as_are_kept(lived: str) -> None:
     lose_what_is_derived(lived)
     store = Store(lived, PATIENCE_S)
     for topic in TOPICS:
-        await replay(store, topic, Settings(versions_kept=7), verify=False)
+        await replay(store, topic, Config(versions_kept=7), verify=False)
         assert len(await store.versions(topic, 0, 1000)) == 7
     await store.close()
 
@@ -137,7 +137,7 @@ async def test_rebuilding_what_is_not_lost_changes_nothing(lived: str) -> None:
     before = stored(lived)
     store = Store(lived, PATIENCE_S)
     for topic in TOPICS:
-        assert (await replay(store, topic, Settings(), verify=False)).outcome == "rebuilt"
+        assert (await replay(store, topic, Config(), verify=False)).outcome == "rebuilt"
     await store.close()
     assert stored(lived) == before
 
@@ -183,7 +183,7 @@ async def test_a_model_behind_its_log_is_said_to_be_but_is_no_damage(lived: str)
 
 
 async def verified(store: Store, topic: str) -> bool:
-    return (await replay(store, topic, Settings(), verify=True)).outcome == "equal"
+    return (await replay(store, topic, Config(), verify=True)).outcome == "equal"
 
 
 async def test_one_log_that_cannot_be_read_does_not_hide_the_others(lived: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.log import Event, Lineage, obsolete, resolve, without
+from service.store.log import Event, Resolved, obsolete, resolve, without
 
 DOCUMENTS = st.sampled_from(["a", "b", "c", "d"])
 
@@ -41,25 +41,25 @@ def logs(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-def said(lineage: Lineage) -> tuple[object, ...]:
+def said(resolved: Resolved) -> tuple[object, ...]:
     """All that a fold depends on, in order."""
-    base = lineage.base.model if lineage.base else None
-    folded = [(s.first.document, s.relevant, s.first.bag) for s in lineage.to_fold()]
-    return lineage.version, lineage.epoch, lineage.settings.settings, base, folded, lineage.counts()
+    base = resolved.base.model if resolved.base else None
+    folded = [(s.first.document, s.relevant, s.first.bag) for s in resolved.to_fold()]
+    return resolved.version, resolved.epoch, resolved.settings.settings, base, folded, resolved.counts()
 
 
-def plainly(events: list[Event], upto: int) -> Lineage:
+def plainly(events: list[Event], upto: int) -> Resolved:
     """What stands, by the definition: event after event, and a restored version read anew from the beginning."""
-    lineage = Lineage(events[0].seq, events[0].epoch, events[0])
+    resolved = Resolved(events[0].seq, events[0].epoch, events[0])
     for event in events:
         if event.seq > upto:
             break
         if event.kind == "restored":
-            lineage = plainly(events, event.version)
-            lineage.version, lineage.epoch, lineage.settings = event.seq, event.epoch, event
+            resolved = plainly(events, event.version)
+            resolved.version, resolved.epoch, resolved.settings = event.seq, event.epoch, event
         else:
-            lineage.take(event)
-    return lineage
+            resolved.take(event)
+    return resolved
 
 
 @given(logs(), st.data())
@@ -145,17 +145,17 @@ def test_a_judgement_made_again_after_its_withdrawal_is_the_newest() -> None:
 def test_a_base_is_learned_from_no_more_but_a_correction_of_what_it_rests_on_is() -> None:
     events = _judged(("a", True), ("b", True))
     events += [Event("published", 0, 0, 4, model=b"m", cause="import"), Event("judged", 0, 0, 5, "a", False)]
-    lineage = resolve(events)
-    assert [(s.first.seq, s.relevant) for s in lineage.to_fold()] == [(2, False)]
-    assert list(lineage.judged) == ["a", "b"]
+    resolved = resolve(events)
+    assert [(s.first.seq, s.relevant) for s in resolved.to_fold()] == [(2, False)]
+    assert list(resolved.judged) == ["a", "b"]
 
 
 def test_what_came_while_a_base_was_made_is_folded_after_it() -> None:
     events = _judged(("a", True), ("b", True), ("a", False))
     events += [Event("published", 0, 0, 5, model=b"m", cause="retrain", version=3)]
-    lineage = resolve(events)
-    assert [(s.first.document, s.relevant) for s in lineage.to_recall()] == [("b", True)]
-    assert [(s.first.document, s.relevant) for s in lineage.to_fold()] == [("a", False)]
+    resolved = resolve(events)
+    assert [(s.first.document, s.relevant) for s in resolved.to_recall()] == [("b", True)]
+    assert [(s.first.document, s.relevant) for s in resolved.to_fold()] == [("a", False)]
 
 
 def _judged(*labels: tuple[str, bool]) -> list[Event]:

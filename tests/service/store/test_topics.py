@@ -13,11 +13,11 @@ from redis.exceptions import ResponseError
 
 from service.errors import NotFound, StoreUnavailable
 from service.store import outbox, scripts
-from service.store.connection import GroupGone, Packing, Script, Step, problems
+from service.store.connection import GroupGone, Packing, Script, Step, translated_errors
 from service.store.documents import PARTITIONS, Remembering
 from service.store.log import Event
 from service.store.outbox import Entry, Outbox
-from service.store.topics import PARTS, Call, Change, Head, Saved, Store, counting
+from service.store.topics import PARTS, Head, ModelChange, Saved, Store, TopicCall, counting
 from tests.support.waiting import PATIENCE_S
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
@@ -78,7 +78,7 @@ async def test_what_the_log_says_of_a_judgement_is_what_its_writer_folds(store: 
     one."""
     await store.create("t", "one", FIRST)
     await store.run(
-        [Call(scripts.TALLY, "t", ("topic", "tally", "likely", "uncertain"), ["one", 0, 0, 0, 10, 0, 7, 0, 0])]
+        [TopicCall(scripts.TALLY, "t", ("topic", "tally", "likely", "uncertain"), ["one", 0, 0, 0, 10, 0, 7, 0, 0])]
     )
     changed = [judged("a"), judged("a", False), Event("withdrawn", 2, 3, document="a"), judged("a")]
     appended = await store.append("t", "one", changed)
@@ -133,7 +133,7 @@ async def test_a_topic_is_deleted_at_the_version_that_was_read_or_not_at_all(sto
 async def test_a_deletion_that_was_cut_short_is_finished_by_the_next(store: Store) -> None:
     await store.create("t", "one", FIRST)
     await store.connection.run(outbox.append("t", "one", [Entry("0" * 32, "accept", 1.0, 1, "d", "", "secret")], 10))
-    await store.run([Call(scripts.DELETE, "t", PARTS, ["one", "nobody", "", ""])])  # and here the process died
+    await store.run([TopicCall(scripts.DELETE, "t", PARTS, ["one", "nobody", "", ""])])  # and here the process died
     assert await store.topics() == ["t"]
     assert await store.clear("t")
     assert await store.topics() == []
@@ -188,7 +188,7 @@ async def test_publications_are_heard(store: Store) -> None:
     assert await anext(heard) is None
     await store.save("t", Saved("one", 1, b"m"), "{}", 3)
     await store.delete("t", "one")
-    assert [await anext(heard), await anext(heard)] == [Change("t", "one", 1), Change("t", "one", 0)]
+    assert [await anext(heard), await anext(heard)] == [ModelChange("t", "one", 1), ModelChange("t", "one", 0)]
     await heard.aclose()
 
 
@@ -231,7 +231,8 @@ async def test_scripts_in_bulk_run_once_each_whether_the_store_knows_them_or_not
     for topic in ("a", "b", "c"):
         await store.create(topic, "one", FIRST)
     calls = [
-        Call(scripts.KNOW, topic, ("topic", "known"), ["one", 9, "d", b"blob"]) for topic in ("a", "b", "none", "c")
+        TopicCall(scripts.KNOW, topic, ("topic", "known"), ["one", 9, "d", b"blob"])
+        for topic in ("a", "b", "none", "c")
     ]
     with Redis.from_url(redis_url) as client:
         for _ in range(2):
@@ -318,6 +319,6 @@ async def test_steps_are_done_in_order_and_one_script_that_fails_keeps_no_other_
     ],
 )
 def test_trouble_is_told_from_bugs_also_as_redis_6_2_says_it(said: str, error: type[Exception]) -> None:
-    with pytest.raises(error) as raised, problems():
+    with pytest.raises(error) as raised, translated_errors():
         raise ResponseError(said)
     assert type(raised.value) is error

@@ -10,7 +10,7 @@ from models.core.views import view
 from models.goals.thresholds import NEVER
 from models.online.committee import decide
 from models.text.analysis import bags
-from service.topics.published import Base, Served
+from service.topics.published import Base, PublishedModel
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.readers import GRAIN as GRAIN_WORDS
 from tests.support.readers import OIL as OIL_WORDS
@@ -34,7 +34,9 @@ def documents(n: int, seed: int = 1) -> list[tuple[dict[str, str], bool]]:
     return made
 
 
-async def taught(api: Api, params: dict[str, Any], n: int = 24, topic: str = "crude", **settings: Any) -> Served:
+async def taught(
+    api: Api, params: dict[str, Any], n: int = 24, topic: str = "crude", **settings: Any
+) -> PublishedModel:
     await api.topic(topic, learner={"kind": "committee", "params": params}, **settings)
     for document, relevant in documents(n):
         await api.judge(document, relevant, topic)

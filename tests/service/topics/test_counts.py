@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
-from models.goals.report import Passed
+from models.goals.report import StreamCounts
 from models.goals.volume import flow
 from service.errors import NotFound
 from service.run.replay import replay
 from service.store import scripts
-from service.store.topics import Call
+from service.store.topics import TopicCall
 from service.topics.counts import BUCKET, LATELY, PARTS, SLOTS, tally_of
 from tests.support.api import Api, serving
 from tests.support.live import live
@@ -120,7 +120,7 @@ async def test_a_deleted_topic_leaves_no_key_behind(api: Api, redis_url: str) ->
         await api.ok("DELETE", "/topics/crude")
         assert client.keys("sluice:{crude}:*") == []
         # A process that has not heard of it yet writes nothing into the void, nor to a successor.
-        late = Call(scripts.TALLY, "crude", PARTS, [served.born, 0, 0, 0, 9, 1, 1, 0, 1, "o1"])
+        late = TopicCall(scripts.TALLY, "crude", PARTS, [served.born, 0, 0, 0, 9, 1, 1, 0, 1, "o1"])
         assert await api.sluice.store.run([late]) == [0]
         with pytest.raises(NotFound):
             await api.sluice.review.skip(served, "o1")
@@ -162,5 +162,5 @@ def test_a_young_topic_can_fall_silent_too() -> None:
     tally = tally_of(stored, 4700)
     assert tally.lately == tally.ever
     assert (tally.newest.documents, tally.newest.accepted, tally.newest.abstained) == (1700, 0, 0)
-    before = Passed(4700 - 1700, 30, 8)
+    before = StreamCounts(4700 - 1700, 30, 8)
     assert flow([before, tally.newest]).silent

@@ -10,13 +10,13 @@ import pytest
 from redis import Redis
 
 from models.text.analysis import Analysis
-from service.config import Settings
+from service.config import Config
 from service.errors import BadInput
 from service.run.replay import replay
 from service.schemas import Pins
 from service.store.embedded import Embedded
 from service.topics import settings
-from service.topics.published import Settings as TopicSettings
+from service.topics.published import TopicSettings
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.job_workers import done, working
 from tests.support.refusals import pointers, refused
@@ -134,7 +134,7 @@ async def test_a_retrained_model_and_what_is_learned_after_it_are_under_the_term
         assert "reuters" not in said
         assert said["opec"] == said["brent"] > 0
         await api.judge({"id": "after", "text": "opec opec wheat"}, False)
-    assert (await replay(api.sluice.store, "crude", Settings(), verify=True)).outcome == "equal"
+    assert (await replay(api.sluice.store, "crude", Config(), verify=True)).outcome == "equal"
 
 
 async def test_the_log_says_it_all(api: Api, elsewhere: Embedded) -> None:
@@ -143,7 +143,7 @@ async def test_the_log_says_it_all(api: Api, elsewhere: Embedded) -> None:
     await judged(api)
     await api.ok("PATCH", "/topics/crude", {"terms": {"pin": ["tanker"], "ban": ["opec"]}})
     await api.judge(OIL | {"id": "later"}, True)
-    assert (await replay(api.sluice.store, "crude", Settings(), verify=True)).outcome == "equal"
+    assert (await replay(api.sluice.store, "crude", Config(), verify=True)).outcome == "equal"
     file = (await api.get("/topics/crude/export")).content
     with Redis.from_url(elsewhere.url) as client:
         client.flushall()

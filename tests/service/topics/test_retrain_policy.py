@@ -10,13 +10,13 @@ from redis import Redis
 from models.core.vectors import Linear
 from models.goals.promises import Evidence
 from models.online.trainer import Model
-from service.config import Settings as Config
+from service.config import Config
 from service.jobs import jobs
 from service.run.housekeeping import keep_house
 from service.schemas import Policy
 from service.store import scripts
-from service.store.topics import Call
-from service.topics.published import Served, Settings
+from service.store.topics import TopicCall
+from service.topics.published import PublishedModel, TopicSettings
 from service.topics.retrain_policy import Last, policy_of, standing
 from tests.service.jobs.test_jobs import teach
 from tests.support.api import Api, serving
@@ -26,9 +26,9 @@ NOON = 20_000 * 24 * HOUR + 12 * HOUR
 NOTHING = Linear("tfidf", np.empty(0, np.uint64), np.empty(0, np.float32), 0.0)
 
 
-def served(version: int, relevant: int = 30, worse_for: int = 0, retrain: Policy | None = None) -> Served:
+def served(version: int, relevant: int = 30, worse_for: int = 0, retrain: Policy | None = None) -> PublishedModel:
     model = Model(NOTHING, 0.0, 0.0, evidence=Evidence(worse_for=worse_for))
-    return Served("crude", "b", version, 0, Settings(created_ms=0, retrain=retrain), model, relevant, 60)
+    return PublishedModel("crude", "b", version, 0, TopicSettings(created_ms=0, retrain=retrain), model, relevant, 60)
 
 
 @pytest.mark.parametrize(
@@ -117,21 +117,21 @@ async def test_its_own_publication_and_a_new_background_are_no_reason_to_retrain
     await keep_house(api.sluice)
     exported = await api.ok("GET", "/topics/crude/model?format=export")
     await api.ok("PUT", "/topics/crude/model", exported)
-    store, (before,) = api.sluice.store, await api.sluice.tallies.read(["crude"])
+    store, (before,) = api.sluice.store, await api.sluice.counters.read(["crude"])
     assert before.retrained
     yesterday = before.retrained._replace(at_ms=before.retrained.at_ms - 48 * HOUR)
     born = (await api.sluice.find("crude")).born
     said = [born, before.retrained.to_text(), yesterday.to_text()]
-    assert await store.run([Call(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
+    assert await store.run([TopicCall(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
     assert (await api.ok("GET", "/topics/crude"))["status"]["retraining"]["due"] is True  # an event is new
     await keep_house(api.sluice)
     assert len((await api.ok("GET", "/jobs"))["items"]) == 1
     assert (await api.ok("GET", "/topics/crude"))["status"]["retraining"]["due"] is False
     await teach(api, "crude", 70, seed=2)
-    (now,) = await api.sluice.tallies.read(["crude"])
+    (now,) = await api.sluice.counters.read(["crude"])
     assert now.retrained
     said = [born, now.retrained.to_text(), now.retrained._replace(at_ms=yesterday.at_ms).to_text()]
-    assert await store.run([Call(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
+    assert await store.run([TopicCall(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
     await keep_house(api.sluice)
     assert len((await api.ok("GET", "/jobs"))["items"]) == 2
 

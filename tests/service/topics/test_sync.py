@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from service.errors import StoreUnavailable
 from service.run.replay import replay
 from service.store import codec
-from service.store.signatures import Repeats
+from service.store.signatures import SignatureLog
 from service.topics import sync
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.waiting import soon
@@ -84,10 +84,10 @@ async def test_a_deleted_topic_is_not_served_again_by_whoever_was_just_loading_i
 async def test_a_store_that_is_lost_while_a_process_starts_is_a_warning_and_no_bug(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lost(repeats: Repeats) -> None:
+    async def lost(repeats: SignatureLog) -> None:
         raise StoreUnavailable("The store is lost.")
 
-    monkeypatch.setattr(Repeats, "catch_up", lost)
+    monkeypatch.setattr(SignatureLog, "catch_up", lost)
     with capture_logs() as said:
         async with serving(redis_url):
             pass
