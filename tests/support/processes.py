@@ -22,11 +22,12 @@ T = TypeVar("T")
 
 SERVE = """
 import sys
-from service import cli, supervisor
+from service.cli import main
+from service.run import supervisor
 supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), worker=sys.argv.pop(1))
 supervisor.STEADY_S = float(sys.argv.pop(1))
 supervisor.PATIENCE_S = supervisor.STOP_S = float(sys.argv.pop(1))
-cli.main()
+main.main()
 """
 APPLICATION, WORKER = "tests.support.stub_app:create_app", "tests.support.stub_app"
 FEW = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # unless a test says otherwise: they take seconds to start
