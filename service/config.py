@@ -14,9 +14,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from service import redis_url
 
 PREFIX = "SLUICE_"
-# What the supervisor tells a process that is for no user to set: its name, and the directory of what all API processes
-# count (see api/telemetry.py; the library has a name of its own for that).
-PROCESS, COUNTS = f"{PREFIX}PROCESS", "PROMETHEUS_MULTIPROC_DIR"
+# Variables that the supervisor sets for its children, not for users: the process's name, and the directory of the
+# counters that all API processes share (see api/telemetry.py; prometheus_client chose the name).
+PROCESS_VAR = f"{PREFIX}PROCESS"
+METRICS_DIR_VAR = "PROMETHEUS_MULTIPROC_DIR"
 SCHEMES = ("redis://", "rediss://", "unix://", *redis_url.SCHEMES)
 
 

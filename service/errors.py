@@ -27,7 +27,7 @@ class FieldError(TypedDict):
     detail: str
 
 
-def in_a_line(detail: str, errors: Iterable[Mapping[str, object]]) -> str:
+def one_line(detail: str, errors: Iterable[Mapping[str, object]]) -> str:
     """What is wrong, and where, for those who are shown a single line."""
     where = (f"{one['pointer']}: {one['detail']}" if one["pointer"] else str(one["detail"]) for one in errors)
     return " ".join((detail, *where))

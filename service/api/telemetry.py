@@ -37,7 +37,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.config import COUNTS, PROCESS
+from service.config import METRICS_DIR_VAR, PROCESS_VAR
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -53,7 +53,7 @@ class Telemetry:
     def __init__(self) -> None:
         UNDATED()
         self._registry = registry = CollectorRegistry()
-        self._name = os.environ.get(PROCESS, "api")
+        self._name = os.environ.get(PROCESS_VAR, "api")
         self._requests = Counter(
             "sluice_http_requests",
             "Requests answered, by method, path template and status.",
@@ -110,7 +110,7 @@ class Telemetry:
     def text(self, others: Iterable[Metric]) -> bytes:
         """What all processes of this machine count, and these, as Prometheus reads it."""
         registry = CollectorRegistry()
-        if os.environ.get(COUNTS):
+        if os.environ.get(METRICS_DIR_VAR):
             COUNTED(registry)
         else:
             registry.register(self._registry)

@@ -97,9 +97,9 @@ def _report(refused: int, lines: int, what: str) -> None:
 
 
 def _refused(problem: "Problem") -> str:
-    from service.errors import in_a_line
+    from service.errors import one_line
 
-    return f"[red]{problem.title}: {literal(in_a_line(problem.detail, problem.errors or ()))}[/]"
+    return f"[red]{problem.title}: {literal(one_line(problem.detail, problem.errors or ()))}[/]"
 
 
 def _decided(result: "Result | Problem") -> str:

@@ -9,7 +9,7 @@
 import httpx
 from pydantic import ValidationError
 
-from service.errors import in_a_line
+from service.errors import one_line
 from service.schemas import Problem
 
 
@@ -28,7 +28,7 @@ class Strange(ClientError):
 
 class Refused(ClientError):
     def __init__(self, problem: Problem, retry_after_s: float | None = None) -> None:
-        super().__init__(in_a_line(problem.detail, problem.errors or ()))
+        super().__init__(one_line(problem.detail, problem.errors or ()))
         self.problem = problem
         self.retry_after_s = retry_after_s
 

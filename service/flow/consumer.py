@@ -34,7 +34,7 @@ from pydantic_core import from_json
 
 from service.api.bodies import parse
 from service.api.problems import from_validation
-from service.errors import BadInput, BadRequest, ServiceError, StoreUnavailable, TooLarge, in_a_line
+from service.errors import BadInput, BadRequest, ServiceError, StoreUnavailable, TooLarge, one_line
 from service.flow.classify import Batch
 from service.schemas import ClassifyOptions, Document
 from service.sluice import Sluice
@@ -256,7 +256,7 @@ class Consumer:
             self._sluice.judge.check(found)
             return found
         except ServiceError as error:
-            return Dead(arrived, in_a_line(error.detail, error.errors))
+            return Dead(arrived, one_line(error.detail, error.errors))
 
     def _parsed(self, arrived: Arrived) -> Document:
         """The document: in JSON as the field `document`, or with its parts as fields."""

@@ -30,7 +30,7 @@ from typing import Self
 
 import structlog
 
-from service.config import COUNTS, PREFIX, PROCESS, Config, StartError
+from service.config import METRICS_DIR_VAR, PREFIX, PROCESS_VAR, Config, StartError
 from service.store.embedded import Embedded
 from service.tether import tethered
 
@@ -139,7 +139,7 @@ class Child:
 
     def _forget(self, process: int) -> None:
         """Strikes out what it held, not what it counted; as prometheus_client does, which takes 50 ms to import."""
-        for file in Path(self.environment[COUNTS]).glob(f"gauge_live*_{process}.db"):
+        for file in Path(self.environment[METRICS_DIR_VAR]).glob(f"gauge_live*_{process}.db"):
             file.unlink()
 
     def _turn_away(self) -> None:
@@ -217,12 +217,12 @@ def supervise(
             embedded = started.enter_context(Embedded(settings.data, pause=signals.pause))
             environment[f"{PREFIX}REDIS"] = embedded.url
             stores.append(SupervisedStore(embedded))
-        environment[COUNTS] = started.enter_context(TemporaryDirectory(prefix="sluice-counts-"))
+        environment[METRICS_DIR_VAR] = started.enter_context(TemporaryDirectory(prefix="sluice-counts-"))
         started.callback(_stop, children)
         if api:
             for n, listener in enumerate(listeners, 1):
                 command = [sys.executable, "-m", "service.run.api", str(listener.fileno()), application]
-                children.append(Child(f"api-{n}", command, environment | {PROCESS: f"api-{n}"}, listener))
+                children.append(Child(f"api-{n}", command, environment | {PROCESS_VAR: f"api-{n}"}, listener))
             _await_ready(stores, children, listeners, signals)
             print(f"Sluice is ready on {_address(listeners[0])} (Ctrl-C stops it).", flush=True)
         if jobs:  # only now: nobody waits for it, and it would take time from those that are waited for
