@@ -30,9 +30,9 @@ from threading import Lock
 from models.bank.index import WIDEST
 from models.bank.segment import COMMITTEE, Body, Entry, Segment, merge, segment_of
 from models.bank.snapshot import Snapshot
+from models.core.arrays import check
 from models.core.vectors import Linear
 from models.goals.calibration import Calibration
-from models.learners.base import check
 from models.online.committee import VotingRule
 
 CAP = 1 << 14

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.bank.table import Rows, Table, rows_of, table
+from models.core.arrays import check, popcount
 from models.core.kernel import kernel
 from models.core.vectors import Features, Linear, Singles
-from models.learners.base import check
-from models.text.counting import ones
 
 SHARED = 6
 BLOCK = 5  # log₂ of the columns that are added in one step; dense rows are filled up with zeros to a multiple of them
@@ -162,7 +161,7 @@ def _bits(shared: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uin
 def dense_row(shared: NDArray[np.uint64], before: NDArray[np.uint32], row: np.uint64) -> np.uint64:
     """Which dense row this is, of which it is known that it is one."""
     below = shared[row >> _6] & ((_1 << (row & _63)) - _1)
-    return np.uint64(before[row >> _6]) + ones(below)
+    return np.uint64(before[row >> _6]) + popcount(below)
 
 
 @kernel

@@ -17,10 +17,10 @@ import numpy as np
 from models.bank.index import Index, index_of, join
 from models.bank.scan import Bools, Hits, Matrix, Members, Places, find, probe_into, score_into
 from models.bank.seen import ViewedBatch
+from models.core.arrays import check
 from models.core.vectors import Linear, Reals, Singles, View
 from models.core.views import VIEWS
 from models.goals.calibration import Calibration
-from models.learners.base import check
 from models.online.committee import VotingRule
 
 # To look up the weights of one column costs as much as a pass over this many, which share the way to them.

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from models.batch.feature_selection import Reduction, reduced
 from models.batch.matrix import Columns, Examples, Labels, Planes, Tell, quiet
 from models.batch.stumps import TIE, constants, correct, least, losses, sum_all
+from models.core.arrays import check
 from models.core.vectors import Features, Reals, View
-from models.learners.base import check
 
 Variant = Literal["R", "RA", "D"]
 VARIANTS: tuple[Variant, ...] = ("R", "RA", "D")  # a variant's code is its place here, as in batch/stumps.py

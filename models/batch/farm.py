@@ -26,7 +26,7 @@ import numpy as np
 from models.batch.boosting import Ask, Boosted, Params, Rounds, lead
 from models.batch.feature_selection import reduced
 from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
-from models.learners.base import check
+from models.core.arrays import check
 
 MOST = 256
 

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from models.batch import bayes, boosting, centroid, svm
 from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
 from models.batch.passes import drawn, in_passes, train
+from models.core.arrays import check
 from models.core.vectors import Bag, Reals, View
-from models.learners.base import DocumentVector, check
+from models.learners.base import DocumentVector
 from models.learners.documents import DocumentWindow
 from models.online.registry import LEARNERS, parse_params, read_params
 

@@ -11,11 +11,11 @@ before all others, in the order of their judgements.
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import grown
 from models.core.measures import Bools
 from models.core.vectors import Features, Reals
 from models.goals import drift
 from models.goals.promises import ORIGINS, JudgedWindow, Origin, Watch
-from models.learners.vocabulary import grown
 from models.text.minhash import Groups
 
 

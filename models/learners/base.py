@@ -72,12 +72,6 @@ def _sums(slots: Slots, values: Reals) -> tuple[int, float, float]:
     return span, total, square
 
 
-def check(condition: bool, sentence: str) -> None:
-    """Refuse a parameter. Conditions are written so that NaN fails them."""
-    if not condition:
-        raise ValueError(sentence)
-
-
 def additive_held_out(v: Vector, window: DocumentWindow, c: Reals, bias: float = 0.0) -> Reals:
     """Scores without c_i·x_i, which each document added to w (and c_i·bias to the weight of the constant feature):
 

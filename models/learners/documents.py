@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import grown
 from models.core.kernel import kernel
 from models.core.measures import Bools
 from models.core.vectors import Bag, Linear, Reals, Singles, View
 from models.core.views import view
-from models.learners.vocabulary import Slots, Vocabulary, grown
+from models.learners.vocabulary import Slots, Vocabulary
 
 Starts = NDArray[np.int64]
 

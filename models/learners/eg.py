@@ -27,11 +27,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import check, grown
 from models.core.kernel import kernel
 from models.core.vectors import Reals, Singles, View
-from models.learners.base import DocumentVector, Vector, check
+from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow, Starts
-from models.learners.vocabulary import Slots, dot, grown
+from models.learners.vocabulary import Slots, dot
 
 CLIP = 20.0
 FLOOR = 1e-30

@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import check, grown
 from models.core.vectors import Reals, View
-from models.learners.base import DocumentVector, Vector, additive_held_out, check
+from models.learners.base import DocumentVector, Vector, additive_held_out
 from models.learners.documents import DocumentWindow
-from models.learners.vocabulary import axpy, grown
+from models.learners.vocabulary import axpy
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,14 @@ The table is open addressing with linear probing in two flat arrays, at most hal
 do the same at ten times the memory and five times the time.
 """
 
-from typing import TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import grown
 from models.core.kernel import kernel
 from models.core.vectors import Features, Reals
 
 Slots = NDArray[np.int32]
-
-Item = TypeVar("Item", bound=np.generic)
 
 UNKNOWN = -1
 _FIRST = 256
@@ -64,18 +61,6 @@ class Vocabulary:
     def find(self, features: Features) -> Slots:
         """The slots of these features, UNKNOWN for one that was never met."""
         return _find(self._table, self._features, np.array(features, np.uint64))
-
-
-def grown(array: NDArray[Item], size: int) -> NDArray[Item]:
-    """The same array with room for at least `size` items, zero beyond its old end.
-
-    Lengths are powers of two, so growth is amortised, and the table above can be masked instead of divided.
-    """
-    if size <= len(array):
-        return array
-    longer = np.zeros(1 << (size - 1).bit_length(), array.dtype)
-    longer[: len(array)] = array
-    return longer
 
 
 @kernel

@@ -26,11 +26,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import check, grown
 from models.core.kernel import kernel
 from models.core.vectors import Reals, View
-from models.learners.base import DocumentVector, Vector, check
+from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
-from models.learners.vocabulary import Slots, grown
+from models.learners.vocabulary import Slots
 
 SHOWN = 20  # times that the query is shown at most
 LIMIT = 20.0

@@ -37,9 +37,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import check
 from models.core.measures import Bools
 from models.core.vectors import Linear, Reals
-from models.learners.base import check
 from models.online.committee_estimates import LossAndError
 
 Method = Literal["split", "resample_a", "resample_b"]

@@ -9,9 +9,10 @@ from typing import Any, Literal, Protocol, cast, get_args, get_origin, get_type_
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import check
 from models.core.vectors import Reals
 from models.learners import eg, passive_aggressive, perceptron, rocchio, widrow_hoff, winnow
-from models.learners.base import DocumentVector, Vector, check
+from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
 from models.online import committee
 

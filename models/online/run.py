@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from models.core.arrays import grown
 from models.core.measures import Bools
 from models.core.vectors import Reals, View
 from models.learners import fixed
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
-from models.learners.vocabulary import Slots, grown
+from models.learners.vocabulary import Slots
 from models.online.pins import least, raised
 from models.online.registry import AUTO, LEARNERS, LearnerModule, parse_params
 

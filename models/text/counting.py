@@ -15,14 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import popcount
 from models.core.kernel import kernel
 from models.core.vectors import Features, Reals, Singles
 
 EMPTY = np.uint64(0)  # no feature is zero
 
-_1, _2, _4, _6, _56, _63 = (np.uint64(n) for n in (1, 2, 4, 6, 56, 63))
-_PAIRS, _FOURS, _EIGHTS = (np.uint64(n) for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F))
-_BYTES = np.uint64(0x0101010101010101)
+_1, _4, _6, _63 = (np.uint64(n) for n in (1, 4, 6, 63))
 
 
 class CountTable(NamedTuple):
@@ -117,18 +116,10 @@ def find_taken(taken: NDArray[np.uint64], bits: int, places: NDArray[np.uint32])
     for k in range(_1 << np.uint64(bits - 6)):
         word = taken[k]
         taken[k] = EMPTY
-        at, n = n, n + ones(word)
+        at, n = n, n + popcount(word)
         while at < n:  # four at a time, the last of them perhaps for nothing: fewer branches to guess wrong
             for j in range(_4):
-                places[at + j] = (k << _6) + ones(~word & (word - _1))  # as many ones as there are zeros at its end
+                places[at + j] = (k << _6) + popcount(~word & (word - _1))  # as many ones as there are zeros at its end
                 word &= word - _1
             at += _4
     return n
-
-
-@kernel
-def ones(word: np.uint64) -> np.uint64:
-    """How many bits are set: in pairs, then in fours, in eights, and all. The compiler makes one instruction of it."""
-    word -= (word >> _1) & _PAIRS
-    word = (word & _FOURS) + ((word >> _2) & _FOURS)
-    return (((word + (word >> _4)) & _EIGHTS) * _BYTES) >> _56

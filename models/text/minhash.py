@@ -13,9 +13,9 @@ signature is compared with all earlier ones, which takes less time than to keep 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import grown
 from models.core.kernel import kernel
 from models.core.vectors import Features, Reals
-from models.learners.vocabulary import grown
 from models.text.analysis import Bags
 from models.text.tokens import Offsets
 

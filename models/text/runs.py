@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import popcount
 from models.core.kernel import kernel
 from models.core.vectors import Features
-from models.text.counting import ones
 
 Marks = NDArray[np.uint64]  # a bit for each byte of a text, the first one lowest
 
@@ -102,4 +102,4 @@ def runs_in(inside: np.uint64, foreign: np.uint64) -> Runs:
 @kernel
 def place(bits: np.uint64) -> np.uint64:
     """Of the lowest bit that is set; 64 if none is."""
-    return ones(~bits & (bits - _1))
+    return popcount(~bits & (bits - _1))

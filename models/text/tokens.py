@@ -20,9 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.arrays import popcount
 from models.core.kernel import kernel
 from models.core.vectors import Features, Singles
-from models.text.counting import EMPTY, CountTable, count, find_taken, harvest, ones, slot_bits, tally_for
+from models.text.counting import EMPTY, CountTable, count, find_taken, harvest, slot_bits, tally_for
 from models.text.runs import ALL, HIGH, LOWER, WINDOW, Marks, mark, place, runs_in, through_last_separator, window
 from models.text.unicode import MARK, PICTURE, SEPARATOR, SEVERAL, UNSPACED, WORD, Alphabet, Points
 
@@ -192,7 +193,7 @@ def read_zones(
                     )
                 first &= first - _1
                 last &= last - _1
-            at += min(size, ones(through))
+            at += min(size, popcount(through))
         ends[zone - start + 1, 0], ends[zone - start + 1, 1] = np.int64(n), m
     for i in range(n):
         short[i] = finish(stir(_START, short[i]))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.text.analysis import Analysis, Bags, bags, features_of, features_of_lines, occurrences, terms
-from models.text.counting import count, find_taken, harvest, ones, tally_for
+from models.text.counting import count, find_taken, harvest, tally_for
 from models.text.tokens import LONGEST, buffer, tokenise_all
 from models.text.unicode import PICTURE, SEVERAL, UNSPACED, WORD, alphabet, fold, kind
 
@@ -191,12 +191,6 @@ def test_features_whose_slots_run_past_the_end_of_the_table_still_ascend() -> No
     assert counts[1:end].tolist() == [1, 1, 2, 1, 1]
     for array in tally[:3]:
         assert not array.any()
-
-
-@given(st.integers(0, 2**64 - 1))
-@STEADY
-def test_bits_are_counted(word: int) -> None:
-    assert int(ones(np.uint64(word))) == word.bit_count()
 
 
 @given(st.sets(st.integers(0, 255)))
