@@ -1,8 +1,8 @@
-"""Settings: every knob of the service, each readable from the environment as SLUICE_<NAME>.
+"""The service's configuration: every setting, each read from the environment as SLUICE_<NAME>.
 
-Nothing is read at import. `Settings.from_env()` is called where a process begins (`create_app`, the worker, the command
-line); what the command line gives wins over the environment. A value that cannot be right stops the start with a
-sentence, and that sentence never repeats the store's address, which may hold a password.
+Nothing is read at import. Each process calls `Config.from_env()` when it starts; options from the command line take
+precedence over the environment. An invalid value stops the start with a sentence that says what is wrong. The sentence
+never repeats the store's address, which may contain a password.
 """
 
 from pathlib import Path
@@ -22,12 +22,12 @@ SCHEMES = ("redis://", "rediss://", "unix://", *redis_url.SCHEMES)
 
 
 class StartError(Exception):
-    """The service cannot start; the message is a sentence for the person at the terminal."""
+    """The service cannot start. The message is shown to the person at the terminal."""
 
 
 def _store_address(url: str) -> str:
     if not url.startswith(SCHEMES):
-        raise ValueError(f"the address of a store begins with one of {', '.join(SCHEMES)}")
+        raise ValueError(f"must start with one of {', '.join(SCHEMES)}")
     if redis_url.is_cluster(url):
         redis_url.nodes(url)
     return url
@@ -42,16 +42,14 @@ def _known_stemmer(language: str) -> str:
     except ModuleNotFoundError:
         raise ValueError("needs PyStemmer, which is not installed: .venv/bin/pip install PyStemmer") from None
     if language not in Stemmer.algorithms():
-        raise ValueError(f"there is none for this language, but for {', '.join(Stemmer.algorithms())}")
+        raise ValueError(f"unknown language; choose one of {', '.join(Stemmer.algorithms())}")
     return language
 
 
 def _known_method(method: str) -> str:
-    from models.batch.registry import (
-        parse,  # only where it is asked for: a command line should not load all of learning
-    )
+    from models.batch import registry  # imported here, so that the command line does not load the learners
 
-    parse(method, {})
+    registry.parse(method, {})
     return method
 
 
@@ -63,139 +61,148 @@ class Config(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    data: Path = Field(Path("data"), description="Directory of the embedded store: everything Sluice remembers.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    data: Path = Field(
+        Path("data"), description="Directory of the embedded store, which holds everything Sluice remembers."
+    )
     redis: StoreAddress | None = Field(
         None,
         repr=False,
-        description="Address of your own Redis or Valkey (`redis://`, `rediss://`, `unix://`), or of a Redis Cluster "
-        "(`redis+cluster://`, `rediss+cluster://`, nodes with commas between them); without it, an embedded one is "
+        description="URL of your own Redis or Valkey (`redis://`, `rediss://`, `unix://`) or of a Redis Cluster "
+        "(`redis+cluster://`, `rediss+cluster://`, nodes separated by commas); without it, an embedded server is "
         "started in the data directory.",
     )
-    workers: int = Field(1, ge=1, le=256, description="API processes that share the port.")
+    workers: int = Field(1, ge=1, le=256, description="Number of API processes; they share the port.")
     hosts: str | None = Field(
         None,
         max_length=10_000,
-        description="Names, with commas between them, by which a service that listens to this machine alone may be "
-        "called besides `localhost`, addresses and names without a dot: those of a proxy that passes them on.",
+        description="Extra `Host` names to accept when bound to loopback, separated by commas, such as a proxy's. "
+        "`localhost`, IP addresses and names without a dot are always accepted.",
     )
     consumers: int = Field(
         1,
         ge=0,
         le=256,
-        description="Processes that decide documents added to the Redis stream `sluice:in`, and deliver along routes.",
+        description="Processes that decide documents from the Redis stream `sluice:in` and deliver along routes.",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least serious message logged.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe level to log.")
 
-    max_body_bytes: int = Field(10_000_000, ge=1, description="Longest request body, NDJSON streams excepted.")
+    max_body_bytes: int = Field(10_000_000, ge=1, description="Longest request body, except NDJSON.")
     max_text_chars: int = Field(1_000_000, ge=1, description="Longest text of a document.")
-    max_documents: int = Field(1000, ge=1, description="Most documents, or judgements, in a JSON request.")
-    max_requests: int = Field(1000, ge=1, description="Most requests in progress in one API process; more get 503.")
+    max_documents: int = Field(1000, ge=1, description="Most documents or judgements in a JSON request.")
+    max_requests: int = Field(1000, ge=1, description="Most requests in progress per API process; any more get 503.")
     max_listeners: int = Field(
-        500, ge=1, description="Most listeners to streams of topics in one API process; they are requests, too."
+        500, ge=1, description="Most listeners to topic streams per API process; they count as requests, too."
     )
     max_topics: int = Field(100_000, ge=1, description="Most topics.")
-    max_stream_lines: int = Field(1_000_000, ge=1, description="Most lines of an NDJSON request.")
+    max_stream_lines: int = Field(1_000_000, ge=1, description="Most lines in an NDJSON request.")
     max_stream_bytes: int = Field(1_000_000_000, ge=1, description="Longest NDJSON request.")
 
-    judgements_kept: int = Field(5000, ge=1, description="Judgements kept a topic; the oldest are forgotten.")
-    versions_kept: int = Field(100, ge=1, description="Versions listed and restorable a topic.")
+    judgements_kept: int = Field(5000, ge=1, description="Judgements kept per topic; the oldest are dropped.")
+    versions_kept: int = Field(100, ge=1, description="Versions kept per topic, to list and restore.")
     review_kept: int = Field(
-        500, ge=1, description="Accepted documents, and as many abstained from, that wait for a judgement a topic."
+        500, ge=1, description="Accepted documents per topic that wait for review, and as many abstained ones."
     )
-    skipped_kept: int = Field(5000, ge=1, description="Skipped documents a topic that are not offered again.")
-    known_kept: int = Field(1000, ge=1, description="Most known items a topic.")
+    skipped_kept: int = Field(5000, ge=1, description="Skipped documents per topic that review does not offer again.")
+    known_kept: int = Field(1000, ge=1, description="Most known items per topic.")
     audit_rate: float = Field(
         0.01,
         ge=0,
         le=1,
         allow_inf_nan=False,
-        description="Share of rejected documents drawn for audit where the goal has `min_recall` or `max_error`; "
-        "a topic's own `audit` overrules it.",
+        description="Share of rejected documents drawn for audit when the goal has `min_recall` or `max_error`; "
+        "a topic's own `audit` overrides it.",
     )
-    jobs_kept: int = Field(1000, ge=1, description="Jobs that are remembered; the oldest that are over are forgotten.")
+    jobs_kept: int = Field(1000, ge=1, description="Jobs remembered; the oldest finished ones are dropped.")
     job_limit_s: float = Field(
-        3600, gt=0, le=1e6, allow_inf_nan=False, description="Seconds a job may take; then it is ended, and has failed."
+        3600,
+        gt=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="Seconds a job may run; after that it is stopped and marked as failed.",
     )
-    job_workers: int = Field(1, ge=0, le=64, description="Processes that do jobs, one at a time each.")
+    job_workers: int = Field(1, ge=0, le=64, description="Processes that run jobs; each runs one at a time.")
     retrain_method: Method | None = Field(
-        None, description="Method by which topics are retrained by themselves (as of a job); without it, none is."
+        None,
+        description="Method for automatic retraining, as in a job; without it, only topics with their own `retrain` "
+        "are retrained.",
     )
-    retrain_after: int | None = Field(200, ge=10, description="New judgements after which a topic is retrained so.")
-    retrain_on_drift: bool = Field(True, description="A topic that has become worse is retrained so.")
-    retrain_nightly: bool = Field(False, description="Topics with new judgements are retrained so every night.")
+    retrain_after: int | None = Field(
+        200, ge=10, description="New judgements after which a topic is retrained automatically."
+    )
+    retrain_on_drift: bool = Field(True, description="Retrain a topic automatically when it has got worse.")
+    retrain_nightly: bool = Field(False, description="Retrain topics with new judgements automatically every night.")
     archives: Path | None = Field(
-        None, description="Directory of NDJSON files that a job may read (`backfill`); without it, none."
+        None, description="Directory of NDJSON files that `backfill` jobs may read; without it, they read none."
     )
     out_kept: int = Field(
-        5000, ge=1, description="Decisions kept a topic in the stream of what it lets through, with their documents."
+        5000, ge=1, description="Decisions kept per topic in its output stream, with their documents."
     )
     dead_kept: int = Field(
-        10_000, ge=1, description="Entries of `sluice:in` that could not be decided, kept in `sluice:dead`."
+        10_000, ge=1, description="Entries kept in `sluice:dead`, where those of `sluice:in` go that cannot be decided."
     )
     documents_kept: int = Field(50_000, ge=1, description="Documents remembered for feedback by id.")
 
     metrics_topics: int = Field(
-        100, ge=0, le=1000, description="Topics, the oldest, with series of their own in `GET /metrics`."
+        100, ge=0, le=1000, description="Topics with their own series in `GET /metrics`; the oldest come first."
     )
     store_timeout_s: float = Field(
-        1.0, gt=0, le=60, allow_inf_nan=False, description="Seconds the store may take before a request answers 503."
+        1.0, gt=0, le=60, allow_inf_nan=False, description="Seconds to wait for the store before a request gets 503."
     )
     take_over_s: float = Field(
         5.0,
         gt=0,
         le=3600,
         allow_inf_nan=False,
-        description="Seconds after which documents that one consumer took and did not decide are taken by another.",
+        description="Seconds after which a consumer takes over documents that another one has claimed but not decided.",
     )
     retry_s: float = Field(
         60.0,
         gt=0,
         le=3600,
         allow_inf_nan=False,
-        description="Longest time, in seconds, between two attempts to deliver a decision along a route.",
+        description="Longest pause, in seconds, between two attempts to deliver a decision along a route.",
     )
     webhook_timeout_s: float = Field(
-        10.0, gt=0, le=60, allow_inf_nan=False, description="Seconds that the receiver of a webhook may take."
+        10.0, gt=0, le=60, allow_inf_nan=False, description="Seconds a webhook receiver may take to answer."
     )
     webhooks_private: bool = Field(
-        False, description="Webhooks may go to addresses that are not public, such as 127.0.0.1."
+        False, description="Allow webhooks to addresses that are not public, such as 127.0.0.1."
     )
     sweep_s: float = Field(
         2.0,
         gt=0,
         le=3600,
         allow_inf_nan=False,
-        description="Seconds between two looks for changes that went unnoticed.",
+        description="Seconds between checks for changes that a process has missed.",
     )
 
-    served_weights: int = Field(2000, ge=1, description="Largest weights of a topic's model that are served.")
+    served_weights: int = Field(2000, ge=1, description="Number of weights served per topic, the largest of its model.")
     title_weight: float = Field(
         2.0,
         gt=0,
         le=100,
         allow_inf_nan=False,
-        description="How often a word of the title counts, against one of the text.",
+        description="How much a word in the title counts, relative to one in the text.",
     )
     stemmer: StemmedLanguage | None = Field(
         None, description="Snowball stemmer, such as `english`; needs the `stemming` extra (PyStemmer)."
     )
     stop_words: bool = Field(False, description="Leave out common English words.")
-    bigrams: bool = Field(False, description="Pairs of neighbouring words are features too.")
+    bigrams: bool = Field(False, description="Use pairs of neighbouring words as features, too.")
 
     @classmethod
-    def from_env(cls, **given: Any) -> Self:
-        """The settings of the environment, overruled by those given (None is not given)."""
+    def from_env(cls, **options: Any) -> Self:
+        """Reads the environment. Options that are not None take precedence; StartError if a value is invalid."""
         try:
-            return cls(**{name: value for name, value in given.items() if value is not None})
+            return cls(**{name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
-            raise StartError(
-                "; ".join(_sentence(cls, e["loc"], e["msg"], e["input"]) for e in error.errors())
-            ) from None
+            raise StartError("; ".join(_describe(e["loc"], e["msg"], e["input"]) for e in error.errors())) from None
 
 
-def _sentence(settings: type[Config], where: tuple[int | str, ...], message: str, value: object) -> str:
-    name = str(where[0]) if where else ""
-    secret = name not in settings.model_fields or not settings.model_fields[name].repr
+def _describe(loc: tuple[int | str, ...], message: str, value: object) -> str:
+    """What is wrong with a setting, and the value it was given unless that is secret."""
+    name = str(loc[0]) if loc else ""
+    secret = name not in Config.model_fields or not Config.model_fields[name].repr
     got = "" if secret else f" (got {str(value)[:80]!r})"
     return f"{PREFIX}{name.upper()}: {message.removeprefix('Value error, ')}{got}"

@@ -1,4 +1,4 @@
-"""Settings: from the environment, overruled by what is given, refused with a sentence."""
+"""Settings: read from the environment, overridden by options, refused with a sentence."""
 
 import sys
 
@@ -11,13 +11,13 @@ from service.config import Config, StartError
 def test_the_environment_is_read_when_asked_and_what_is_given_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_PORT", "9000")
     monkeypatch.setenv("SLUICE_WORKERS", "3")
-    monkeypatch.setenv("SLUICE_STEMMER", "")  # how a compose file says: not set
-    settings = Config.from_env(port=9001, workers=None)
-    assert (settings.port, settings.workers, settings.stemmer) == (9001, 3, None)
+    monkeypatch.setenv("SLUICE_STEMMER", "")  # how a compose file leaves a variable unset
+    config = Config.from_env(port=9001, workers=None)
+    assert (config.port, config.workers, config.stemmer) == (9001, 3, None)
 
 
 def test_as_many_weights_are_served_as_are_measured() -> None:
-    assert Config().served_weights == SERVED  # said twice, since settings are read before numpy is needed
+    assert Config().served_weights == SERVED  # defined twice, because settings are read before numpy is loaded
 
 
 @pytest.mark.parametrize(
