@@ -1,4 +1,4 @@
-"""What time it is, and how it is written: milliseconds since 1970 within, UTC for people."""
+"""Time: milliseconds since 1970 inside the service, UTC datetimes in answers."""
 
 import time
 from datetime import UTC, datetime

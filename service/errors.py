@@ -1,8 +1,8 @@
-"""What this service raises on purpose.
+"""The errors this service raises on purpose.
 
 * ServiceError
   x BadRequest          400   not JSON, not UTF-8, nested too deeply
-  x Forbidden           403   a web page of another origin would change something
+  x Forbidden           403   a web page from another origin tried to change something
   x NotFound            404   no such topic, version or judgement; a document that is not remembered (send its text)
   x Conflict            409   the id is taken; the version can no longer be reached
   x PreconditionFailed  412   If-Match names another version
@@ -12,8 +12,8 @@
   x StoreUnavailable    503   Redis did not answer, or is full
   x Busy                503   more listeners than the settings allow, or one that does not keep up
 
-Each becomes an RFC 9457 problem document in one place, `api/problems.py`. The detail is a sentence that says what to
-do; it never repeats the input.
+`api/problems.py` turns each into an RFC 9457 problem document. The detail is a sentence that says what to do; it never
+repeats the input.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,16 +21,18 @@ from typing import ClassVar, TypedDict
 
 
 class FieldError(TypedDict):
-    """Where in the request (a JSON pointer) and what is wrong there."""
+    """What is wrong with one field of the request, and a JSON pointer to it."""
 
     pointer: str
     detail: str
 
 
 def one_line(detail: str, errors: Iterable[Mapping[str, object]]) -> str:
-    """What is wrong, and where, for those who are shown a single line."""
-    where = (f"{one['pointer']}: {one['detail']}" if one["pointer"] else str(one["detail"]) for one in errors)
-    return " ".join((detail, *where))
+    """The detail and all field errors in a single line."""
+    fields = (
+        f"{field['pointer']}: {field['detail']}" if field["pointer"] else str(field["detail"]) for field in errors
+    )
+    return " ".join((detail, *fields))
 
 
 class ServiceError(Exception):

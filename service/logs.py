@@ -1,6 +1,6 @@
-"""Log lines: readable on a terminal, JSON elsewhere; uvicorn's go the same way.
+"""Logging: readable lines on a terminal, JSON elsewhere, for this service and for uvicorn.
 
-What is tried again many times a second, while the store is gone, says so once in AGAIN_S.
+While the store is down some calls are retried many times a second. The same warning is logged once in REPEAT_S.
 """
 
 import logging
@@ -9,12 +9,12 @@ import time
 
 import structlog
 
-AGAIN_S = 30.0
-MANY = 1000  # warnings that are remembered
+REPEAT_S = 30.0
+MAX_REMEMBERED = 1000  # warnings
 
 
 def configure(level: str) -> None:
-    """Every logger of this process, ours and the libraries', writes to standard error in one form."""
+    """Sends the log lines of this process, from our code and from libraries, to standard error in one format."""
     terminal = sys.stderr.isatty()
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -23,13 +23,13 @@ def configure(level: str) -> None:
         structlog.processors.TimeStamper("%H:%M:%S" if terminal else "iso", utc=not terminal),
     ]
     structlog.configure(
-        processors=[_Once(), *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[_DropRepeats(), *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    # Tracebacks without the values of variables, which structlog shows unless it is told not to: among them are the
-    # documents that were sent, and the store's address with its password.
+    # structlog shows the values of local variables in tracebacks by default. They may be documents, or the store's
+    # address with its password.
     traceback = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
     last: list[structlog.typing.Processor] = (
         [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
@@ -46,24 +46,24 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for library in ("httpx", "httpcore"):  # which name the address of every webhook, and there may be a token in it
+    for library in ("httpx", "httpcore"):  # they log the URL of every webhook, which may contain a token
         logging.getLogger(library).setLevel("WARNING")
     if level == "info":
-        logging.getLogger("uvicorn.error").setLevel("WARNING")  # which process began what: the supervisor says enough
+        logging.getLogger("uvicorn.error").setLevel("WARNING")  # the supervisor logs what starts and stops
 
 
-class _Once:
-    """Leaves out a warning that was given word for word a moment ago."""
+class _DropRepeats:
+    """Drops a warning if the same one was logged within the last REPEAT_S seconds."""
 
     def __init__(self) -> None:
-        self._given: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
 
     def __call__(self, logger: object, level: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
         if level == "warning":
-            now, said = time.monotonic(), repr(sorted(event.items()))
-            if now - self._given.get(said, -AGAIN_S) < AGAIN_S:
+            now, warning = time.monotonic(), repr(sorted(event.items()))
+            if now - self._logged_at.get(warning, -REPEAT_S) < REPEAT_S:
                 raise structlog.DropEvent
-            if len(self._given) >= MANY:
-                self._given.clear()
-            self._given[said] = now
+            if len(self._logged_at) >= MAX_REMEMBERED:
+                self._logged_at.clear()
+            self._logged_at[warning] = now
         return event

@@ -1,4 +1,4 @@
-"""What goes to the log, and what does not."""
+"""What is written to the log, and what is left out."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ except ArithmeticError as error:
 
 
 def test_a_failure_is_logged_with_its_traceback_but_without_what_was_sent() -> None:
-    """Variables are shown by default: documents, and the store's address with its password, would be in the log."""
+    """structlog shows local variables by default: the log would have documents, and the store's password."""
     ran = subprocess.run([sys.executable, "-c", FAILS], capture_output=True, check=True, text=True, timeout=PATIENCE_S)
     (line,) = ran.stderr.splitlines()
     (failure,) = json.loads(line)["exception"]
