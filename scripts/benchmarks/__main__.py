@@ -14,16 +14,16 @@ import typer
 
 from models.batch.registry import KINDS
 from scripts.benchmarks import (
-    boosting,
-    deciding,
-    enduring,
-    flowing,
-    judging,
+    boost,
+    decide,
+    endure,
+    flow,
+    learn,
     plots,
     report,
-    retraining,
-    starting,
-    waiting,
+    retrain,
+    start,
+    wait,
 )
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
@@ -48,7 +48,7 @@ Plots = Annotated[Path | None, typer.Option(help="Folder for pictures.")]
 
 
 @app.command("all")
-def everything(
+def run_all(
     corpus: Corpus = None,
     generated: Generated = 8000,
     topics: Topics = "90,1000,10000",
@@ -64,18 +64,18 @@ def everything(
     """Everything below, but for retrain and boost."""
     peers = peers_up_to > 0
     found = {
-        "deciding": _decide(deciding.Sizes(corpus, generated, weights, turn_s, turns, peers_up_to), topics),
-        "judging": judging.measure(judging.Sizes(corpus, generated, judgements, _numbers(lengths), peers)),
-        "starting": starting.measure(starting.Sizes(corpus, generated, stored, repeats=turns)),
-        "enduring": enduring.measure(enduring.Sizes(corpus, generated, turn_s, turns)),
-        "waiting": waiting.measure(waiting.Sizes(corpus, generated, turns=turns)),
-        "flowing": flowing.measure(flowing.Sizes(corpus, generated)),
+        "deciding": _decide(decide.Sizes(corpus, generated, weights, turn_s, turns, peers_up_to), topics),
+        "judging": learn.measure(learn.Sizes(corpus, generated, judgements, _numbers(lengths), peers)),
+        "starting": start.measure(start.Sizes(corpus, generated, stored, repeats=turns)),
+        "enduring": endure.measure(endure.Sizes(corpus, generated, turn_s, turns)),
+        "waiting": wait.measure(wait.Sizes(corpus, generated, turns=turns)),
+        "flowing": flow.measure(flow.Sizes(corpus, generated)),
     }
     _publish(corpus, found, plots)
 
 
-@app.command()
-def decide(
+@app.command("decide")
+def run_decide(
     corpus: Corpus = None,
     generated: Generated = 8000,
     topics: Topics = "90,1000,10000",
@@ -86,12 +86,12 @@ def decide(
     plots: Plots = None,
 ) -> None:
     """Raw text to decisions against many topics; one document alone; memory."""
-    sizes = deciding.Sizes(corpus, generated, weights, turn_s, turns, peers_up_to)
+    sizes = decide.Sizes(corpus, generated, weights, turn_s, turns, peers_up_to)
     _publish(corpus, {"deciding": _decide(sizes, topics)}, plots)
 
 
-@app.command()
-def learn(
+@app.command("learn")
+def run_learn(
     corpus: Corpus = None,
     generated: Generated = 8000,
     judgements: Judgements = 300,
@@ -100,12 +100,12 @@ def learn(
     plots: Plots = None,
 ) -> None:
     """One judgement, and a log folded again."""
-    sizes = judging.Sizes(corpus, generated, judgements, _numbers(lengths), peers)
-    _publish(corpus, {"judging": judging.measure(sizes)}, plots)
+    sizes = learn.Sizes(corpus, generated, judgements, _numbers(lengths), peers)
+    _publish(corpus, {"judging": learn.measure(sizes)}, plots)
 
 
-@app.command()
-def start(
+@app.command("start")
+def run_start(
     corpus: Corpus = None,
     generated: Generated = 8000,
     stored: Stored = 10_000,
@@ -113,18 +113,18 @@ def start(
     turns: Turns = 3,
 ) -> None:
     """A process that finds many topics in the store."""
-    sizes = starting.Sizes(corpus, generated, stored, weights, turns)
-    _publish(corpus, {"starting": starting.measure(sizes)}, None)
+    sizes = start.Sizes(corpus, generated, stored, weights, turns)
+    _publish(corpus, {"starting": start.measure(sizes)}, None)
 
 
-@app.command()
-def endure(corpus: Corpus = None, generated: Generated = 8000, turn_s: TurnS = 2.0, turns: Turns = 5) -> None:
+@app.command("endure")
+def run_endure(corpus: Corpus = None, generated: Generated = 8000, turn_s: TurnS = 2.0, turns: Turns = 5) -> None:
     """What it costs that an acknowledged judgement is on disk."""
-    _publish(corpus, {"enduring": enduring.measure(enduring.Sizes(corpus, generated, turn_s, turns))}, None)
+    _publish(corpus, {"enduring": endure.measure(endure.Sizes(corpus, generated, turn_s, turns))}, None)
 
 
-@app.command()
-def wait(
+@app.command("wait")
+def run_wait(
     corpus: Corpus = None,
     generated: Generated = 8000,
     turn_s: TurnS = 3.0,
@@ -133,13 +133,11 @@ def wait(
     processes: Annotated[int, typer.Option(help="API processes on one store.")] = 4,
 ) -> None:
     """How long anybody waits: for a frozen store, beside large requests, for other processes, in a long log."""
-    _publish(
-        corpus, {"waiting": waiting.measure(waiting.Sizes(corpus, generated, turn_s, turns, log, processes))}, None
-    )
+    _publish(corpus, {"waiting": wait.measure(wait.Sizes(corpus, generated, turn_s, turns, log, processes))}, None)
 
 
-@app.command()
-def retrain(
+@app.command("retrain")
+def run_retrain(
     corpus: Corpus = None,
     generated: Generated = 8000,
     topics: Annotated[int, typer.Option(help="Topics that are retrained, the largest.")] = 20,
@@ -147,12 +145,12 @@ def retrain(
     methods: Annotated[str, typer.Option(help="By which, one after the other.")] = ",".join(KINDS),
 ) -> None:
     """Topics retrained by each method while documents are decided and judged: who waits, and what it gains."""
-    sizes = retraining.Sizes(corpus, generated, topics, judgements, tuple(methods.split(",")))
-    _publish(corpus, {"retraining": retraining.measure(sizes)}, None)
+    sizes = retrain.Sizes(corpus, generated, topics, judgements, tuple(methods.split(",")))
+    _publish(corpus, {"retraining": retrain.measure(sizes)}, None)
 
 
-@app.command()
-def boost(
+@app.command("boost")
+def run_boost(
     corpus: Corpus = None,
     generated: Generated = 8000,
     topics: Patterns = "*",
@@ -163,12 +161,12 @@ def boost(
     dask: Dask = True,
 ) -> None:
     """Boosting on one core, by two processes, and by two workers of a Dask cluster; some minutes a turn."""
-    sizes = boosting.Sizes(corpus, generated, tuple(topics.split(",")), whole, rounds, turns, dask)
-    _publish(corpus, {"boosting": [boosting.measure(sizes, float(share)) for share in rho.split(",")]}, None)
+    sizes = boost.Sizes(corpus, generated, tuple(topics.split(",")), whole, rounds, turns, dask)
+    _publish(corpus, {"boosting": [boost.measure(sizes, float(share)) for share in rho.split(",")]}, None)
 
 
-@app.command()
-def flow(
+@app.command("flow")
+def run_flow(
     corpus: Corpus = None,
     generated: Generated = 8000,
     documents: Annotated[int, typer.Option(help="Documents that flow through.")] = 50_000,
@@ -178,18 +176,18 @@ def flow(
 ) -> None:
     """The whole way of a document: lines through HTTP, beside what the framework can do at best, and memory over very
     many; and from a Redis stream by one consumer and by two."""
-    sizes = flowing.Sizes(corpus, generated, documents, topics, lines=lines, heats=heats)
-    _publish(corpus, {"flowing": flowing.measure(sizes)}, None)
+    sizes = flow.Sizes(corpus, generated, documents, topics, lines=lines, heats=heats)
+    _publish(corpus, {"flowing": flow.measure(sizes)}, None)
 
 
-@app.command()
-def draw(measured: Annotated[Path, typer.Argument(help="What `all` printed.")], folder: Path) -> None:
+@app.command("draw")
+def run_draw(measured: Annotated[Path, typer.Argument(help="What `all` printed.")], folder: Path) -> None:
     """The pictures again, from figures that were measured before."""
     plots.draw(json.loads(measured.read_text()), folder)
 
 
-def _decide(sizes: deciding.Sizes, topics: str) -> list[dict[str, Any]]:
-    return [deciding.measure(sizes, n) for n in _numbers(topics)]
+def _decide(sizes: decide.Sizes, topics: str) -> list[dict[str, Any]]:
+    return [decide.measure(sizes, n) for n in _numbers(topics)]
 
 
 def _numbers(text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Peers that decide: Vowpal Wabbit and scikit-learn. What they are given, `deciding` says.
+"""Peers that decide: Vowpal Wabbit and scikit-learn. What they are given, `decide.py` says.
 
 They are imported where they are used: the extra `bench` installs them, and Sluice can be measured without.
 

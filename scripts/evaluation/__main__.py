@@ -10,17 +10,17 @@ import typer
 from rich.progress import track
 
 from models.online.registry import parse_params
-from scripts.evaluation import abstention, published, report
+from scripts.common.corpus import matches, read, read_queries
+from scripts.evaluation import abstain_report, published, report
 from scripts.evaluation.abstain import BASES, Result
 from scripts.evaluation.abstain import measure as measure_pair
 from scripts.evaluation.batch import Library, figures, measure
 from scripts.evaluation.batch import Result as Outcome
-from scripts.evaluation.corpus import matches, read, read_queries
 from scripts.evaluation.duels import CONTENDERS, PAIRS, by_topic, duel
-from scripts.evaluation.jointly import Joint, Runs
+from scripts.evaluation.duplicates import LEFT_OUT, compare, doubled, find, firsts
+from scripts.evaluation.joint import Joint, Runs
 from scripts.evaluation.online import Protocol, Run, run
 from scripts.evaluation.pairs import Groups
-from scripts.evaluation.repeating import LEFT_OUT, compare, doubled, find, firsts
 from scripts.evaluation.stream import Stream
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
@@ -44,7 +44,7 @@ def sections() -> None:
 
 @app.command()
 def online(
-    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/evaluation/corpus.py")],
+    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/common/corpus.py")],
     topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
     feedback: Annotated[Feedback, typer.Option(help="judge everything, or what is accepted or abstained from")] = (
         Feedback.realistic
@@ -95,7 +95,7 @@ def online(
 
 @app.command()
 def batch(
-    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/evaluation/corpus.py")],
+    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/common/corpus.py")],
     topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
     orders: Annotated[int, typer.Option(min=1, help="random orders of the training documents")] = 3,
     only: Annotated[str, typer.Option(help="patterns for the rows of the table")] = "*",
@@ -160,16 +160,16 @@ def abstain(
                         results.setdefault((one, size, name), []).append(measure_pair(pair, fit, seed))
     measured = "held-out training documents" if holdout else "all other documents"
     about = f"{corpus.name}, {len(drawn)} pairs of {len(groups.names)} groups, seed {seed}; measured on {measured}"
-    abstention.show(results, about)
+    abstain_report.show(results, about)
     if picture:
-        abstention.picture(picture, results, about)
+        abstain_report.picture(picture, results, about)
     if out:
-        abstention.write_json(out, results, about)
+        abstain_report.write_json(out, results, about)
 
 
 @app.command()
 def duplicates(
-    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/evaluation/corpus.py")],
+    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/common/corpus.py")],
     topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
     most: Annotated[int, typer.Option(help="topics at most, the largest")] = 20,
     seed: Annotated[int, typer.Option(min=0)] = 0,

@@ -29,7 +29,7 @@ from models.learners.vocabulary import Vocabulary
 from models.online.registry import parse_params
 from models.text.analysis import Analysis, bags
 from models.text.idf import Counter, Frequencies
-from scripts.evaluation.corpus import Corpus
+from scripts.common.corpus import Corpus
 
 FOLDS = 3
 

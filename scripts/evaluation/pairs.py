@@ -25,7 +25,7 @@ from models.core.views import view
 from models.learners.base import DocumentVector
 from models.text.analysis import Analysis, Bags, bags
 from models.text.idf import Counter, Frequencies
-from scripts.evaluation.corpus import Corpus
+from scripts.common.corpus import Corpus
 
 LEAST = 901  # documents of a group
 Rows = NDArray[np.int64]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from scripts.evaluation.batch import Setting
-from scripts.evaluation.jointly import Joint
+from scripts.evaluation.joint import Joint
 
 # Reuters, date order, 59 topics, query and 3 relevant documents: AP (F1), by feedback and learner, then by judgements
 FIRST_ONLINE: Mapping[tuple[str, str], Mapping[str, str]] = {

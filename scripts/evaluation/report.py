@@ -11,9 +11,9 @@ from rich.table import Table
 
 from scripts.evaluation.batch import Figures, spread
 from scripts.evaluation.duels import PAIRS, Duel
+from scripts.evaluation.duplicates import DECIDED_WITHOUT, Alike, Found
 from scripts.evaluation.online import POINTS, Run, means
 from scripts.evaluation.published import FIRST_ONLINE, Batch
-from scripts.evaluation.repeating import DECIDED_WITHOUT, Alike, Found
 
 SHOWN = (10, 100, 500)
 LARGEST = 10

@@ -17,7 +17,7 @@ from models.learners.documents import Background, Collection, DocumentWindow
 from models.learners.vocabulary import Vocabulary
 from models.text.analysis import Analysis, bags
 from models.text.idf import Counter, Frequencies
-from scripts.evaluation.corpus import Corpus
+from scripts.common.corpus import Corpus
 from service.topics.background import FIRST, GROWTH, SAMPLE, Epoch, Sampled
 
 

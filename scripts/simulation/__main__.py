@@ -10,12 +10,12 @@ from rich.progress import track
 
 from models.goals.promises import Targets
 from models.goals.report import pooled
-from scripts.evaluation.corpus import Corpus, read, read_queries
+from scripts.common.corpus import Corpus, read, read_queries
 from scripts.evaluation.report import progress
 from scripts.evaluation.stream import Stream
-from scripts.simulation import live, report
-from scripts.simulation.attainment import passed, pooled_covers
-from scripts.simulation.planting import kinds, with_duplicates
+from scripts.simulation import remote, report
+from scripts.simulation.outcome import passed, pooled_covers
+from scripts.simulation.plant_duplicates import kinds, with_duplicates
 from scripts.simulation.reader import Plan, SimulatedReader, drifting
 from scripts.simulation.topic import Wish, outcome, run
 
@@ -24,7 +24,7 @@ app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=F
 
 @app.command()
 def simulate(
-    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/evaluation/corpus.py")],
+    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/common/corpus.py")],
     topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
     least: Annotated[int, typer.Option(help="relevant documents that a topic has in the stream, at least")] = 30,
     most: Annotated[int, typer.Option(help="topics at most, the largest")] = 10**6,
@@ -71,7 +71,7 @@ def simulate(
     title = f"{corpus.name}, {len(names)} topics, {corpus.train} documents pass, {len(corpus.documents)} in all"
     counted = kinds(corpus)
     if http:
-        results = live.simulate(http, corpus, wanted, asked, goal, plans, counted)
+        results = remote.simulate(http, corpus, wanted, asked, goal, plans, counted)
         report.summary(title, goal, results)
     else:
         passing = Stream(replace(corpus, train=len(corpus.documents)))

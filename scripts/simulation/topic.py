@@ -17,7 +17,7 @@ from models.goals.promises import Origin, Targets
 from models.goals.report import recall, report
 from models.online.trainer import Example, Model, Spec, Trainer
 from scripts.evaluation.stream import Stream
-from scripts.simulation.attainment import ACCEPT, LATELY, REJECT, Attained, Decisions, Said, attained, passed
+from scripts.simulation.outcome import ACCEPT, LATELY, REJECT, Attained, Decisions, Said, attained, passed
 from scripts.simulation.reader import Plan
 from service.topics.background import SOON
 

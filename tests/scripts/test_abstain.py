@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from models.online.committee import METHODS
+from scripts.common.corpus import Corpus, read
 from scripts.evaluation.__main__ import app
 from scripts.evaluation.abstain import (
     BASES,
@@ -23,7 +24,6 @@ from scripts.evaluation.abstain import (
     tally,
     total,
 )
-from scripts.evaluation.corpus import Corpus, read
 from scripts.evaluation.pairs import LEAST, Groups, Pair, stripped
 
 NAMES = ("apples", "boats", "chess")

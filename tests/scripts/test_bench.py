@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from scripts.benchmarks import boosting, deciding
+from scripts.benchmarks import boost, decide
 from scripts.benchmarks.__main__ import app
 from scripts.benchmarks.contest import Seconds, Turn, fitting, rates, repeated, times_faster
 from scripts.benchmarks.corpus import generate
-from scripts.benchmarks.flowing import TEAMS
+from scripts.benchmarks.flow import TEAMS
 from scripts.benchmarks.peers import _line
 from scripts.benchmarks.report import GOALS, reached
 from scripts.benchmarks.topics import FEWEST, Past
@@ -39,7 +39,7 @@ def test_deciding_counts_weights_bytes_and_hits_the_same_each_time() -> None:
     assert row["docs"]["sluice"]["per_s"] > 0
     assert row["docs"].keys() == row["times_faster"].keys() == {"sluice"}
     assert row["one_document"].keys() == row["put"].keys()
-    again = deciding.Sluice(deciding.Sizes(None, DOCUMENTS, 30, 0.01), 40).facts()
+    again = decide.Sluice(decide.Sizes(None, DOCUMENTS, 30, 0.01), 40).facts()
     assert {name: row[name] for name in ("bytes_per_weight", "dense_mb", "hits_per_document")} == {
         name: again[name] for name in ("bytes_per_weight", "dense_mb", "hits_per_document")
     }
@@ -80,9 +80,9 @@ def test_boosting_by_two_processes_is_that_of_one() -> None:
 
 def test_a_run_too_short_for_the_systems_clock_is_as_long_as_its_tick() -> None:
     """Twenty rounds on a fast machine took less than the hundredth of a second in which processes are timed."""
-    long, short = (boosting.Run(1.0, cpu_s, cpu_s, 0.0, 0.0, (1, 1, 1), "") for cpu_s in (0.04, 0.0))
-    assert boosting._figures([short], [long])["times_cpu"] == 4.0
-    assert boosting._figures([short], [short])["times_cpu"] == 1.0
+    long, short = (boost.Run(1.0, cpu_s, cpu_s, 0.0, 0.0, (1, 1, 1), "") for cpu_s in (0.04, 0.0))
+    assert boost._figures([short], [long])["times_cpu"] == 4.0
+    assert boost._figures([short], [short])["times_cpu"] == 1.0
 
 
 def test_durability_is_measured_with_and_without_a_sync_for_each_write() -> None:

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from models.core.measures import f_beta
 from models.online.trainer import Example, Spec, Trainer
+from scripts.common.corpus import Corpus, matches, read
 from scripts.evaluation.__main__ import app, learners
 from scripts.evaluation.batch import Library, Setting, measure
-from scripts.evaluation.corpus import Corpus, matches, read
 from scripts.evaluation.duels import PAIRS, duel
-from scripts.evaluation.jointly import Joint, Runs
+from scripts.evaluation.joint import Joint, Runs
 from scripts.evaluation.online import POINTS, Protocol, Run, means, run
 from scripts.evaluation.stream import Stream
 

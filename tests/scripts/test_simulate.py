@@ -14,11 +14,11 @@ from models.core.intervals import interval
 from models.goals.promises import SURE, Targets
 from models.text.analysis import Analysis, bags
 from models.text.minhash import Groups
-from scripts.evaluation.corpus import Corpus, read
+from scripts.common.corpus import Corpus, read
 from scripts.evaluation.stream import Stream
 from scripts.simulation.__main__ import app
-from scripts.simulation.attainment import KNOWN, REJECT, After, Said, attained, known_items
-from scripts.simulation.planting import kinds, with_duplicates
+from scripts.simulation.outcome import KNOWN, REJECT, After, Said, attained, known_items
+from scripts.simulation.plant_duplicates import kinds, with_duplicates
 from scripts.simulation.reader import Plan, SimulatedReader, drifting
 from scripts.simulation.topic import Wish, outcome, run
 from tests.scripts.test_evaluate import TEST, TRAIN, write

@@ -29,7 +29,7 @@ import numpy as np
 from models.text.analysis import Document
 from models.text.rules import Subject, parse
 from scripts.benchmarks.corpus import load
-from scripts.benchmarks.live import Client, live, quantiles
+from scripts.common.live import Client, live, quantiles
 from service.store.embedded import Embedded
 
 ASKING = 60  # at once, each one kind of request after the other

@@ -24,7 +24,7 @@ from redis import Redis
 
 from models.text.analysis import Document
 from scripts.benchmarks.corpus import load
-from scripts.benchmarks.live import live
+from scripts.common.live import live
 from service.store.embedded import Embedded
 from service.store.log import Event
 from service.store.topics import Store

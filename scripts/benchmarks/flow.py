@@ -3,7 +3,7 @@
     ndjson    POST /classify, documents of the corpus as NDJSON over one connection; the API process on one core.
               Not stored; and stored, with everything that follows: remembered, counted, let through. Beside it the
               ceiling, in turns with the first: an application that does nothing with the lines (see ceiling.py)
-    memory    of the API process over very many short lines, answered at the end or at once (see lasting.py)
+    memory    of the API process over very many short lines, answered at the end or at once (see memory.py)
     feedback  POST /feedback, judgements of the same documents as NDJSON, durable and learned
     consume   documents that wait in `sluice:in`, decided by one consumer and by two, in turns; and by one that
               is held to one core together with the store
@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 from redis import Redis
 
 from models.text.analysis import Document
-from scripts.benchmarks import ceiling, lasting, starting
+from scripts.benchmarks import ceiling, memory, start
 from scripts.benchmarks.contest import TICK_S, Seconds, in_a_process
 from scripts.benchmarks.corpus import load
-from scripts.benchmarks.live import Client, Live, live
+from scripts.common.live import Client, Live, live
 from service.store.embedded import Embedded
 from service.store.inbox import GROUP, IN
 
@@ -74,9 +74,7 @@ class Heat(NamedTuple):
 def measure(sizes: Sizes) -> dict[str, Any]:
     documents = load(sizes.corpus, sizes.generated).stream
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder, Embedded(Path(folder)) as store:
-        in_a_process(
-            starting.fill, store.url, starting.Sizes(sizes.corpus, sizes.generated, sizes.topics, sizes.weights)
-        )
+        in_a_process(start.fill, store.url, start.Sizes(sizes.corpus, sizes.generated, sizes.topics, sizes.weights))
         with ExitStack() as started:
             with on_one_core():
                 api = started.enter_context(live(store.url))
@@ -94,12 +92,12 @@ def measure(sizes: Sizes) -> dict[str, Any]:
             found["of_ceiling"] = found["scored"]["per_cpu_s"] / found["ceiling"]["per_cpu_s"]
             found["stored"] = _rate(sizes.documents // 5, _sent(api, documents, sizes.documents // 5, "store=true"))
             found["feedback"] = _judged(api, documents, max(1, sizes.documents // 50))
-        found["memory"] = lasting.measure(store.url, sizes.lines)
+        found["memory"] = memory.measure(store.url, sizes.lines)
         heats: dict[str, list[Heat]] = {name: [] for name in TEAMS}
-        share, start = sizes.documents // sizes.heats, sizes.documents
+        share, first = sizes.documents // sizes.heats, sizes.documents
         for name in sizes.heats * list(TEAMS):
-            heats[name].append(_consumed(store.url, documents, range(start, start + share), TEAMS[name]))
-            start += share + TEAMS[name].consumers * WARM_UP
+            heats[name].append(_consumed(store.url, documents, range(first, first + share), TEAMS[name]))
+            first += share + TEAMS[name].consumers * WARM_UP
     for name, some in heats.items():
         took = _together([one.took for one in some])
         store_us = 1e6 * sum(one.store_s for one in some) / (sizes.heats * share)
@@ -191,9 +189,9 @@ def consuming(url: str, consumers: int) -> Iterator[list[int]]:
 
 
 def _add(client: "Redis", stream: str, documents: Sequence[Document], numbers: range) -> None:
-    for start in range(numbers.start, numbers.stop, AT_ONCE):
+    for first in range(numbers.start, numbers.stop, AT_ONCE):
         pipe = client.pipeline(transaction=False)
-        for i in range(start, min(numbers.stop, start + AT_ONCE)):
+        for i in range(first, min(numbers.stop, first + AT_ONCE)):
             fields: Any = _document(i, documents)  # redis-py wants a dict of all that could be a field
             pipe.xadd(stream, fields)
         pipe.execute()

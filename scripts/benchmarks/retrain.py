@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 from scripts.benchmarks.corpus import SEED, Corpus, load
-from scripts.benchmarks.live import Client, live, quantiles, working
+from scripts.common.live import Client, live, quantiles, working
 from service.store.embedded import Embedded
 
 AT_ONCE = 100  # judgements a request, when topics are made

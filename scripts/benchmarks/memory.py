@@ -14,7 +14,7 @@ from time import perf_counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from scripts.benchmarks.live import Live, live
+from scripts.common.live import Live, live
 
 WAYS = {"plain": "store=false", "duplex": "store=false&duplex=true"}
 WARM_UP = 20_000

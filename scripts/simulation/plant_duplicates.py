@@ -7,8 +7,8 @@ import numpy as np
 from models.core.measures import Bools
 from models.text.analysis import Analysis, Document, bags
 from models.text.minhash import Groups
-from scripts.evaluation.corpus import Corpus
-from scripts.evaluation.repeating import retold
+from scripts.common.corpus import Corpus
+from scripts.evaluation.duplicates import retold
 
 COPIES = 3  # of each document that is repeated: it comes four times
 WITHIN = 300  # documents

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from models.text.analysis import Analysis, Document, bags
 from models.text.duplicates import Recent
 from models.text.minhash import signatures
-from scripts.evaluation.corpus import Corpus
+from scripts.common.corpus import Corpus
 from scripts.evaluation.online import Protocol, run
 from scripts.evaluation.stream import Stream
 from service.topics.published import decide

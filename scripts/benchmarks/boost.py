@@ -34,7 +34,7 @@ from models.batch.matrix import Examples, Labels
 from models.text.analysis import Analysis, bags
 from scripts.benchmarks.contest import TICK_S, one_core, peak_mb
 from scripts.benchmarks.corpus import generate
-from scripts.evaluation.corpus import Corpus, read
+from scripts.common.corpus import Corpus, read
 from service.jobs.farm.local import Processes
 
 WORKERS = 2

@@ -15,9 +15,9 @@ from rich.progress import track
 from models.core.intervals import Interval
 from models.core.measures import Bools
 from models.goals.promises import Targets
-from scripts.evaluation.corpus import Corpus
+from scripts.common.corpus import Corpus
 from scripts.evaluation.report import progress
-from scripts.simulation.attainment import REJECT, Attained, Decisions, Said, attained
+from scripts.simulation.outcome import REJECT, Attained, Decisions, Said, attained
 from scripts.simulation.reader import Plan
 from service.client import Client, Refused
 from service.schemas import Estimate, Problem

@@ -1,0 +1,1 @@
+"""What the benchmarks, the evaluation and the simulation share."""
