@@ -38,7 +38,7 @@ import numpy as np
 from models.core.kernel import kernel
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.goals.promises import JudgedWindow
+from models.goals.evidence import JudgedWindow
 
 BELOW = 0.5
 LEAST = 8  # relevant and irrelevant documents that were shown and judged

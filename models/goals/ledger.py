@@ -15,7 +15,7 @@ from models.core.arrays import grown
 from models.core.measures import Bools
 from models.core.vectors import Features, Reals
 from models.goals import drift
-from models.goals.promises import ORIGINS, JudgedWindow, Origin, Watch
+from models.goals.evidence import ORIGINS, JudgedWindow, Origin, Watch
 from models.text.minhash import Groups
 
 

@@ -45,27 +45,18 @@ more of what is rejected is relevant than a max_error allows, the band becomes w
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from models.core import intervals
 from models.core.measures import Bools
 from models.core.vectors import Reals
+from models.goals.evidence import CONFIDENCE, EDGE, LEAST, SURE, JudgedWindow
 from models.goals.thresholds import ENOUGH, NEVER, Band, cuts_of
 
-Origin = Literal["given", "shown", "audit", "found"]
-ORIGINS: tuple[Origin, ...] = ("given", "shown", "audit", "found")
-
-CONFIDENCE = 0.8  # of a promise on precision
-SURE = 0.95  # of every other bound, and before a goal is called out of reach
-LEAST = 8  # relevant documents, before anything is promised
-EDGE = 40  # documents nearest above the cut
 SPARE = 0.35  # of the abstention that is allowed
 ALLOWANCE = 0.15  # of abstention, where recall is wanted and nothing is said of abstention
-WINDOW = 5000  # judged documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,56 +67,6 @@ class Targets:
     min_precision: float | None = None
     min_recall: float | None = None
     max_abstain: float | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgedWindow:
-    """The newest judged documents, in their order."""
-
-    held_out: Reals
-    relevant: Bools
-    origin: NDArray[np.int8]  # an index of ORIGINS
-    alone: Bools  # not near an earlier one
-    first: Bools  # nor from before the filter became worse
-    chance: Reals  # with which it was drawn, if it was
-    accepted: Bools  # before it was judged
-
-    def came(self, origin: Origin) -> Bools:
-        return np.equal(self.origin, ORIGINS.index(origin))
-
-
-class Watch(NamedTuple):
-    """How people look at what is accepted, told by how many had been accepted when one of them was judged."""
-
-    last: int = 0  # when one was judged last; 0 if none was, or nobody knows
-    pause: float = 0.0  # so many are accepted, in the mean, from one time that some are judged to the next
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What judged documents say of the thresholds, and of the decisions that were made; near-duplicates once."""
-
-    accepted: int = 0  # shown, and above `accept_above` now, without their own influence
-    hits: int = 0  # relevant among these
-    delivered: int = 0  # accepted before they were judged, by model or rule: the newest EDGE
-    right: int = 0  # relevant among these
-    shown: int = 0  # not rejected before they were judged
-    kept: int = 0  # relevant among these
-    audits: int = 0  # rejected, and drawn by chance
-    finds: int = 0  # relevant among these
-    drawn: tuple[tuple[float, int, int], ...] = ()  # chance, audits and finds of each, where they had several chances
-    lost: int = 0  # rejected and relevant, and somebody noticed
-    certified: bool = False  # whether the precision that was asked for can be promised at `accept_above`
-    reach: float = 1.0  # no cut can have a higher precision
-    missing: int = 0  # judgements of what is shown after which it might be promised, if things go on as they do
-    worse_for: int = 0  # judgements since the filter has become worse; 0 if it has not
-    watched: int = 0  # documents that had been accepted when one of them was last judged; see Watch
-    pause: float = 0.0
-
-    def __add__(self, other: "Evidence") -> "Evidence":
-        """Of two topics together; what is promised of one cut says nothing of another's."""
-        counts = ("accepted", "hits", "kept", "lost", "audits", "finds", "shown")
-        return Evidence(**{name: getattr(self, name) + getattr(other, name) for name in counts})
 
 
 def choose(
@@ -227,70 +168,3 @@ def _allowance(left: Reals, most: int, accept: float) -> float:
         return accept
     cut = np.sort(left)[-wanted]
     return float(cut if np.count_nonzero(left >= cut) <= wanted else np.nextafter(cut, np.inf))
-
-
-def evidence(
-    goal: Targets, judged: JudgedWindow, band: Band, worse_for: int = 0, watch: Watch | None = None
-) -> Evidence:
-    watch = watch or Watch()
-    shown, audit, found = (judged.came(origin) & judged.alone for origin in ("shown", "audit", "found"))
-    relevant, counted = judged.relevant, shown & judged.first
-    accepted = counted & (judged.held_out > band.accept_above)
-    delivered = np.flatnonzero(counted & judged.accepted)[-EDGE:]
-    return Evidence(
-        accepted=int(np.count_nonzero(accepted)),
-        hits=int(np.count_nonzero(accepted & relevant)),
-        delivered=len(delivered),
-        right=int(np.count_nonzero(relevant[delivered])),
-        drawn=_drawn(judged.chance[audit], relevant[audit]),
-        kept=int(np.count_nonzero(shown & relevant)),
-        lost=int(np.count_nonzero(found & relevant)),
-        audits=int(np.count_nonzero(audit)),
-        finds=int(np.count_nonzero(audit & relevant)),
-        shown=int(np.count_nonzero(shown)),
-        worse_for=worse_for,
-        watched=watch.last,
-        pause=watch.pause,
-        **_prospect(goal.min_precision, judged.held_out[counted], relevant[counted], band),
-    )
-
-
-def _drawn(chance: Reals, relevant: Bools) -> tuple[tuple[float, int, int], ...]:
-    """Audits and finds by their chance, where there is more than one."""
-    chances = np.unique(chance).tolist()
-    if len(chances) < 2:
-        return ()
-    each = [(c, chance == c) for c in chances]
-    return tuple((c, int(np.count_nonzero(of)), int(np.count_nonzero(of & relevant))) for c, of in each)
-
-
-def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) -> dict[str, Any]:
-    """How near a goal on precision is."""
-    if goal is None:
-        return {}
-    if not len(scores):
-        return {"missing": _tries(goal, 1.0)}
-    if band.accept_above < NEVER:
-        # A cut chosen for the goal keeps it; one of a model that was made elsewhere was not, and has to be tested.
-        above = relevant[scores > band.accept_above]
-        return {"certified": intervals.low(int(np.count_nonzero(above)), len(above), CONFIDENCE) >= goal}
-    _, hits, accepted, _ = cuts_of(scores, relevant)
-    enough = accepted >= LEAST
-    if not enough.any():
-        return {"missing": max(0, _tries(goal, 1.0) - len(scores))}
-    share = hits[enough] / accepted[enough]
-    best = int(np.flatnonzero(share == share.max())[-1])
-    reach = 1.0
-    if share[best] < 1 and len(scores) >= ENOUGH:  # with fewer the ranking still changes too much to speak for the next
-        reach = float(betaincinv(hits[enough] + 1, accepted[enough] - hits[enough], SURE).max())
-    tries = _tries(goal, float(share[best]))
-    # Of what is shown, only a part scores as high as the best cut.
-    part = float(accepted[enough][best]) / len(scores)
-    return {"reach": reach, "missing": math.ceil(max(0.0, tries - accepted[enough][best]) / part) if tries else 0}
-
-
-def _tries(goal: float, share: float) -> int:
-    """How many judged documents above a cut, this share of them relevant, would promise the goal; 0 if none would."""
-    most = intervals.allowed(goal, CONFIDENCE, WINDOW)
-    holds = np.floor(np.arange(len(most)) * (1 - share)) <= most
-    return int(np.argmax(holds)) if holds.any() else 0

@@ -27,7 +27,8 @@ from typing import Literal
 
 from models.core import intervals
 from models.core.intervals import Interval
-from models.goals.promises import CONFIDENCE, SPARE, SURE, Evidence, Targets
+from models.goals.evidence import CONFIDENCE, SURE, Evidence
+from models.goals.promises import SPARE, Targets
 from models.goals.thresholds import ENOUGH
 
 State = Literal["learning", "met", "at_risk", "unreachable"]

@@ -24,8 +24,9 @@ from models.core.vectors import SERVED, Bag, Features, Linear, Reals, View
 from models.core.views import view
 from models.goals import calibration, promises, thresholds
 from models.goals.calibration import Calibration
+from models.goals.evidence import Evidence, Origin, collect_evidence
 from models.goals.ledger import Ledger
-from models.goals.promises import Evidence, Origin, Targets
+from models.goals.promises import Targets
 from models.goals.thresholds import Band
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import Background, Collection, DocumentWindow
@@ -177,7 +178,9 @@ class Trainer:
             unseen = self._held_out_among(background, held_out, unseen)
             band = promises.choose(self._goal, judged, unseen, band)
         calibrated = calibration.of(judged, unseen[unjudged & (unseen < band.reject_below)])
-        evidence = promises.evidence(self._goal, judged, band, self._worse_for(since), self._ledger.watch())
+        evidence = collect_evidence(
+            self._goal.min_precision, judged, band, self._worse_for(since), self._ledger.watch()
+        )
         report = self._council.report() if self._council else None
         figures = self._figures(band.f1)
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, report)
@@ -206,7 +209,7 @@ class Trainer:
         self._voted = self._collection.size, told.decision_score(band.reject_below, band.accept_above)
         rejected = unjudged & (passed.rejected_above < band.reject_below)
         calibrated = calibration.of(self._ledger.newest(over.mean(axis=1), since), unseen.mean(axis=1)[rejected])
-        evidence = promises.evidence(self._goal, high, band, self._worse_for(since), self._ledger.watch())
+        evidence = collect_evidence(self._goal.min_precision, high, band, self._worse_for(since), self._ledger.watch())
         linear, figures = mean_form(committee.members), self._figures(f1)
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, committee)
 

@@ -14,7 +14,7 @@ from scipy.stats import binom, hypergeom
 
 from models.core.intervals import Interval, interval
 from models.core.measures import Bools
-from models.goals.promises import SURE
+from models.goals.evidence import SURE
 from models.goals.report import State, StreamCounts
 
 REJECT, ABSTAIN, ACCEPT = 0, 1, 2

@@ -13,7 +13,8 @@ import numpy as np
 
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.goals.promises import Origin, Targets
+from models.goals.evidence import Origin
+from models.goals.promises import Targets
 from models.goals.report import recall, report
 from models.online.trainer import Example, Model, Spec, Trainer
 from scripts.evaluation.stream import Stream

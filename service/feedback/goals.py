@@ -16,7 +16,8 @@ import numpy as np
 
 from models.goals import report as assurance
 from models.goals.audit import drawn, lots
-from models.goals.promises import SURE, Targets
+from models.goals.evidence import SURE
+from models.goals.promises import Targets
 from models.goals.report import Report
 from service.clock import now_ms
 from service.config import Config

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from models.core import intervals
 from models.core.vectors import Bag
-from models.goals.promises import SURE
+from models.goals.evidence import SURE
 from models.text.minhash import Told
 from service.errors import FieldError, NotFound, TooLarge
 from service.feedback.judge import TITLE_CHARS, UNKNOWN, Judge, id_of

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from models.core.vectors import Features
 from models.goals.audit import lots
-from models.goals.promises import LEAST
+from models.goals.evidence import LEAST
 from models.goals.report import Report
 from models.text.minhash import Told
 from service.clock import now_ms

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-from models.goals.promises import Origin
+from models.goals.evidence import Origin
 
 Kind = Literal["created", "edited", "refreshed", "judged", "withdrawn", "restored", "published", "compacted"]
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
@@ -126,7 +126,7 @@ class StandingJudgement:
 
     @property
     def origin(self) -> Origin:
-        """How the document came to be judged: what the judgement is evidence of (see models/goals/promises.py)."""
+        """How the document came to be judged: what the judgement is evidence of (see models/goals/evidence.py)."""
         if not self.first.passed:
             return "given"
         if self.delivered != "reject":

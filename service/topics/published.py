@@ -17,7 +17,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from models.core.vectors import Bag, Linear
 from models.core.views import view
 from models.goals.calibration import Calibration
-from models.goals.promises import Evidence
+from models.goals.evidence import Evidence
 from models.online import committee
 from models.online.committee import Committee, VotingRule
 from models.online.committee_estimates import LossAndError

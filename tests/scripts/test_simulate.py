@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from models.core.intervals import interval
-from models.goals.promises import SURE, Targets
+from models.goals.evidence import SURE
+from models.goals.promises import Targets
 from models.text.analysis import Analysis, bags
 from models.text.minhash import Groups
 from scripts.common.corpus import Corpus, read

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from models.core.vectors import Reals
 from models.goals import calibration
 from models.goals.calibration import Calibration
-from models.goals.promises import ORIGINS, JudgedWindow, Origin
+from models.goals.evidence import ORIGINS, JudgedWindow, Origin
 from tests.support import reference
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=100)

@@ -1,4 +1,4 @@
-"""Thresholds for a goal: what each test of a cut is for, what counts as evidence, and that promises hold."""
+"""Thresholds for a goal: what each test of a cut is for, and that promises hold."""
 
 from dataclasses import replace
 
@@ -8,34 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.core import intervals
-from models.core.measures import Bools
-from models.core.vectors import Reals
 from models.goals import promises
-from models.goals.promises import ORIGINS, Evidence, JudgedWindow, Origin, Targets, certified, choose, evidence
+from models.goals.evidence import CONFIDENCE, EDGE, LEAST, SURE
+from models.goals.promises import Targets, certified, choose
 from models.goals.thresholds import ENOUGH, NEVER, Band
+from tests.models.goals.judged import judged, ranking
 
 STEADY = settings(derandomize=True, max_examples=100, deadline=None)
 USUAL = Band(0.2, 0.3, 0.8)
 NO_STREAM = np.empty(0)
-
-
-def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", first: Bools | None = None) -> JudgedWindow:
-    n = len(scores)
-    alone = np.ones(n, np.bool_) if first is None else first
-    return JudgedWindow(
-        scores,
-        relevant,
-        np.full(n, ORIGINS.index(origin), np.int8),
-        alone,
-        alone,
-        np.full(n, 0.1),
-        np.zeros(n, np.bool_),
-    )
-
-
-def ranking(relevant: list[bool]) -> tuple[Reals, Bools]:
-    """Documents by falling score, one apart."""
-    return np.arange(len(relevant), 0, -1.0), np.array(relevant, np.bool_)
 
 
 # -- precision ---------------------------------------------------------------------------------------------------------
@@ -50,7 +31,7 @@ def test_sixteen_clean_documents_promise_nine_of_ten() -> None:
 def test_no_cut_is_tried_after_one_that_failed() -> None:
     """Two misses in the first twenty-nine are too many, and a hundred hits after them do not make up for it."""
     scores, relevant = ranking([True] * 3 + [False] * 2 + [True] * 100)
-    assert intervals.low(103, 105, promises.CONFIDENCE) > 0.9
+    assert intervals.low(103, 105, CONFIDENCE) > 0.9
     assert certified(scores, relevant, 0.9) == NEVER
 
 
@@ -70,17 +51,17 @@ def test_a_cut_that_breaks_the_goal_is_seldom_taken_however_many_are_tried() -> 
     for _ in range(runs):
         scores, relevant = ranking((random.random(n) < goal - 1e-9).tolist())
         hits = np.cumsum(relevant)
-        passes = [intervals.low(int(k), i + 1, promises.CONFIDENCE) >= goal for i, k in enumerate(hits)]
-        lowest += any(passes[promises.LEAST - 1 :])
+        passes = [intervals.low(int(k), i + 1, CONFIDENCE) >= goal for i, k in enumerate(hits)]
+        lowest += any(passes[LEAST - 1 :])
         sequence += certified(scores, relevant, goal) < NEVER
     assert lowest > 0.4 * runs
-    assert sequence <= (1 - promises.CONFIDENCE) * runs
+    assert sequence <= (1 - CONFIDENCE) * runs
 
 
 def test_the_sure_ones_do_not_pay_for_a_tail() -> None:
     """Two hundred hits and nine misses are still promised as a whole, but the misses all stand at the end."""
     scores, relevant = ranking([True] * 200 + [False] * 9)
-    assert intervals.low(200, 209, promises.CONFIDENCE) > 0.9
+    assert intervals.low(200, 209, CONFIDENCE) > 0.9
     cut = certified(scores, relevant, 0.9)
     assert 150 < np.count_nonzero(scores > cut) <= 200
 
@@ -111,9 +92,9 @@ def test_what_is_accepted_is_promised_and_clean_at_its_edge(rows: list[tuple[int
     above = scores > cut
     if cut < NEVER:
         hits, n = int(np.count_nonzero(relevant & above)), int(np.count_nonzero(above))
-        assert intervals.low(hits, n, promises.CONFIDENCE) >= goal
-        edge = relevant[np.argsort(-scores)][:n][-promises.EDGE :]
-        assert edge.all() or intervals.low(int(edge.sum()), len(edge), promises.SURE) >= goal
+        assert intervals.low(hits, n, CONFIDENCE) >= goal
+        edge = relevant[np.argsort(-scores)][:n][-EDGE:]
+        assert edge.all() or intervals.low(int(edge.sum()), len(edge), SURE) >= goal
 
 
 def test_promises_hold_on_streams_that_do_not_change() -> None:
@@ -144,34 +125,14 @@ def _precision_above(cut: float) -> float:
 # -- what counts -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("origin", ["given", "found", "audit"])
-def test_only_what_was_shown_is_evidence_of_precision(origin: Origin) -> None:
-    sample = judged(*ranking([True] * 40), origin)
-    assert choose(Targets(min_precision=0.9), sample, NO_STREAM, USUAL).accept_above == NEVER
-    assert evidence(Targets(min_precision=0.9), sample, USUAL).accepted == 0
-
-
 def test_near_duplicates_are_counted_once() -> None:
     scores, relevant = ranking([True] * 40)
-    first = np.arange(40) % 4 == 0
+    current = np.arange(40) % 4 == 0
     assert choose(Targets(min_precision=0.9), judged(scores, relevant), NO_STREAM, USUAL).accept_above < NEVER
     assert (
-        choose(Targets(min_precision=0.9), judged(scores, relevant, first=first), NO_STREAM, USUAL).accept_above
+        choose(Targets(min_precision=0.9), judged(scores, relevant, current=current), NO_STREAM, USUAL).accept_above
         == NEVER
     )
-
-
-def test_evidence_counts_each_judgement_for_what_it_is() -> None:
-    origin = np.array([ORIGINS.index(o) for o in ("given", "shown", "shown", "audit", "audit", "found")], np.int8)
-    relevant = np.array([True, True, False, True, False, True])
-    scores, every = np.array([9.0, 8.0, 7.0, 0.1, 0.1, 0.1]), np.ones(6, np.bool_)
-    sample = JudgedWindow(scores, relevant, origin, every, every, np.full(6, 0.5), np.arange(6) == 2)
-    counted = evidence(Targets(), sample, Band(1.0, 7.5))
-    assert counted == Evidence(accepted=1, hits=1, delivered=1, shown=2, kept=1, audits=2, finds=1, lost=1)
-    once = evidence(Targets(), replace(sample, alone=np.array([1, 1, 0, 1, 0, 0], np.bool_)), Band(1.0, 7.5))
-    assert (once.shown, once.kept, once.audits, once.finds, once.lost) == (1, 1, 1, 1, 0)
-    two = evidence(Targets(), replace(sample, chance=np.array([0, 0, 0, 0.5, 0.1, 0])), Band(1.0, 7.5))
-    assert two.drawn == ((0.1, 1, 0), (0.5, 1, 1))
 
 
 # -- abstention --------------------------------------------------------------------------------------------------------
@@ -256,31 +217,3 @@ def test_error_comes_before_abstention() -> None:
     sample = replace(judged(scores, scores > 0.5, "audit"), chance=np.full(2000, 0.5))
     band = choose(Targets(max_error=0.05, max_abstain=0.01), sample, np.linspace(0, 1, 1000), Band(0.9, 0.95))
     assert band.reject_below < 0.56
-
-
-# -- how far it is -----------------------------------------------------------------------------------------------------
-
-
-def test_a_topic_says_how_many_judgements_are_missing() -> None:
-    goal, never = Targets(min_precision=0.9), Band(0.0, NEVER)
-    assert evidence(goal, judged(*ranking([True] * 10)), never).missing == 6
-    half = evidence(goal, judged(*ranking([True] * 10 + [False] * 10)), never)
-    assert half.missing == 12  # twice as many, since only half of what is shown scores as high
-
-
-def test_a_topic_that_cannot_get_there_says_so() -> None:
-    random = np.random.default_rng(2)
-    mixed = evidence(Targets(min_precision=0.9), judged(random.random(400), random.random(400) < 0.5), Band(0.0, NEVER))
-    assert mixed.reach < 0.9
-    assert not mixed.certified
-    few = evidence(Targets(min_precision=0.9), judged(random.random(150), random.random(150) < 0.5), Band(0.0, NEVER))
-    assert few.reach == 1.0  # what learns from so few will rank the next ones otherwise
-
-
-def test_a_cut_that_no_goal_moves_promises_only_what_its_judgements_bear_out() -> None:
-    """Committees that vote accept from the start; six relevant documents of six were once called a precision of .9."""
-    goal, fixed = Targets(min_precision=0.9), Band(0.0, 0.0)
-    assert not evidence(goal, judged(*ranking([])), fixed).certified
-    assert not evidence(goal, judged(*ranking([True] * 6)), fixed).certified
-    assert evidence(goal, judged(*ranking([True] * 30)), fixed).certified
-    assert not evidence(goal, judged(*ranking([True, False] * 30)), fixed).certified

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.goals.evidence import Evidence
 from models.goals.ledger import Ledger
-from models.goals.promises import Evidence, Targets
+from models.goals.promises import Targets
 from models.goals.report import Report, StreamCounts, pooled, recall, report
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)

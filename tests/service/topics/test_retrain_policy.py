@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from models.core.vectors import Linear
-from models.goals.promises import Evidence
+from models.goals.evidence import Evidence
 from models.online.trainer import Model
 from service.config import Config
 from service.jobs import jobs

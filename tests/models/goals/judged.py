@@ -1,0 +1,26 @@
+"""Judged documents for tests of what they are evidence of."""
+
+import numpy as np
+
+from models.core.measures import Bools
+from models.core.vectors import Reals
+from models.goals.evidence import ORIGINS, JudgedWindow, Origin
+
+
+def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", current: Bools | None = None) -> JudgedWindow:
+    n = len(scores)
+    unique = np.ones(n, np.bool_) if current is None else current
+    return JudgedWindow(
+        scores,
+        relevant,
+        np.full(n, ORIGINS.index(origin), np.int8),
+        unique,
+        unique,
+        np.full(n, 0.1),
+        np.zeros(n, np.bool_),
+    )
+
+
+def ranking(relevant: list[bool]) -> tuple[Reals, Bools]:
+    """Documents by falling score, one apart."""
+    return np.arange(len(relevant), 0, -1.0), np.array(relevant, np.bool_)
