@@ -4,7 +4,7 @@ A learner is a module, not a class: `Params` (frozen, validated), `State` (array
 
     start(p, query) → State            from nothing or from the query's document
     resume(p, v) → State               from a vector that was learned before, in the same view
-    update(p, s, x, y) → step          learn in place, in time proportional to the document; `learn` does it on a copy
+    update(p, s, x, y) → step          learn in place, in time proportional to the document
     vectors(p, s) → (Vector, ...)      what may be served, the preferred one first
     held_out(p, v, window, steps, t)   the scores of a window of documents, each without its own step
 

@@ -22,7 +22,7 @@ Differences from the paper: one exponent is at most CLIP, no weight falls below 
 words of a query begin with so much of the mass that the query itself scores the target.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,12 +100,6 @@ def resume(p: Params, v: Vector) -> State:
     _sum(s)
     s.C = 1 / s.Z
     return s
-
-
-def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
-    after = replace(s, u=s.u.copy(), mean=s.mean.copy(), C_f=s.C_f.copy())
-    update(p, after, x, y)
-    return after
 
 
 def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:

@@ -28,10 +28,6 @@ def resume(p: Params, v: Vector) -> State:
     return State(v)
 
 
-def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
-    return s
-
-
 def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     return 0.0
 

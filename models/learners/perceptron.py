@@ -15,16 +15,16 @@ Discarding is Winnow's, told for steps that add: once `discard` examples have be
 weight is more than α, one step of strength 1, from where it started; and one that was never seen counts nothing.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.core.arrays import check, grown
+from models.core.arrays import check
 from models.core.vectors import Reals, View
+from models.learners import averaged
 from models.learners.base import DocumentVector, Vector, additive_held_out
 from models.learners.documents import DocumentWindow
-from models.learners.vocabulary import axpy, dot
 
 SHOWN = 20  # times that the query is shown at most
 
@@ -48,19 +48,13 @@ class Params:
 
 
 @dataclass(slots=True)
-class State:
-    """Weights are kept over `rest`, the weight that all started with; a = Σ t·Δ_t gives the average (see
-    widrow_hoff.py)."""
-
-    w: Reals
-    a: Reals
-    rest: float
-    t: int = 0
-    shown: int = 0  # of these, how often the query was
+class State(averaged.State):
+    rest: float = 0.0  # the weight that all features started with; w and its average are over it
+    shown: int = 0  # how many of the t examples were the query
 
 
 def start(p: Params, query: DocumentVector | None) -> State:
-    s = State(np.zeros(0), np.zeros(0), 0.0 if p.d is None else p.theta / p.d)
+    s = State(rest=0.0 if p.d is None else p.theta / p.d)
     if query is not None:
         for _ in range(SHOWN):
             s.shown += 1
@@ -70,32 +64,22 @@ def start(p: Params, query: DocumentVector | None) -> State:
 
 
 def resume(p: Params, v: Vector) -> State:
-    return State(v.w.copy(), np.zeros(len(v.w)), v.rest)
-
-
-def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
-    after = replace(s, w=s.w.copy(), a=s.a.copy())
-    update(p, after, x, y)
-    return after
+    return State(v.w.copy(), np.zeros(len(v.w)), rest=v.rest)
 
 
 def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
-    s.w, s.a = grown(s.w, x.span), grown(s.a, x.span)
-    s.t += 1
+    """Learn in place; the step is the document's coefficient in w."""
+    s.meet(x)
     score = _score(p, s, x)
     if y and score <= p.theta + p.margin:
-        g = p.alpha
-    elif not y and score >= p.theta - p.margin:
-        g = -p.alpha
-    else:
-        return 0.0
-    axpy(s.w, g, x.slots, x.values)
-    axpy(s.a, s.t * g, x.slots, x.values)
-    return g
+        return s.add(p.alpha, x)
+    if not y and score >= p.theta - p.margin:
+        return s.add(-p.alpha, x)
+    return 0.0
 
 
 def vectors(p: Params, s: State) -> tuple[Vector, ...]:
-    w, mean, rest = s.w.copy(), s.w - s.a / (s.t + 1), s.rest
+    w, mean, rest = s.w.copy(), s.average, s.rest
     if _discards(p, s):
         counts = np.abs(s.w) > p.alpha
         w, mean, rest = (w + rest) * counts, (mean + rest) * counts, 0.0
@@ -110,7 +94,7 @@ def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDAr
 
 def _score(p: Params, s: State, x: DocumentVector) -> float:
     if not _discards(p, s):
-        return dot(s.w, x.slots, x.values) + s.rest * x.sum
+        return s.score(x) + s.rest * x.sum
     w = s.w[x.slots]
     return float(((w + s.rest) * x.values)[np.abs(w) > p.alpha].sum())
 

@@ -11,7 +11,7 @@ ratios matter, so the second set, the default, is the first with a query.
 It is a batch method, but its sums can be kept up one example at a time, and then an example costs its features.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +56,6 @@ def start(p: Params, query: DocumentVector | None) -> State:
 
 def resume(p: Params, v: Vector) -> State:
     return State(v.w / p.alpha if p.alpha else v.w.copy(), np.zeros(len(v.w)), np.zeros(len(v.w)))
-
-
-def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
-    after = replace(s, first=s.first.copy(), relevant=s.relevant.copy(), irrelevant=s.irrelevant.copy())
-    update(p, after, x, y)
-    return after
 
 
 def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:

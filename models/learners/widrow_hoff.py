@@ -1,7 +1,7 @@
 """Widrow-Hoff (LMS): gradient descent on the squared error, one example at a time.
 
     w_{t+1} = w_t − 2η (w_t·x_t − y_t) x_t            y ∈ {0, 1}
-    w̄ = (w_1 + … + w_{n+1}) / (n+1)                    the average, which is what we serve
+    w̄ = (w_1 + … + w_{n+1}) / (n+1)                    the average, which is served (see averaged.py)
 
 Lewis, Schapire, Callan & Papka, "Training algorithms for linear text classifiers", SIGIR 1996.
 
@@ -12,23 +12,17 @@ the pocket compares the two. Batch fits of the same judgements, background docum
 and many more did not do better: docs/experiments.md.
 
 Differences from the formula:
-* The average is lazy. Step t adds Δ_t to w, and Δ_t is in n+1−t of the n+1 vectors, so w̄ = w_{n+1} − Σ t·Δ_t / (n+1).
-  We keep w and a = Σ t·Δ_t, and an update costs the features of its document, whatever the topic's size.
 * η never exceeds 1/‖x‖², the rate of the paper's routing experiments: beyond it a step overshoots further than it was
   off, and in a view that is not normalised the weights would grow without bound.
 * The query is the first example, and relevant.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from models.core.arrays import check, grown
-from models.core.vectors import Reals, View
-from models.learners.base import DocumentVector, Vector, additive_held_out
-from models.learners.documents import DocumentWindow
-from models.learners.vocabulary import axpy, dot
+from models.core.arrays import check
+from models.core.vectors import View
+from models.learners import averaged
+from models.learners.base import DocumentVector, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,56 +40,31 @@ class Params:
 
 
 @dataclass(slots=True)
-class State:
-    w: Reals
-    a: Reals
-    w0: float = 0.0  # the same two for the constant feature
-    a0: float = 0.0
+class State(averaged.State):
     X2: float = 0.0  # the largest ‖x‖² so far
-    t: int = 0
 
 
 def start(p: Params, query: DocumentVector | None) -> State:
-    s = State(np.zeros(0), np.zeros(0))
+    s = State()
     if query is not None:
         update(p, s, query, True)
     return s
 
 
 def resume(p: Params, v: Vector) -> State:
-    """Learning goes on from a vector that was learned elsewhere."""
-    return State(v.w.copy(), np.zeros(len(v.w)), w0=v.bias / p.bias if p.bias else 0.0)
-
-
-def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
-    after = replace(s, w=s.w.copy(), a=s.a.copy())
-    update(p, after, x, y)
-    return after
+    s = averaged.resume(p, v)
+    return State(s.w, s.a, s.w0)
 
 
 def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
-    """Learn in place; the answer is the step: the document's coefficient in w."""
-    s.w, s.a = grown(s.w, x.span), grown(s.a, x.span)
-    s.t += 1
+    """Learn in place; the step is the document's coefficient in w."""
+    s.meet(x)
     x2 = x.square + p.bias**2
     s.X2 = max(s.X2, x2)
     if x2 == 0:
         return 0.0
     eta = min(p.eta if p.eta is not None else 1 / (4 * s.X2), 1 / x2)
-    g = -2 * eta * (dot(s.w, x.slots, x.values) + s.w0 * p.bias - y)
-    axpy(s.w, g, x.slots, x.values)
-    axpy(s.a, s.t * g, x.slots, x.values)
-    s.w0 += g * p.bias
-    s.a0 += s.t * g * p.bias
-    return g
+    return s.add(-2 * eta * (s.score(x, p.bias) - y), x, p.bias)
 
 
-def vectors(p: Params, s: State) -> tuple[Vector, ...]:
-    """What may be served, the preferred one first."""
-    last = Vector(s.w.copy(), s.w0 * p.bias, at=s.t)
-    average = Vector(s.w - s.a / (s.t + 1), (s.w0 - s.a0 / (s.t + 1)) * p.bias, at=s.t, averaged=True)
-    return (average, last) if p.average else (last, average)
-
-
-def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
-    return additive_held_out(v, window, steps * v.share(t), p.bias)
+vectors, held_out = averaged.vectors, averaged.held_out

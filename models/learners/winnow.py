@@ -20,7 +20,7 @@ Differences from the paper. Weights stay within e^±LIMIT of where they started:
 overflow otherwise. The query is shown as a relevant example until it is learned.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -82,7 +82,7 @@ class State:
 
     plus: Reals
     minus: Reals
-    a: Reals  # Σ t·Δ_t of w⁺ − w⁻, for the average (see widrow_hoff.py)
+    a: Reals  # Σ t·Δ_t of w⁺ − w⁻, for the average (see averaged.py)
     t: int = 0
 
 
@@ -102,12 +102,6 @@ def resume(p: Params, v: Vector) -> State:
     up = np.log(np.maximum(w + minus, plus) / plus)
     down = np.log(np.maximum(plus - w, minus) / minus) if minus else np.zeros(len(w))
     return State(np.minimum(up, LIMIT), np.minimum(down, LIMIT), np.zeros(len(w)))
-
-
-def learn(p: Params, s: State, x: DocumentVector, y: bool) -> State:
-    after = replace(s, plus=s.plus.copy(), minus=s.minus.copy(), a=s.a.copy())
-    update(p, after, x, y)
-    return after
 
 
 def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:

@@ -2,7 +2,9 @@
 standing in LEARNERS and in CASES."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import fields, replace
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -40,6 +42,7 @@ STEADY = settings(deadline=None, derandomize=True, max_examples=60)  # the first
 
 FEATURES = 12
 Stream = Sequence[tuple[DocumentVector, bool]]
+T = TypeVar("T")
 
 
 def document(values: Mapping[int, float]) -> DocumentVector:
@@ -76,6 +79,13 @@ def run(name: str, params: Mapping[str, object], stream: Stream) -> tuple[Vector
     for x, y in stream:
         learner.update(p, s, x, y)
     return learner.vectors(p, s)
+
+
+def learn(name: str, p: object, s: T, x: DocumentVector, y: bool) -> T:
+    """Learn on a copy."""
+    after = deepcopy(s)
+    LEARNERS[name].update(p, after, x, y)
+    return after
 
 
 def close(got: Vector, wanted: Reals) -> None:
@@ -244,14 +254,34 @@ def test_learn_leaves_its_arguments_untouched(
 ) -> None:
     p, learner = parse_params(name, given_params), LEARNERS[name]
     s = learner.start(p, None)
-    for one, label in stream:
-        s = learner.learn(p, s, one, label)
+    for earlier, label in stream:
+        s = learn(name, p, s, earlier, label)
     before = {f.name: np.copy(getattr(s, f.name)) for f in fields(s)}
     slots, values = x.slots.copy(), x.values.copy()
-    learner.learn(p, s, x, y)
+    learn(name, p, s, x, y)
     assert all(np.array_equal(before[f.name], getattr(s, f.name)) for f in fields(s))
     assert np.array_equal(slots, x.slots)
     assert np.array_equal(values, x.values)
+
+
+@each
+@STEADY
+@given(stream=streams(), x=documents(), y=st.booleans())
+def test_vectors_stay_what_they_were_when_learning_goes_on(
+    name: str, given_params: dict[str, object], stream: Stream, x: DocumentVector, y: bool
+) -> None:
+    """The pocket keeps them."""
+    p, learner = parse_params(name, given_params), LEARNERS[name]
+    s = learner.start(p, None)
+    for earlier, label in stream:
+        learner.update(p, s, earlier, label)
+    kept = learner.vectors(p, s)
+    before = deepcopy(kept)
+    learner.update(p, s, x, y)
+    for got, wanted in zip(kept, before, strict=True):
+        assert np.array_equal(got.w, wanted.w)
+        if got.minus is not None and wanted.minus is not None:
+            assert np.array_equal(got.minus, wanted.minus)
 
 
 @each
@@ -263,7 +293,7 @@ def test_learning_on_copies_and_in_place_agree_bit_for_bit(
     p, learner = parse_params(name, given_params), LEARNERS[name]
     s = learner.start(p, None)
     for x, y in stream:
-        s = learner.learn(p, s, x, y)
+        s = learn(name, p, s, x, y)
     for got, wanted in zip(learner.vectors(p, s), run(name, given_params, stream), strict=True):
         assert np.array_equal(whole(got), whole(wanted))
         assert (got.bias, got.rest, got.at) == (wanted.bias, wanted.rest, wanted.at)
