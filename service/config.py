@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from models.core.names import METHOD_KINDS
 from service import redis_url
 
 PREFIX = "SLUICE_"
@@ -47,9 +48,8 @@ def _known_stemmer(language: str) -> str:
 
 
 def _known_method(method: str) -> str:
-    from models.batch import registry  # imported here, so that the command line does not load the learners
-
-    registry.parse(method, {})
+    if method not in METHOD_KINDS:
+        raise ValueError(f"method must be one of {', '.join(METHOD_KINDS)}")
     return method
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.kernel import kernel
-from models.core.vectors import Features, Singles, View
-from models.core.views import VIEWS, values_into
+from models.core.names import VIEWS, View
+from models.core.vectors import Features, Singles
+from models.core.views import values_into
 from models.text.analysis import Bags
 
 Starts = NDArray[np.int64]

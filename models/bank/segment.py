@@ -18,8 +18,8 @@ from models.bank.index import Index, index_of, join
 from models.bank.scan import Bools, Hits, Matrix, Members, Places, find, probe_into, score_into
 from models.bank.seen import ViewedBatch
 from models.core.arrays import check
-from models.core.vectors import Linear, Reals, Singles, View
-from models.core.views import VIEWS
+from models.core.names import VIEWS, View
+from models.core.vectors import Linear, Reals, Singles
 from models.goals.calibration import Calibration
 from models.online.committee import VotingRule
 

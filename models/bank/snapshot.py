@@ -13,7 +13,8 @@ import numpy as np
 from models.bank.scan import Hits, Matrix, Places
 from models.bank.seen import ViewedBatch, see
 from models.bank.segment import IndexedTopic, Segment, ranges
-from models.core.vectors import Singles, View
+from models.core.names import View
+from models.core.vectors import Singles
 from models.text.analysis import Bags
 
 CELLS = 1 << 20  # scores against one segment that are held at a time: 4 MB

@@ -27,7 +27,7 @@ import numpy as np
 from models.batch.feature_selection import Reduction, reduced
 from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
 from models.core.arrays import check
-from models.core.vectors import View
+from models.core.names import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ from models.batch.feature_selection import Reduction, reduced
 from models.batch.matrix import Columns, Examples, Labels, Planes, Tell, quiet
 from models.batch.stumps import TIE, constants, correct, least, losses, sum_all
 from models.core.arrays import check
-from models.core.vectors import Features, Reals, View
+from models.core.names import View
+from models.core.vectors import Features, Reals
 
 Variant = Literal["R", "RA", "D"]
 VARIANTS: tuple[Variant, ...] = ("R", "RA", "D")  # a variant's code is its place here, as in batch/stumps.py

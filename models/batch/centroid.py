@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
-from models.core.vectors import View
+from models.core.names import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from models.core.kernel import kernel
 from models.core.measures import Bools
-from models.core.vectors import Bag, Features, Linear, Reals, View
+from models.core.names import View
+from models.core.vectors import Bag, Features, Linear, Reals
 from models.core.views import view
 from models.text.analysis import Bags
 

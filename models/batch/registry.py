@@ -25,10 +25,11 @@ from models.batch import bayes, boosting, centroid, svm
 from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
 from models.batch.passes import drawn, in_passes, train
 from models.core.arrays import check
-from models.core.vectors import Bag, Reals, View
+from models.core.names import METHOD_KINDS, View
+from models.core.vectors import Bag, Reals
 from models.learners.base import DocumentVector
 from models.learners.documents import DocumentWindow
-from models.online.registry import LEARNERS, parse_params, read_params
+from models.online.registry import parse_params, read_params
 
 FOLDS = 3
 
@@ -40,7 +41,6 @@ class Method(Protocol):
 
 
 METHODS: Mapping[str, Method] = {"boosting": boosting, "bayes": bayes, "centroid": centroid, "svm": svm}
-KINDS = (*METHODS, *LEARNERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class OnlineMethod:
 
 def parse(kind: str, params: Mapping[str, object]) -> Any:
     """The parameters of a method, or a ValueError whose sentence says what is wrong."""
-    check(kind in KINDS, f"method must be one of {', '.join(KINDS)}")
+    check(kind in METHOD_KINDS, f"method must be one of {', '.join(METHOD_KINDS)}")
     if kind in METHODS:
         return read_params(kind, METHODS[kind].Params, params)
     shown = {name: params[name] for name in ("passes", "draws") if name in params}

@@ -13,12 +13,11 @@
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-View = Literal["presence", "tf", "sqrt", "strength", "tfidf"]
+from models.core.names import View
 
 Features = NDArray[np.uint64]
 Reals = NDArray[np.float64]

@@ -24,10 +24,10 @@ A document without features, or one whose values are all zero, has values of zer
 import numpy as np
 
 from models.core.kernel import kernel
-from models.core.vectors import Bag, Reals, Singles, Sparse, View
+from models.core.names import VIEWS, View
+from models.core.vectors import Bag, Reals, Singles, Sparse
 
-VIEWS: tuple[View, ...] = ("presence", "tf", "sqrt", "strength", "tfidf")  # a view's code is its place here
-_PRESENCE, _TF, _SQRT, _STRENGTH, _TFIDF = range(5)
+_PRESENCE, _TF, _SQRT, _STRENGTH, _TFIDF = range(len(VIEWS))
 
 _LOGS = np.log1p(np.arange(32.0))  # nearly all counts are small integers, and a logarithm costs as much as a word
 

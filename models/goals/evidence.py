@@ -13,7 +13,7 @@ near-duplicates count once. How a document came to be judged decides what its ju
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,9 @@ from scipy.special import betaincinv
 
 from models.core import intervals
 from models.core.measures import Bools
+from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
 from models.goals.thresholds import ENOUGH, NEVER, Band, cuts_of
-
-Origin = Literal["given", "shown", "audit", "found"]
-ORIGINS: tuple[Origin, ...] = ("given", "shown", "audit", "found")
 
 CONFIDENCE = 0.8  # of a promise on precision
 SURE = 0.95  # of every other bound, and before a goal is called out of reach

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from models.core.arrays import grown
 from models.core.measures import Bools
+from models.core.names import ORIGINS, Origin
 from models.core.vectors import Features, Reals
 from models.goals import drift
-from models.goals.evidence import ORIGINS, JudgedWindow, Origin, Watch
+from models.goals.evidence import JudgedWindow, Watch
 from models.text.minhash import Groups
 
 

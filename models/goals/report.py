@@ -23,16 +23,15 @@ thousand would be needed. So the state stays `learning`, with the bound that doe
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from models.core import intervals
 from models.core.intervals import Interval
+from models.core.names import GoalState
 from models.goals.evidence import CONFIDENCE, SURE, Evidence
 from models.goals.promises import SPARE, Targets
 from models.goals.thresholds import ENOUGH
 
-State = Literal["learning", "met", "at_risk", "unreachable"]
-WORST: tuple[State, ...] = ("unreachable", "at_risk", "learning", "met")
+WORST: tuple[GoalState, ...] = ("unreachable", "at_risk", "learning", "met")
 SHOWS = 1 / (1000 * SPARE)  # abstention that shows one of the thousand documents from which a band is chosen
 FEW = 3  # audits: −ln(1 − SURE)
 ALARM = 0.995  # with which what was delivered must contradict a promise: it is looked at after every judgement
@@ -61,7 +60,7 @@ class StreamCounts:
 class PartReport:
     """How one of the goals stands."""
 
-    state: State
+    state: GoalState
     share: Interval | None  # None while nothing is known
     judged: int  # judgements (of abstention: documents) behind the estimate
     detail: str
@@ -70,7 +69,7 @@ class PartReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    state: State
+    state: GoalState
     detail: str
     precision: PartReport | None = None
     recall: PartReport | None = None
@@ -234,7 +233,7 @@ def _recall(goal: float, evidence: Evidence, passed: StreamCounts) -> PartReport
             "needs more abstention."
         )
         return PartReport("at_risk", found, n, said)
-    state: State = "learning"
+    state: GoalState = "learning"
     spare = evidence.kept * (1 - goal) / goal if goal else math.inf  # of the relevant, so many may have been missed
     if spare < evidence.lost + evidence.finds:
         state, needs = "at_risk", "more is known to be missed than the goal allows"

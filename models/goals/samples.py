@@ -33,7 +33,7 @@ from typing import NamedTuple
 from scipy.special import bdtrin
 
 from models.core import intervals
-from models.goals.evidence import Origin
+from models.core.names import Origin
 
 
 class Trial(NamedTuple):

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from models.core.arrays import grown
 from models.core.kernel import kernel
 from models.core.measures import Bools
-from models.core.vectors import Bag, Linear, Reals, Singles, View
+from models.core.names import View
+from models.core.vectors import Bag, Linear, Reals, Singles
 from models.core.views import view
 from models.learners.vocabulary import Slots, Vocabulary
 

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from models.core.arrays import check, grown
 from models.core.kernel import kernel
-from models.core.vectors import Reals, Singles, View
+from models.core.names import View
+from models.core.vectors import Reals, Singles
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow, Starts
 from models.learners.vocabulary import Slots, dot

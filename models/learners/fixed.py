@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.core.vectors import Reals, View
+from models.core.names import View
+from models.core.vectors import Reals
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
 

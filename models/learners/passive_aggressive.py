@@ -12,7 +12,7 @@ vectors (see averaged.py). The query is the first example, and relevant.
 from dataclasses import dataclass
 
 from models.core.arrays import check
-from models.core.vectors import View
+from models.core.names import View
 from models.learners import averaged
 from models.learners.base import DocumentVector
 

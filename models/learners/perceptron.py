@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.arrays import check
-from models.core.vectors import Reals, View
+from models.core.names import View
+from models.core.vectors import Reals
 from models.learners import averaged
 from models.learners.base import DocumentVector, Vector, additive_held_out
 from models.learners.documents import DocumentWindow

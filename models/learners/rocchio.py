@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.arrays import check, grown
-from models.core.vectors import Reals, View
+from models.core.names import View
+from models.core.vectors import Reals
 from models.learners.base import DocumentVector, Vector, additive_held_out
 from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import axpy

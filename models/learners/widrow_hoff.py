@@ -20,7 +20,7 @@ Differences from the formula:
 from dataclasses import dataclass
 
 from models.core.arrays import check
-from models.core.vectors import View
+from models.core.names import View
 from models.learners import averaged
 from models.learners.base import DocumentVector, Vector
 

@@ -39,12 +39,12 @@ from numpy.typing import NDArray
 
 from models.core.arrays import check
 from models.core.measures import Bools
+from models.core.names import LearnerName
 from models.core.vectors import Linear, Reals
 from models.online.committee_estimates import LossAndError
 
 Method = Literal["split", "resample_a", "resample_b"]
 Combine = Literal["unanimous", "vote", "weighted", "mean"]
-Member = Literal["wh", "eg", "winnow", "perceptron", "rocchio", "pa"]
 Order = NDArray[np.int64]
 Votes = NDArray[np.int8]
 
@@ -56,7 +56,7 @@ ROUNDING = 1e-9  # a sum of weights is a little off what it should be, and a tie
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    of: Member = "wh"
+    of: LearnerName = "wh"
     params: Mapping[str, object] = field(default_factory=dict)  # of the members
     k: int | None = 4  # None: the search's choice
     method: Method = "split"

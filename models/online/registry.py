@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.arrays import check
+from models.core.names import LEARNER_KINDS
 from models.core.vectors import Reals
 from models.learners import eg, passive_aggressive, perceptron, rocchio, widrow_hoff, winnow
 from models.learners.base import DocumentVector, Vector
@@ -42,13 +43,12 @@ LEARNERS: Mapping[str, LearnerModule] = {
 
 # Under `auto` these all learn, with their defaults, and the pocket chooses among them; until it has, the first serves.
 AUTO = ("wh", "eg", "winnow", "perceptron")
-KINDS = (*LEARNERS, "auto", "committee")
 
 
 def parse_params(kind: str, params: Mapping[str, object]) -> Params:
     """The parameters of a learner (of `auto`: of its first, of a committee: of its members), or a ValueError whose
     sentence says what is wrong."""
-    check(kind in KINDS, f"learner must be one of {', '.join(KINDS)}")
+    check(kind in LEARNER_KINDS, f"learner must be one of {', '.join(LEARNER_KINDS)}")
     if kind == "auto":
         check(not params, "auto has no parameters: its learners have their defaults")
         kind = AUTO[0]

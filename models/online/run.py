@@ -16,7 +16,8 @@ import numpy as np
 
 from models.core.arrays import grown
 from models.core.measures import Bools
-from models.core.vectors import Reals, View
+from models.core.names import View
+from models.core.vectors import Reals
 from models.learners import fixed
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow

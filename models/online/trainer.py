@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.measures import Bools
-from models.core.vectors import SERVED, Bag, Features, Linear, Reals, View
+from models.core.names import Origin, View
+from models.core.vectors import SERVED, Bag, Features, Linear, Reals
 from models.core.views import view
 from models.goals import calibration, promises, thresholds
 from models.goals.calibration import Calibration
-from models.goals.evidence import Evidence, Origin, collect_evidence
+from models.goals.evidence import Evidence, collect_evidence
 from models.goals.ledger import Ledger
 from models.goals.promises import Targets
 from models.goals.thresholds import Band

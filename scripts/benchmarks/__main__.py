@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from models.batch.registry import KINDS
+from models.core.names import METHOD_KINDS
 from scripts.benchmarks import (
     boost,
     decide,
@@ -142,7 +142,7 @@ def run_retrain(
     generated: Generated = 8000,
     topics: Annotated[int, typer.Option(help="Topics that are retrained, the largest.")] = 20,
     judgements: Annotated[int, typer.Option(help="Judgements of each.")] = 500,
-    methods: Annotated[str, typer.Option(help="By which, one after the other.")] = ",".join(KINDS),
+    methods: Annotated[str, typer.Option(help="By which, one after the other.")] = ",".join(METHOD_KINDS),
 ) -> None:
     """Topics retrained by each method while documents are decided and judged: who waits, and what it gains."""
     sizes = retrain.Sizes(corpus, generated, topics, judgements, tuple(methods.split(",")))

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from models.batch.matrix import Examples
 from models.batch.passes import Order, Trained, drawn, in_passes, train
 from models.core.measures import Bools, Contingency, break_even, contingency, f_beta, macro, micro, sap
-from models.core.vectors import Bag, Reals, View
+from models.core.names import View
+from models.core.vectors import Bag, Reals
 from models.core.views import view
 from models.goals import thresholds
 from models.learners.base import DocumentVector

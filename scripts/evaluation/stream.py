@@ -11,7 +11,8 @@ from collections import deque
 
 import numpy as np
 
-from models.core.vectors import Bag, Linear, Reals, View
+from models.core.names import View
+from models.core.vectors import Bag, Linear, Reals
 from models.core.views import view
 from models.learners.documents import Background, Collection, DocumentWindow
 from models.learners.vocabulary import Vocabulary

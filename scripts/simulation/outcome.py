@@ -14,8 +14,9 @@ from scipy.stats import binom, hypergeom
 
 from models.core.intervals import Interval, interval
 from models.core.measures import Bools
+from models.core.names import GoalState
 from models.goals.evidence import SURE
-from models.goals.report import State, StreamCounts
+from models.goals.report import StreamCounts
 
 REJECT, ABSTAIN, ACCEPT = 0, 1, 2
 Decisions = NDArray[np.int8]
@@ -30,8 +31,8 @@ KNOWN = 25  # relevant documents of a known-item check
 class Said:
     """What a topic says of its goal at the end of the stream."""
 
-    state: State
-    precision: State | None
+    state: GoalState
+    precision: GoalState | None
     recall: Interval | None
     judged: int
     audited: int

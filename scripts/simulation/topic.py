@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from models.core.measures import Bools
+from models.core.names import Origin
 from models.core.vectors import Reals
-from models.goals.evidence import Origin
 from models.goals.promises import Targets
 from models.goals.report import recall, report
 from models.online.trainer import Example, Model, Spec, Trainer

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from models.core.vectors import Linear, View
+from models.core.names import View
+from models.core.vectors import Linear
 from models.goals.report import PartReport, StreamCounts
 from models.online.committee import Committee, VotingRule, mean_form
 from models.online.trainer import Model

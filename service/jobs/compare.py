@@ -5,7 +5,8 @@ What is served is in the table too, and every gain is over it. Nothing is publis
 
 import time
 
-from models.batch import comparison, refit, registry
+from models.batch import comparison, refit
+from models.core.names import METHOD_KINDS
 from service.errors import BadInput
 from service.jobs.context import JobContext
 from service.jobs.retrain import Material, gain, material, score, served_scores
@@ -19,7 +20,7 @@ async def compare(context: JobContext, asked: Compare) -> CompareResult:
     of, _ = await material(context, asked.topic)
     if of.too_little:
         raise BadInput(of.too_little)
-    contenders = asked.methods or [Contender(method=kind) for kind in registry.KINDS]
+    contenders = asked.methods or [Contender(method=kind) for kind in METHOD_KINDS]
     weights, parts = context.config.served_weights, len(contenders) + 1
     context.part(0, parts, "Asks what is served.")
     begun = time.monotonic()

@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from models.core.names import GoalState
 from service.schemas.fields import (
     Answer,
     DocumentId,
@@ -38,7 +39,6 @@ WEBHOOK, STREAM = "<webhook>", "<stream>"
 TAGS = (ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM)
 
 Decision = Literal["accept", "reject", "abstain"]
-State = Literal["learning", "met", "at_risk", "unreachable"]
 T = TypeVar("T")
 
 
@@ -158,7 +158,7 @@ class Judged(Answer):
 class Estimate(Answer):
     """How one part of a goal stands."""
 
-    state: State
+    state: GoalState
     estimate: float | None = Field(description="null while nothing is known.")
     low: float | None
     high: float | None
@@ -171,7 +171,7 @@ class GoalStatus(Answer):
     """`learning`: too little evidence; `met`; `at_risk`: broken lately; `unreachable`, and `detail` says why. What the
     goal does not ask for is null."""
 
-    state: State
+    state: GoalState
     detail: str
     precision: Estimate | None = None
     recall: Estimate | None = None

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from models.batch import registry
+from models.core.names import METHOD_KINDS
 from service.schemas.fields import Answer, Line, Request, Scalar, TopicId
 from service.store.jobs import State
 
@@ -22,13 +22,13 @@ class Retrain(Request):
 
     kind: Kind = Field(json_schema_extra={"const": "retrain"})
     topics: _Topics | None = Field(None, description="null: all topics.")
-    method: str = Field(description=f"One of {', '.join(registry.KINDS)}.", examples=["svm"])
+    method: str = Field(description=f"One of {', '.join(METHOD_KINDS)}.", examples=["svm"])
     params: Params = Field(default_factory=dict)
     publish: Publish = Field("if_better", description="Whether the new model shall be served.")
 
 
 class Contender(Request):
-    method: str = Field(description=f"One of {', '.join(registry.KINDS)}.", examples=["svm"])
+    method: str = Field(description=f"One of {', '.join(METHOD_KINDS)}.", examples=["svm"])
     params: Params = Field(default_factory=dict)
 
 

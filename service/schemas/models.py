@@ -6,14 +6,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from models.online.registry import KINDS
+from models.core.names import LEARNER_KINDS, View
 from service.schemas import Pinnable
 from service.schemas.fields import Answer, Canonical, Number, Request, Threshold
 
 
 def _learner(kind: str) -> str:
-    if kind not in KINDS:
-        raise ValueError(f"must be one of {', '.join(KINDS)}")
+    if kind not in LEARNER_KINDS:
+        raise ValueError(f"must be one of {', '.join(LEARNER_KINDS)}")
     return kind
 
 
@@ -92,7 +92,7 @@ class ModelFile(Form):
 
     format: Literal["sluice-model/1"] = "sluice-model/1"
     kind: Annotated[str, AfterValidator(_learner)] = Field(description="What learned it; the topic's own stays.")
-    view: Literal["presence", "tf", "sqrt", "strength", "tfidf"]
+    view: View
     reject_below: Threshold
     accept_above: Threshold
     committee: Voters | None = Field(

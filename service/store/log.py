@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-from models.goals.evidence import Origin
+from models.core.names import Origin
 
 Kind = Literal["created", "edited", "refreshed", "judged", "withdrawn", "restored", "published", "compacted"]
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}

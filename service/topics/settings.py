@@ -10,6 +10,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, model_validator
 
 from models.batch import registry
+from models.core.names import METHOD_KINDS
 from models.online.registry import parse_params
 from models.text.analysis import Analysis, occurrences
 from service.errors import BadInput, FieldError
@@ -88,7 +89,7 @@ def check_method(method: str, params: Mapping[str, object], where: str) -> None:
     try:
         registry.parse(method, params)
     except ValueError as error:
-        at = f"{where}/params" if method in registry.KINDS else f"{where}/method"
+        at = f"{where}/params" if method in METHOD_KINDS else f"{where}/method"
         raise BadInput("The method cannot be used so.", [FieldError(pointer=at, detail=str(error))]) from None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from models.online.registry import KINDS
+from models.core.names import LEARNER_KINDS
 from service.api.app import create_app
 from service.config import PREFIX, Config
 from service.run.supervisor import APPLICATION
@@ -66,7 +66,7 @@ def test_every_path_and_every_learner_is_in_the_readme() -> None:
     for path, methods in app.openapi()["paths"].items():
         assert path in README, path
         assert all(re.search(f"`{method.upper()}[ `]", README) for method in methods), path
-    for kind in KINDS:
+    for kind in LEARNER_KINDS:
         assert f"`{kind}`" in README, kind
         assert f"\n| `{kind}` |" in PAGES["docs/guide.md"], kind
 

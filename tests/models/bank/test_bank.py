@@ -14,8 +14,9 @@ from models.bank.bank import Bank
 from models.bank.index import SHARED, index_of
 from models.bank.segment import COMMITTEE, Entry, Segment, merge
 from models.bank.snapshot import Snapshot
+from models.core.names import VIEWS
 from models.core.vectors import Bag, Linear, Singles
-from models.core.views import VIEWS, view
+from models.core.views import view
 from models.goals.thresholds import NEVER
 from models.text.analysis import Bags
 

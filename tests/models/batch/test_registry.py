@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.batch.matrix import Examples, Labels
-from models.batch.registry import KINDS, crossed, dealt, fit, fit_examples, parse
-from models.core.vectors import Bag, Reals, View
+from models.batch.registry import crossed, dealt, fit, fit_examples, parse
+from models.core.names import METHOD_KINDS, View
+from models.core.vectors import Bag, Reals
 from models.core.views import view
 from models.text.analysis import Analysis
 from models.text.analysis import bags as read_bags
 from tests.support import reference
 
 SMALL: Mapping[str, Mapping[str, object]] = {"boosting": {"S": 10, "rho": 0.0}, "bayes": {"rho": 0.0}}
-SETTINGS = [(kind, SMALL.get(kind, {})) for kind in KINDS] + [
+SETTINGS = [(kind, SMALL.get(kind, {})) for kind in METHOD_KINDS] + [
     ("bayes", {"model": "bernoulli", "rho": 0.0}),
     ("boosting", {"variant": "RA", "S": 30, "rho": 0.0}),
     ("wh", {"draws": 200}),

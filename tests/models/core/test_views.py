@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.core.vectors import Bag, Reals, View
-from models.core.views import VIEWS, values_into, view
+from models.core.names import VIEWS, View
+from models.core.vectors import Bag, Reals
+from models.core.views import values_into, view
 
 STEADY = settings(deadline=None, derandomize=True)
 

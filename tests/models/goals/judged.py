@@ -3,8 +3,9 @@
 import numpy as np
 
 from models.core.measures import Bools
+from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
-from models.goals.evidence import ORIGINS, JudgedWindow, Origin
+from models.goals.evidence import JudgedWindow
 
 
 def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", current: Bools | None = None) -> JudgedWindow:

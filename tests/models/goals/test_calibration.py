@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
 from models.goals import calibration
 from models.goals.calibration import Calibration
-from models.goals.evidence import ORIGINS, JudgedWindow, Origin
+from models.goals.evidence import JudgedWindow
 from tests.support import reference
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=100)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.goals.evidence import ORIGINS, Evidence, JudgedWindow, Origin, collect_evidence
+from models.core.names import ORIGINS, Origin
+from models.goals.evidence import Evidence, JudgedWindow, collect_evidence
 from models.goals.promises import Targets, choose
 from models.goals.thresholds import NEVER, Band
 from tests.models.goals.judged import judged, ranking

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from models.goals.evidence import Origin
+from models.core.names import Origin
 from models.goals.prequential import CONFIDENCE, SIDE, errors, quality, windows
 from models.goals.reliability import reliability
 from models.goals.report import StreamCounts

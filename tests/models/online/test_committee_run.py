@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.core.names import LearnerName
 from models.core.vectors import Linear
 from models.core.views import view
 from models.goals.promises import Targets
 from models.goals.thresholds import NEVER
 from models.learners.documents import Background
 from models.online import pocket
-from models.online.committee import Member, decide, mean_form
+from models.online.committee import decide, mean_form
 from models.online.committee_run import SEARCHED
 from models.online.registry import LEARNERS, parse_committee, parse_params
 from models.online.trainer import Example, Model, Spec, Trainer, fold
@@ -247,7 +248,7 @@ def test_held_out_scores_of_judged_documents_are_on_the_side_of_the_decision(par
 
 
 def test_every_learner_can_be_a_member() -> None:
-    assert set(get_args(Member)) == set(LEARNERS)
+    assert set(get_args(LearnerName)) == set(LEARNERS)
 
 
 @pytest.mark.parametrize(

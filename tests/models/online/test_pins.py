@@ -10,22 +10,23 @@ from hypothesis import strategies as st
 
 from models.batch import refit
 from models.batch.refit import Dataset
-from models.core.vectors import Bag, Linear, Sparse, View
+from models.core.names import LEARNER_KINDS, View
+from models.core.vectors import Bag, Linear, Sparse
 from models.core.views import view
 from models.learners.documents import Background
 from models.online import pins
 from models.online.committee import Committee, VotingRule
 from models.online.pins import PinnedTerms
-from models.online.registry import KINDS, LEARNERS, parse_params
+from models.online.registry import LEARNERS, parse_params
 from models.online.run import LearnerRun
 from models.online.trainer import Example, Model, Spec, Trainer, fold
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=20)
-each = pytest.mark.parametrize("kind", KINDS)
+each = pytest.mark.parametrize("kind", LEARNER_KINDS)
 every_setting = pytest.mark.parametrize(
     ("kind", "params"),
     [
-        *((kind, {}) for kind in KINDS),
+        *((kind, {}) for kind in LEARNER_KINDS),
         ("eg", {"signed": True}),
         ("winnow", {"variant": "positive"}),
         ("winnow", {"variant": "balanced+", "discard": 4}),

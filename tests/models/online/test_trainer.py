@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.core.vectors import Bag, Linear, View
+from models.core.names import LEARNER_KINDS, View
+from models.core.vectors import Bag, Linear
 from models.core.views import view
 from models.learners.documents import Background
 from models.online import committee, pocket
-from models.online.registry import KINDS
 from models.online.trainer import Example, Model, Spec, Trainer, fold
 from models.text.analysis import Analysis, bags
 from models.text.idf import Frequencies
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=25)
-each = pytest.mark.parametrize("kind", KINDS)
+each = pytest.mark.parametrize("kind", LEARNER_KINDS)
 EMPTY = Background()
 
 

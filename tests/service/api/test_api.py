@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.online.registry import KINDS
+from models.core.names import LEARNER_KINDS
 from tests.support.api import GRAIN, OIL, Api, serving
 
 
@@ -97,7 +97,7 @@ async def test_another_learner_refolds_the_log(api: Api) -> None:
     assert (await api.decide(OIL))["score"] == (await api.decide(OIL, "other"))["score"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LEARNER_KINDS)
 async def test_every_learner_serves_and_learns(api: Api, kind: str) -> None:
     """It begins with the query and ends with the reader, who wants the opposite."""
     await api.topic(learner={"kind": kind})
@@ -176,7 +176,7 @@ async def test_a_rejection_is_flipped_by_what_it_has_or_by_what_it_lacks(api: Ap
     assert (await api.decide({"text": "crude"}))["decision"] == spoilt["flip"]["decision"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LEARNER_KINDS)
 async def test_whatever_learns_says_what_would_flip_it(api: Api, kind: str) -> None:
     await api.topic(learner={"kind": kind})
     for i in range(5):
