@@ -21,13 +21,10 @@ A goal moves the cuts at which members vote: accepted is what a vote at `accept_
 each document has two turning points, order statistics of its members' scores: it is accepted as long as accept_above is
 below the one, and rejected as long as reject_below is above the other. From there on all is as with one score.
 
-A single classifier becomes restrictive by distance: it abstains within `t` of its cut, and `least_distance` finds the t
-that loses a given share of documents. (The paper searches for it by halving; it is an order statistic.)
-
-Two ways to form the parts. `parts` draws them from a list that is all there, as the paper does. `shown` says of one
-example alone which members learn it, so that a log can grow and every earlier example stay where it is; a part then has
-the paper's size on average: with replacement an example comes to a member Poisson(m/n) times, which is the binomial of
-the paper when n is large (Oza & Russell, "Online bagging and boosting", 2001), and without, with probability m/n.
+The paper draws the parts from a complete list. Here a log grows, and every earlier example must stay with its members:
+`times_learned` decides for each example alone how often each member learns it. A part then has the paper's size on
+average: with replacement a member learns an example Poisson(m/n) times, which is the binomial of the paper for large n
+(Oza & Russell, "Online bagging and boosting", 2001), and without replacement once, with probability m/n.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,19 +35,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.arrays import check
-from models.core.measures import Bools
 from models.core.names import LearnerName
 from models.core.vectors import Linear, Reals
 from models.online.committee_estimates import LossAndError
 
 Method = Literal["split", "resample_a", "resample_b"]
 Combine = Literal["unanimous", "vote", "weighted", "mean"]
-Order = NDArray[np.int64]
 Votes = NDArray[np.int8]
 
-METHODS: tuple[Method, ...] = ("split", "resample_a", "resample_b")
-DRAWN = 1.5  # m as a multiple of |T_0| / k
-MOST = 16  # members, as in the paper
+PART_SIZE = 1.5  # m as a multiple of |T_0| / k
+MAX_MEMBERS = 16  # as in the paper
 ROUNDING = 1e-9  # a sum of weights is a little off what it should be, and a tie must not be broken by that
 
 
@@ -66,7 +60,10 @@ class Params:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check(self.k is None or 1 <= self.k <= MOST, f"k must be null, for the search's choice, or 1 to {MOST}")
+        check(
+            self.k is None or 1 <= self.k <= MAX_MEMBERS,
+            f"k must be null, for the search's choice, or 1 to {MAX_MEMBERS}",
+        )
         check(
             self.k is not None or self.method == "split", "only the k of a split can be null: nothing estimates others"
         )
@@ -154,35 +151,7 @@ def mean_form(members: Sequence[Linear]) -> Linear:
     return Linear(members[0].view, features, weights.astype(np.float32), bias, rest)
 
 
-def least_distance(distances: Reals, loss: float) -> float:
-    """The smallest t such that at least this share of documents lies within t of the cut; 0 for no loss."""
-    dropped = int(np.ceil(loss * len(distances) - 1e-9))
-    return float(np.partition(np.abs(distances), dropped - 1)[dropped - 1]) if dropped > 0 else 0.0
-
-
-def restrictive(distances: Reals, t: float) -> Votes:
-    """What a single classifier says that abstains within t of its cut."""
-    return votes(distances, -t, t)
-
-
-def parts(method: Method, relevant: Bools, k: int, seed: int) -> tuple[Order, ...]:
-    """The examples of each member, by their places in the list."""
-    rng = np.random.default_rng(seed)
-    kinds = [np.flatnonzero(relevant == kind) for kind in (True, False)]
-    if method == "split":
-        dealt = np.concatenate([rng.permutation(kind) for kind in kinds])
-        return tuple(np.sort(dealt[i::k]) for i in range(k))
-
-    m = round(DRAWN * len(relevant) / k)
-    of_first = round(m * len(kinds[0]) / max(len(relevant), 1))
-
-    def draw(kind: Order, size: int) -> Order:
-        return rng.choice(kind, size) if method == "resample_a" and len(kind) else rng.permutation(kind)[:size]
-
-    return tuple(np.concatenate([draw(kinds[0], of_first), draw(kinds[1], m - of_first)]) for _ in range(k))
-
-
-def shown(method: Method, k: int, seed: int, relevant: bool, nth: int) -> NDArray[np.int64]:
+def times_learned(method: Method, k: int, seed: int, relevant: bool, nth: int) -> NDArray[np.int64]:
     """How often each member learns the example that is the nth (from 0) of its kind."""
     times: NDArray[np.int64]
     if method == "split":
@@ -190,5 +159,7 @@ def shown(method: Method, k: int, seed: int, relevant: bool, nth: int) -> NDArra
         times = (np.random.default_rng([seed, relevant, turn]).permutation(k) == place).astype(np.int64)
         return times
     rng = np.random.default_rng([seed, relevant, nth])
-    times = rng.poisson(DRAWN / k, k) if method == "resample_a" else (rng.random(k) < DRAWN / k).astype(np.int64)
+    times = (
+        rng.poisson(PART_SIZE / k, k) if method == "resample_a" else (rng.random(k) < PART_SIZE / k).astype(np.int64)
+    )
     return times

@@ -22,7 +22,7 @@ from models.core.vectors import Linear, Reals
 from models.goals.thresholds import f_beta as best_cut
 from models.learners.base import Vector
 from models.learners.documents import DocumentWindow
-from models.online.committee import Committee, Params, VotingRule, meta, rule, shown, votes
+from models.online.committee import Committee, Params, VotingRule, meta, rule, times_learned, votes
 from models.online.committee_estimates import (
     LossAndError,
     accuracies,
@@ -68,7 +68,7 @@ class Council:
         nth = self._met[relevant]
         self._met[relevant] += 1
         for k in self._of_size:
-            yield from shown(self._p.method, k, self._p.seed, relevant, nth).tolist()
+            yield from times_learned(self._p.method, k, self._p.seed, relevant, nth).tolist()
 
     def check(self, window: DocumentWindow, relevant: Bools) -> None:
         """Estimates what the committee loses and errs, and takes the best size if that is to be found."""

@@ -6,6 +6,7 @@
     batch      all training documents at once, several orders; jointly: all topics at once, too
     pairs      one group against another, as small matrices
     abstain    error against loss on pairs: restrictive classifiers, committees; abstention shows it
+    committees the paper's parts of a complete list, and abstention by distance
     published  what the papers and our first experiments reached
     report     tables, JSON and the curve
 

@@ -24,19 +24,7 @@ from models.batch.registry import fit_examples, parse
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.learners.documents import DocumentWindow
-from models.online.committee import (
-    METHODS,
-    Method,
-    Order,
-    Votes,
-    VotingRule,
-    least_distance,
-    meta,
-    parts,
-    restrictive,
-    rule,
-    votes,
-)
+from models.online.committee import Method, Votes, VotingRule, meta, rule, votes
 from models.online.committee_estimates import (
     LossAndError,
     accuracies,
@@ -48,6 +36,7 @@ from models.online.committee_estimates import (
     search,
     unanimous,
 )
+from scripts.evaluation.committees import METHODS, Order, least_distance, parts, restrictive
 from scripts.evaluation.pairs import Pair
 
 LOSSES = tuple(round(0.05 * i, 2) for i in range(20))  # of the curve

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from models.online.committee import METHODS, Method
+from models.online.committee import Method
 from scripts.evaluation.abstain import GOALS, KS, LOSSES, Result, Tally, total
+from scripts.evaluation.committees import METHODS
 from scripts.evaluation.report import table
 
 Results = Mapping[tuple[str, int, str], Sequence[Result]]  # by text, number of training documents, and classifier

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from models.online.committee import METHODS
 from scripts.common.corpus import Corpus, read
 from scripts.evaluation.__main__ import app
 from scripts.evaluation.abstain import (
@@ -24,6 +23,7 @@ from scripts.evaluation.abstain import (
     tally,
     total,
 )
+from scripts.evaluation.committees import METHODS
 from scripts.evaluation.pairs import LEAST, Groups, Pair, stripped
 
 NAMES = ("apples", "boats", "chess")

@@ -8,63 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.core.measures import Bools
 from models.online.committee import (
-    MOST,
+    MAX_MEMBERS,
     Method,
     Params,
     decide,
-    least_distance,
     meta,
-    parts,
-    restrictive,
     rule,
-    shown,
+    times_learned,
     turning_points,
     votes,
 )
 from tests.support import reference
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=100)
-labels = st.lists(st.booleans(), min_size=1, max_size=60).map(lambda rows: np.array(rows, np.bool_))
-ks = st.integers(1, MOST)
+ks = st.integers(1, MAX_MEMBERS)
 seeds = st.integers(0, 2**32 - 1)
-each = pytest.mark.parametrize("method", ["split", "resample_a", "resample_b"])
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_partition_has_the_papers_size() -> None:
-    """Section 5.1: 375 for a total training set of 500 documents and k = 2."""
-    relevant = np.arange(500) < 250
-    assert [len(part) for part in parts("resample_a", relevant, 2, 1)] == [375, 375]
-    assert [len(part) for part in parts("resample_b", relevant, 2, 1)] == [375, 375]
-    assert [len(part) for part in parts("split", relevant, 2, 1)] == [250, 250]
-
-
-@STEADY
-@given(labels, ks, seeds)
-def test_a_split_is_a_partition_that_deals_both_kinds_evenly(relevant: Bools, k: int, seed: int) -> None:
-    dealt = parts("split", relevant, k, seed)
-    assert sorted(np.concatenate(dealt).tolist()) == list(range(len(relevant)))
-    for kind in (True, False):
-        sizes = [int(np.count_nonzero(relevant[part] == kind)) for part in dealt]
-        assert max(sizes) - min(sizes) <= 1
-
-
-@STEADY
-@given(labels, ks, seeds)
-def test_without_replacement_no_member_has_an_example_twice(relevant: Bools, k: int, seed: int) -> None:
-    assert all(len(np.unique(part)) == len(part) for part in parts("resample_b", relevant, k, seed))
-
-
-@each
-@STEADY
-@given(labels, ks, seeds)
-def test_the_same_seed_gives_the_same_parts(method: Method, relevant: Bools, k: int, seed: int) -> None:
-    one, two = (parts(method, relevant, k, seed) for _ in range(2))
-    assert [part.tolist() for part in one] == [part.tolist() for part in two]
 
 
 @STEADY
@@ -72,7 +34,7 @@ def test_the_same_seed_gives_the_same_parts(method: Method, relevant: Bools, k: 
 def test_in_a_growing_log_every_example_has_one_member_and_members_grow_alike(
     n: int, k: int, seed: int, relevant: bool
 ) -> None:
-    dealt = np.array([shown("split", k, seed, relevant, i) for i in range(n)])
+    dealt = np.array([times_learned("split", k, seed, relevant, i) for i in range(n)])
     assert (dealt.sum(axis=1) == 1).all()
     assert np.ptp(dealt.sum(axis=0)) <= 1
 
@@ -80,7 +42,7 @@ def test_in_a_growing_log_every_example_has_one_member_and_members_grow_alike(
 @pytest.mark.parametrize("k", [2, 4, 8])
 @pytest.mark.parametrize("method", ["resample_a", "resample_b"])
 def test_in_a_growing_log_a_member_is_shown_the_papers_share(method: Method, k: int) -> None:
-    times = np.array([shown(method, k, 7, i % 2 == 0, i // 2) for i in range(4000)])
+    times = np.array([times_learned(method, k, 7, i % 2 == 0, i // 2) for i in range(4000)])
     assert times.mean(axis=0) == pytest.approx(np.full(k, 1.5 / k), rel=0.1)
     assert (times.max() > 1) == (method == "resample_a")
 
@@ -152,18 +114,6 @@ def test_between_the_thresholds_nothing_is_said() -> None:
     assert votes(np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), -1.0, 1.0).tolist() == [-1, 0, 0, 0, 1]
 
 
-# -- one classifier, by distance ---------------------------------------------------------------------------------------
-
-
-@STEADY
-@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=50, unique_by=abs), st.floats(0, 1))
-def test_a_loss_is_kept_to_the_document(distances: list[int], loss: float) -> None:
-    d = np.array(distances, np.float64)
-    lost = np.count_nonzero(restrictive(d, least_distance(d, loss)) == 0)
-    wanted = int(np.ceil(loss * len(d) - 1e-9))
-    assert lost == wanted or (wanted == 0 and lost == np.count_nonzero(d == 0))
-
-
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
@@ -171,7 +121,7 @@ def test_a_loss_is_kept_to_the_document(distances: list[int], loss: float) -> No
     ("given", "says"),
     [
         ({"k": 0}, "k must be null"),
-        ({"k": MOST + 1}, "k must be null"),
+        ({"k": MAX_MEMBERS + 1}, "k must be null"),
         ({"k": None, "method": "resample_a"}, "only the k of a split"),
         ({"max_loss": 0.0}, "max_loss"),
         ({"max_loss": float("nan")}, "max_loss"),
