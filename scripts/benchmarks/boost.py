@@ -33,8 +33,7 @@ from models.batch.feature_selection import reduced
 from models.batch.matrix import Examples, Labels
 from models.text.analysis import Analysis, bags
 from scripts.benchmarks.contest import TICK_S, one_core, peak_mb
-from scripts.benchmarks.corpus import generate
-from scripts.common.corpus import Corpus, read
+from scripts.common.corpus import generate, read
 from service.jobs.farm.local import Processes
 
 WORKERS = 2
@@ -83,16 +82,11 @@ def measure(sizes: Sizes, rho: float) -> dict[str, Any]:
 
 
 def examples(sizes: Sizes) -> tuple[Examples, Labels]:
-    corpus = read(sizes.corpus) if sizes.corpus else _generated(sizes.generated)
+    corpus = read(sizes.corpus) if sizes.corpus else generate(sizes.generated)
     n = len(corpus.documents) if sizes.whole else corpus.train
     names = corpus.largest(1, 1, sizes.topics)
     labels = np.stack([corpus.relevant(name)[:n] for name in names], axis=1)
     return Examples.present(bags(corpus.documents[:n], Analysis())), labels
-
-
-def _generated(n: int) -> Corpus:
-    made = generate(n)
-    return Corpus(made.name, made.documents, made.topics, n // 2)
 
 
 def _figures(runs: list[Run], alone: list[Run]) -> dict[str, float]:

@@ -30,8 +30,8 @@ from scripts.benchmarks.contest import (
     timed,
     times_faster,
 )
-from scripts.benchmarks.corpus import load
 from scripts.benchmarks.topics import PLAIN, Past
+from scripts.common.corpus import load
 
 BATCH = 500  # documents scored by one call
 CHUNK = 5000  # topics made and loaded at a time

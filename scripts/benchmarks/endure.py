@@ -23,7 +23,7 @@ import numpy as np
 from redis import Redis
 
 from models.text.analysis import Document
-from scripts.benchmarks.corpus import load
+from scripts.common.corpus import load
 from scripts.common.live import live
 from service.store.embedded import Embedded
 from service.store.log import Event

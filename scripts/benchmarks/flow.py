@@ -30,7 +30,7 @@ from redis import Redis
 from models.text.analysis import Document
 from scripts.benchmarks import ceiling, memory, start
 from scripts.benchmarks.contest import TICK_S, Seconds, in_a_process
-from scripts.benchmarks.corpus import load
+from scripts.common.corpus import load
 from scripts.common.live import Client, Live, live
 from service.store.embedded import Embedded
 from service.store.inbox import GROUP, IN

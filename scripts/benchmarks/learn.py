@@ -32,8 +32,8 @@ from scripts.benchmarks.contest import (
     timed,
     times_faster,
 )
-from scripts.benchmarks.corpus import SEED, load
 from scripts.benchmarks.topics import PLAIN, Past, counted
+from scripts.common.corpus import SEED, load
 
 BACKGROUND = 1000
 TURN = 10  # judgements

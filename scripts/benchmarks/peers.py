@@ -15,6 +15,7 @@ would be the other factor, dense, with 2^20 weights a topic; one with as many we
 import re
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +24,8 @@ import scipy.sparse as sp
 
 from models.text.analysis import Document
 from scripts.benchmarks.contest import Seconds, Turn, Work, fitting, repeated, timed
-from scripts.benchmarks.corpus import load
 from scripts.benchmarks.topics import Past, centroids, cuts
+from scripts.common.corpus import load
 
 TRAINED = 2000  # documents that Vowpal Wabbit learns from: enough for a model that is not empty
 BATCH = 500
@@ -105,7 +106,7 @@ class ScikitLearn(Work):
         return found
 
 
-def _texts(documents: list[Document]) -> list[str]:
+def _texts(documents: Sequence[Document]) -> list[str]:
     return [f"{title}\n{text}" for title, text in documents]
 
 

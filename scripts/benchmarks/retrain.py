@@ -21,7 +21,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from scripts.benchmarks.corpus import SEED, Corpus, load
+from scripts.common.corpus import SEED, Corpus, load
 from scripts.common.live import Client, live, quantiles, working
 from service.store.embedded import Embedded
 

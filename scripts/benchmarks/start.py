@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from models.bank.segment import Entry
 from models.online.trainer import Model
 from scripts.benchmarks.contest import Seconds, in_a_process, peak_mb, timed
-from scripts.benchmarks.corpus import load
 from scripts.benchmarks.topics import Past
+from scripts.common.corpus import load
 from scripts.common.live import live
 from service.config import Config
 from service.sluice import Sluice

@@ -16,7 +16,7 @@ from models.bank.segment import Entry
 from models.core.vectors import Features, Linear, Singles
 from models.text.analysis import Analysis, Bags, Document, bags
 from models.text.idf import Counter, Frequencies
-from scripts.benchmarks.corpus import SEED, Corpus
+from scripts.common.corpus import SEED, Corpus
 
 PLAIN = Analysis()
 FEWEST, MOST = 5, 200  # documents that make a word uncommon; a kind of the corpus needs the fewest too

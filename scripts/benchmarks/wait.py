@@ -28,7 +28,7 @@ import numpy as np
 
 from models.text.analysis import Document
 from models.text.rules import Subject, parse
-from scripts.benchmarks.corpus import load
+from scripts.common.corpus import load
 from scripts.common.live import Client, live, quantiles
 from service.store.embedded import Embedded
 

@@ -9,11 +9,11 @@ from typer.testing import CliRunner
 from scripts.benchmarks import boost, decide
 from scripts.benchmarks.__main__ import app
 from scripts.benchmarks.contest import Seconds, Turn, fitting, rates, repeated, times_faster
-from scripts.benchmarks.corpus import generate
 from scripts.benchmarks.flow import TEAMS
 from scripts.benchmarks.peers import _line
 from scripts.benchmarks.report import GOALS, reached
 from scripts.benchmarks.topics import FEWEST, Past
+from scripts.common.corpus import generate
 from tests.scripts.test_setup import LOCKS, pins
 from tests.support import ROOT
 
