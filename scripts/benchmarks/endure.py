@@ -8,12 +8,11 @@ turns on the same server, which is told to change over. Clients are in a process
 """
 
 import asyncio
-import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from http.client import HTTPConnection
+from contextlib import closing
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,7 +23,7 @@ from redis import Redis
 
 from models.text.analysis import Document
 from scripts.common.corpus import load
-from scripts.common.live import live
+from scripts.common.live import ApiConnection, api_process
 from service.store.embedded import Embedded
 from service.store.log import Event
 from service.store.topics import Store
@@ -49,7 +48,7 @@ class Sizes(NamedTuple):
 def measure(sizes: Sizes) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder, Embedded(Path(folder)) as store:
         found = {_said("append", n): _compared(store.url, 0, sizes, append, n) for n in CLIENTS}
-        with live(store.url) as service:
+        with api_process(store.url) as service:
             found |= {_said("judgement", n): _compared(store.url, service.port, sizes, judge, n) for n in CLIENTS}
     return found
 
@@ -93,7 +92,8 @@ def _prepare(store: str, port: int, sizes: Sizes, clients: int) -> None:
     _client.append(_Client(store, port, sizes.turn_s, documents, count()))
     for number in range(clients if port else 0):
         topic = {"id": f"topic-{clients}-{number}", "query": documents[0][0]}
-        _post(HTTPConnection("127.0.0.1", port), "/topics", topic)
+        with closing(ApiConnection(port)) as connection:
+            connection.call("POST", "/topics", topic)
 
 
 def append(clients: int) -> float:
@@ -133,14 +133,14 @@ def judge(clients: int) -> float:
     began = time.perf_counter()
 
     def work(number: int) -> int:
-        connection = HTTPConnection("127.0.0.1", me.port, timeout=TIMEOUT_S)
+        connection = ApiConnection(me.port, TIMEOUT_S)
         done = 0
         while time.perf_counter() - began < me.turn_s:
             n = next(me.numbers)
             title, text = me.documents[n % len(me.documents)]
             document = {"id": f"document-{n}", "title": title, "text": text}
-            _post(
-                connection,
+            connection.call(
+                "POST",
                 "/feedback",
                 {"topic": f"topic-{clients}-{number}", "document": document, "relevant": n % 3 == 0},
             )
@@ -151,11 +151,3 @@ def judge(clients: int) -> float:
     with ThreadPoolExecutor(clients) as threads:
         done = sum(threads.map(work, range(clients)))
     return done / (time.perf_counter() - began)
-
-
-def _post(connection: HTTPConnection, path: str, body: object) -> None:
-    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    said = answer.read()
-    if answer.status >= 300:
-        raise RuntimeError(f"POST {path}: {answer.status} {said[:500]!r}")

@@ -15,8 +15,6 @@ that are measured share the machine; on two cores two consumers have the store f
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -31,7 +29,7 @@ from models.text.analysis import Document
 from scripts.benchmarks import ceiling, memory, start
 from scripts.benchmarks.contest import TICK_S, Seconds, in_a_process
 from scripts.common.corpus import load
-from scripts.common.live import Client, Live, live
+from scripts.common.live import HOST, ApiConnection, ApiProcess, api_process, consumer_processes
 from service.store.embedded import Embedded
 from service.store.inbox import GROUP, IN
 
@@ -77,8 +75,8 @@ def measure(sizes: Sizes) -> dict[str, Any]:
         in_a_process(start.fill, store.url, start.Sizes(sizes.corpus, sizes.generated, sizes.topics, sizes.weights))
         with ExitStack() as started:
             with on_one_core():
-                api = started.enter_context(live(store.url))
-                bare = started.enter_context(live(store.url, ceiling.APPLICATION))
+                api = started.enter_context(api_process(store.url))
+                bare = started.enter_context(api_process(store.url, ceiling.APPLICATION))
             for each in (api, bare):
                 _sent(each, documents, sizes.documents // 5, "store=false")  # warms up
             turns = [
@@ -113,27 +111,27 @@ def _rate(documents: int, took: Seconds) -> dict[str, float]:
     return {"per_s": documents / took.wall, "per_cpu_s": documents / max(TICK_S, took.cpu)}
 
 
-def _sent(api: Live, documents: Sequence[Document], n: int, options: str) -> Seconds:
+def _sent(api: ApiProcess, documents: Sequence[Document], n: int, options: str) -> Seconds:
     """How long the API takes for n documents in one request, which it must all answer."""
     return _posted(api, f"/classify?{options}", [_document(i, documents) for i in range(n)])
 
 
-def _judged(api: Live, documents: Sequence[Document], n: int) -> dict[str, float]:
+def _judged(api: ApiProcess, documents: Sequence[Document], n: int) -> dict[str, float]:
     """The rate at which a new topic learns n judgements in one request."""
-    with closing(Client(api.port)) as client:
-        client.ask("POST", "/topics", {"id": "judged", "query": documents[0][0] or documents[0][1][:100]})
+    with closing(ApiConnection(api.port)) as client:
+        client.call("POST", "/topics", {"id": "judged", "query": documents[0][0] or documents[0][1][:100]})
     judged = [{"topic": "judged", "document": _document(i, documents), "relevant": i % 3 == 0} for i in range(n)]
     return _rate(n, _posted(api, "/feedback", judged))
 
 
-def _posted(api: Live, path: str, items: Sequence[object]) -> Seconds:
+def _posted(api: ApiProcess, path: str, items: Sequence[object]) -> Seconds:
     """How long the API takes for these, a line each, every one of which it must answer and none refuse."""
-    connection = HTTPConnection("127.0.0.1", api.port, timeout=TIMEOUT_S)
+    connection = HTTPConnection(HOST, api.port, timeout=TIMEOUT_S)
     body = b"".join(json.dumps(item).encode() + b"\n" for item in items)
-    wall, cpu = time.perf_counter(), cpu_s(api.process)
+    wall, cpu = time.perf_counter(), cpu_s(api.pid)
     connection.request("POST", path, body, {"Content-Type": "application/x-ndjson"})
     answers = connection.getresponse().read()
-    took = Seconds(time.perf_counter() - wall, cpu_s(api.process) - cpu)
+    took = Seconds(time.perf_counter() - wall, cpu_s(api.pid) - cpu)
     connection.close()
     if answers.count(b"\n") != len(items) or b'"title":' in answers:
         raise RuntimeError(f"{path}: {len(items)} lines, answered with {answers[-500:]!r}")
@@ -160,7 +158,7 @@ def _consumed(url: str, documents: Sequence[Document], numbers: range, team: Tea
         client.delete(IN, WAITING)
         server: Any = client.info("server")
         store = int(server["process_id"])
-        with consuming(url, team.consumers) as processes:
+        with consumer_processes(url, team.consumers) as processes:
             _add(client, IN, documents, range(numbers.stop, numbers.stop + WARM_UP * team.consumers))
             _await_empty(client)
             _add(client, WAITING, documents, numbers)  # where nobody looks: adding takes no time from deciding
@@ -172,20 +170,6 @@ def _consumed(url: str, documents: Sequence[Document], numbers: range, team: Tea
             _await_empty(client)
             took = Seconds(time.perf_counter() - wall, sum(map(cpu_s, processes)) - cpu)
             return Heat(took, cpu_s(store) - store_s)
-
-
-@contextmanager
-def consuming(url: str, consumers: int) -> Iterator[list[int]]:
-    environment = os.environ | {"SLUICE_REDIS": url, "SLUICE_LOG_LEVEL": "error"}
-    command = [sys.executable, "-m", "service.run.consumer"]
-    started = [subprocess.Popen(command, env=environment) for _ in range(consumers)]
-    try:
-        yield [process.pid for process in started]
-    finally:
-        for process in started:
-            process.terminate()
-        for process in started:
-            process.wait()
 
 
 def _add(client: "Redis", stream: str, documents: Sequence[Document], numbers: range) -> None:

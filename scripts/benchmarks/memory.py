@@ -14,7 +14,7 @@ from time import perf_counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from scripts.common.live import Live, live
+from scripts.common.live import HOST, ApiProcess, api_process
 
 WAYS = {"plain": "store=false", "duplex": "store=false&duplex=true"}
 WARM_UP = 20_000
@@ -29,25 +29,25 @@ def measure(store: str, lines: int) -> dict[str, dict[str, float]]:
         found: dict[str, dict[str, float]] = {}
         for way, options in WAYS.items():
             task = progress.add_task(f"lines sent, {way}", total=lines + lines // 10)
-            with live(store) as api:
+            with api_process(store) as api:
                 found[way] = _grown(api, lines, options, partial(progress.advance, task))
     return found
 
 
-def _grown(api: Live, lines: int, options: str, sent: Callable[[int], None]) -> dict[str, float]:
+def _grown(api: ApiProcess, lines: int, options: str, sent: Callable[[int], None]) -> dict[str, float]:
     exchange(api, WARM_UP, options, lambda n: None)
-    _forget_peak(api.process)
+    _forget_peak(api.pid)
     exchange(api, lines // 10, options, sent)
-    tenth = _peak_mb(api.process)
+    tenth = _peak_mb(api.pid)
     began = perf_counter()
     exchange(api, lines, options, sent)
-    took, whole = perf_counter() - began, _peak_mb(api.process)
+    took, whole = perf_counter() - began, _peak_mb(api.pid)
     return {"lines": lines, "tenth_mb": tenth, "all_mb": whole, "growth_mb": whole - tenth, "per_s": lines / took}
 
 
-def exchange(api: Live, lines: int, options: str, sent: Callable[[int], None]) -> None:
+def exchange(api: ApiProcess, lines: int, options: str, sent: Callable[[int], None]) -> None:
     """Short documents in one request, each of which must be answered."""
-    connection = HTTPConnection("127.0.0.1", api.port, timeout=TIMEOUT_S)
+    connection = HTTPConnection(HOST, api.port, timeout=TIMEOUT_S)
     connection.putrequest("POST", f"/classify?{options}")
     connection.putheader("Content-Type", "application/x-ndjson")
     connection.putheader("Transfer-Encoding", "chunked")

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 from scripts.common.corpus import SEED, Corpus, load
-from scripts.common.live import Client, live, quantiles, working
+from scripts.common.live import ApiConnection, api_process, job_process, latencies
 from service.store.embedded import Embedded
 
 AT_ONCE = 100  # judgements a request, when topics are made
@@ -46,9 +46,9 @@ def measure(sizes: Sizes) -> list[dict[str, Any]]:
     with (
         tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder,
         Embedded(Path(folder)) as store,
-        live(store.url) as service,
-        working(store.url),
-        closing(Client(service.port)) as client,
+        api_process(store.url) as service,
+        job_process(store.url),
+        closing(ApiConnection(service.port)) as client,
     ):
         names = {f"topic-{n}": name for n, name in enumerate(largest)}
         _teach(client, corpus.past, names, sizes.judgements)
@@ -56,11 +56,11 @@ def measure(sizes: Sizes) -> list[dict[str, Any]]:
         return [_beside(service.port, client, corpus, names, method) for method in shown]
 
 
-def _teach(client: Client, past: Corpus, names: dict[str, str], judgements: int) -> None:
+def _teach(client: ApiConnection, past: Corpus, names: dict[str, str], judgements: int) -> None:
     """Makes the topics; a third of each one's judgements is of relevant documents, if there are as many."""
     rng = np.random.default_rng(SEED)
     for number, (topic, name) in enumerate(names.items()):
-        client.ask("POST", "/topics", {"id": topic, "query": name})
+        client.call("POST", "/topics", {"id": topic, "query": name})
         relevant = np.array([name in topics for topics in past.topics])
         found = rng.permutation(np.flatnonzero(relevant))[: judgements // 3]
         others = rng.permutation(np.flatnonzero(~relevant))[: judgements - len(found)]
@@ -70,10 +70,10 @@ def _teach(client: Client, past: Corpus, names: dict[str, str], judgements: int)
             for i in chosen
         ]
         for start in range(0, len(judged), AT_ONCE):
-            client.ask("POST", "/feedback", {"judgements": judged[start : start + AT_ONCE]})
+            client.call("POST", "/feedback", {"judgements": judged[start : start + AT_ONCE]})
 
 
-def _beside(port: int, client: Client, corpus: Corpus, names: dict[str, str], method: str) -> dict[str, Any]:
+def _beside(port: int, client: ApiConnection, corpus: Corpus, names: dict[str, str], method: str) -> dict[str, Any]:
     """One job, and all others that ask meanwhile."""
     ended = threading.Event()
     with ThreadPoolExecutor(2) as pool:
@@ -82,14 +82,14 @@ def _beside(port: int, client: Client, corpus: Corpus, names: dict[str, str], me
         try:
             began = time.perf_counter()
             asked = {"kind": "retrain", "topics": list(names), "method": method, "publish": "never"}
-            job = client.ask("POST", "/jobs", asked)
+            job = client.call("POST", "/jobs", asked)
             while job["state"] in ("queued", "running"):
                 time.sleep(LOOK_S)
-                job = client.ask("GET", f"/jobs/{job['id']}")
+                job = client.call("GET", f"/jobs/{job['id']}")
             took = time.perf_counter() - began
         finally:
             ended.set()
-        waits = {"classify": quantiles(deciding.result()), "feedback": quantiles(judging.result())}
+        waits = {"classify": latencies(deciding.result()), "feedback": latencies(judging.result())}
     if job["state"] != "succeeded":
         raise RuntimeError(f"{method}: {job['state']}, {job['message']}")
     told = [one for one in job["result"]["topics"] if one["candidate"]]
@@ -111,11 +111,11 @@ def _beside(port: int, client: Client, corpus: Corpus, names: dict[str, str], me
 def _decide(port: int, corpus: Corpus, ended: threading.Event) -> list[float]:
     middle, waited = len(corpus.past.documents), list[float]()
     places = cycle(range(middle, len(corpus.documents)))
-    with closing(Client(port)) as client:
+    with closing(ApiConnection(port)) as client:
         while not ended.is_set():
             document = _document(corpus, i := next(places), f"stream-{i}")
             began = time.perf_counter()
-            client.ask("POST", "/classify", {"documents": [document]})
+            client.call("POST", "/classify", {"documents": [document]})
             waited.append(time.perf_counter() - began)
             time.sleep(PAUSE_S)
     return waited
@@ -123,14 +123,14 @@ def _decide(port: int, corpus: Corpus, ended: threading.Event) -> list[float]:
 
 def _judge(port: int, corpus: Corpus, names: dict[str, str], method: str, ended: threading.Event) -> list[float]:
     waited = list[float]()
-    with closing(Client(port)) as client:
+    with closing(ApiConnection(port)) as client:
         stream = range(len(corpus.past.documents), len(corpus.documents))
         for i, topic in zip(cycle(stream), cycle(names), strict=False):
             if ended.is_set():
                 break
             body = {"topic": topic, "document": _document(corpus, i, f"{method}-{i}")}
             began = time.perf_counter()
-            client.ask("POST", "/feedback", body | {"relevant": names[topic] in corpus.topics[i]})
+            client.call("POST", "/feedback", body | {"relevant": names[topic] in corpus.topics[i]})
             waited.append(time.perf_counter() - began)
             time.sleep(PAUSE_S)
     return waited

@@ -16,7 +16,7 @@ from models.online.trainer import Model
 from scripts.benchmarks.contest import Seconds, in_a_process, peak_mb, timed
 from scripts.benchmarks.topics import Past
 from scripts.common.corpus import load
-from scripts.common.live import live
+from scripts.common.live import api_process
 from service.config import Config
 from service.sluice import Sluice
 from service.store.embedded import Embedded
@@ -53,7 +53,7 @@ def measure(sizes: Sizes) -> dict[str, Any]:
         started = timed(store.start)
         try:
             loads = [in_a_process(loaded, store.url) for _ in range(sizes.repeats)]
-            with live(store.url) as process:
+            with api_process(store.url) as process:
                 ready_s = process.ready_s
         finally:
             store.stop()

@@ -29,7 +29,7 @@ import numpy as np
 from models.text.analysis import Document
 from models.text.rules import Subject, parse
 from scripts.common.corpus import load
-from scripts.common.live import Client, live, quantiles
+from scripts.common.live import ApiConnection, api_process, latencies
 from service.store.embedded import Embedded
 
 ASKING = 60  # at once, each one kind of request after the other
@@ -62,7 +62,7 @@ def measure(sizes: Sizes) -> dict[str, Any]:
         Embedded(Path(folder)) as store,
         ExitStack() as on,
     ):
-        ports = [on.enter_context(live(store.url)).port for _ in range(sizes.processes)]
+        ports = [on.enter_context(api_process(store.url)).port for _ in range(sizes.processes)]
         found = {
             "beside": _beside(ports[0], documents, sizes.turn_s),
             "served": _served(ports, documents, sizes.turns * LOOKS),
@@ -80,9 +80,9 @@ def _timed_s(call: Callable[[], object]) -> float:
 
 
 def _beside(port: int, documents: Sequence[Document], turn_s: float) -> dict[str, Any]:
-    with closing(Client(port)) as client:
+    with closing(ApiConnection(port)) as client:
         for number in range(TOPICS):
-            client.ask("POST", "/topics", {"id": f"beside-{number}", "query": " ".join(documents[number])[:100]})
+            client.call("POST", "/topics", {"id": f"beside-{number}", "query": " ".join(documents[number])[:100]})
     some = [{"title": title, "text": text} for title, text in documents[:BATCH]]
     small = json.dumps({"documents": some[:1], "store": False}).encode()
     return {name: _while(port, {"documents": some, **options}, small, turn_s) for name, options in OPTIONS.items()}
@@ -93,44 +93,44 @@ def _while(port: int, large: object, small: bytes, turn_s: float) -> dict[str, f
     ended, batch, batches = threading.Event(), json.dumps(large).encode(), list[float]()
 
     def load_it() -> None:
-        with closing(Client(port)) as client:
+        with closing(ApiConnection(port)) as client:
             while not ended.is_set():
-                batches.append(_timed_s(lambda: client.ask("POST", "/classify", batch)))
+                batches.append(_timed_s(lambda: client.call("POST", "/classify", batch)))
 
     waited: list[float] = []
-    with ThreadPoolExecutor(1) as pool, closing(Client(port)) as client:
+    with ThreadPoolExecutor(1) as pool, closing(ApiConnection(port)) as client:
         loading = pool.submit(load_it)
         began = time.perf_counter()
         while time.perf_counter() - began < turn_s or not batches:
-            waited.append(_timed_s(lambda: client.ask("GET", "/healthz")))
-            waited.append(_timed_s(lambda: client.ask("POST", "/classify", small)))
+            waited.append(_timed_s(lambda: client.call("GET", "/healthz")))
+            waited.append(_timed_s(lambda: client.call("POST", "/classify", small)))
             time.sleep(0.005)
         ended.set()
         loading.result()
-    return quantiles(waited) | {"batch_ms": 1e3 * float(np.median(batches))}
+    return latencies(waited) | {"batch_ms": 1e3 * float(np.median(batches))}
 
 
 def _served(ports: Sequence[int], documents: Sequence[Document], judgements: int) -> dict[str, float]:
     topic = "served"
 
-    def version(client: Client) -> int:
+    def version(client: ApiConnection) -> int:
         body = {"documents": [{"text": "oil"}], "topics": [topic], "store": False}
-        return int(client.ask("POST", "/classify", body)["results"][0]["decisions"][0]["version"])
+        return int(client.call("POST", "/classify", body)["results"][0]["decisions"][0]["version"])
 
-    def heard_s(client: Client, wanted: int, since: float) -> float:
+    def heard_s(client: ApiConnection, wanted: int, since: float) -> float:
         while version(client) < wanted:
             time.sleep(0.001)
         return time.perf_counter() - since
 
     delays: list[float] = []
     with ThreadPoolExecutor(len(ports)) as pool, ExitStack() as stack:
-        clients = [stack.enter_context(closing(Client(port))) for port in ports]
-        clients[0].ask("POST", "/topics", {"id": topic, "query": "oil"})
+        clients = [stack.enter_context(closing(ApiConnection(port))) for port in ports]
+        clients[0].call("POST", "/topics", {"id": topic, "query": "oil"})
         for number in range(judgements):
-            learned = clients[number % len(ports)].ask("POST", "/feedback", _judgement(topic, documents, number))
+            learned = clients[number % len(ports)].call("POST", "/feedback", _judgement(topic, documents, number))
             since = time.perf_counter()
             delays.append(max(pool.map(heard_s, clients, repeat(learned["version"]), repeat(since))))
-    return quantiles(delays)
+    return latencies(delays)
 
 
 def _judgement(topic: str, documents: Sequence[Document], number: int) -> dict[str, Any]:
@@ -148,24 +148,24 @@ def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict
     def median_ms(call: Callable[[int], object]) -> float:
         return 1e3 * float(np.median([_timed_s(partial(call, n)) for n in range(LOOKS)]))
 
-    with closing(Client(port)) as client:
-        client.ask("POST", "/topics", {"id": topic, "query": "oil"})
+    with closing(ApiConnection(port)) as client:
+        client.call("POST", "/topics", {"id": topic, "query": "oil"})
         for start in range(0, judgements, 500):
             numbers = range(start, min(start + 500, judgements))
-            client.ask("POST", "/feedback", {"judgements": [_judgement(topic, documents, n) for n in numbers]})
-        version = client.ask("GET", f"/topics/{topic}")["status"]["version"]
+            client.call("POST", "/feedback", {"judgements": [_judgement(topic, documents, n) for n in numbers]})
+        version = client.call("GET", f"/topics/{topic}")["status"]["version"]
         every = judgements // LOOKS
         corrected = {"topic": topic, "relevant": True}
         return {
             "judgements": judgements,
             "one_more_ms": median_ms(
-                lambda n: client.ask("POST", "/feedback", _judgement(topic, documents, judgements + n))
+                lambda n: client.call("POST", "/feedback", _judgement(topic, documents, judgements + n))
             ),
             "correction_ms": median_ms(
-                lambda n: client.ask("POST", "/feedback", corrected | {"document": f"d{n * every + 1}"})
+                lambda n: client.call("POST", "/feedback", corrected | {"document": f"d{n * every + 1}"})
             ),
-            "withdrawal_ms": median_ms(lambda n: client.ask("DELETE", f"/topics/{topic}/judgements/d{n * every + 2}")),
-            "restore_ms": 1e3 * _timed_s(lambda: client.ask("POST", f"/topics/{topic}/versions/{version}/restore")),
+            "withdrawal_ms": median_ms(lambda n: client.call("DELETE", f"/topics/{topic}/judgements/d{n * every + 2}")),
+            "restore_ms": 1e3 * _timed_s(lambda: client.call("POST", f"/topics/{topic}/versions/{version}/restore")),
         }
 
 
@@ -191,11 +191,11 @@ def _frozen(store: Embedded, port: int, documents: Sequence[Document]) -> dict[s
     ready = threading.Barrier(ASKING)
 
     def ask(number: int) -> list[float]:
-        with closing(Client(port)) as client:
-            client.ask("GET", "/healthz")
+        with closing(ApiConnection(port)) as client:
+            client.call("GET", "/healthz")
             ready.wait()
             mine = requests[number % len(requests) :] + requests[: number % len(requests)]
-            return [_timed_s(partial(client.refused, *request)) for request in mine]
+            return [_timed_s(partial(client.expect_unavailable, *request)) for request in mine]
 
     os.kill(store.server.pid, signal.SIGSTOP)
     try:
@@ -203,10 +203,10 @@ def _frozen(store: Embedded, port: int, documents: Sequence[Document]) -> dict[s
             waited = np.concatenate(list(pool.map(ask, range(ASKING))))
     finally:
         os.kill(store.server.pid, signal.SIGCONT)
-    with closing(Client(port)) as client:
+    with closing(ApiConnection(port)) as client:
         while True:
             try:
-                client.ask("GET", "/readyz")
+                client.call("GET", "/readyz")
                 break
             except RuntimeError:
                 time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A real API process on a real store, started as the supervisor starts it, and a client of it."""
+"""Real processes of the service on a real store, started as the supervisor starts them, and connections to the API."""
 
 import json
 import os
@@ -14,88 +14,106 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from service.run.supervisor import APPLICATION, ENGINE
+from service.run.supervisor import APPLICATION, CONSUMER, ENGINE
 
-PATIENCE_S = 120.0
-PAUSE_S = 0.01
+HOST = "127.0.0.1"
+START_S = 120.0  # in which a process must become ready
+POLL_S = 0.01
 TIMEOUT_S = 120.0
 
 
-class Live(NamedTuple):
+class ApiProcess(NamedTuple):
     port: int
-    ready_s: float  # how long it took to be ready
-    process: int
+    ready_s: float  # how long it took to become ready
+    pid: int
 
 
 @contextmanager
-def live(store: str, application: str = APPLICATION) -> Iterator[Live]:
-    """The process, ready, until the end of the block."""
-    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+def api_process(store: str, application: str = APPLICATION) -> Iterator[ApiProcess]:
+    """An API process, ready, until the end of the block."""
+    with socket.create_server((HOST, 0), backlog=100) as listener:
         began = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "service.run.api", str(listener.fileno()), application],
-            env=os.environ | {"SLUICE_REDIS": store, "SLUICE_LOG_LEVEL": "error"},
-            pass_fds=[listener.fileno()],
-        )
+        process = _start(store, "service.run.api", str(listener.fileno()), application, inherit=[listener.fileno()])
         port = int(listener.getsockname()[1])
     try:
         while not _ready(port):
-            if process.poll() is not None or time.perf_counter() - began > PATIENCE_S:
+            if process.poll() is not None or time.perf_counter() - began > START_S:
                 raise RuntimeError("the API process did not become ready")
-            time.sleep(PAUSE_S)
-        yield Live(port, time.perf_counter() - began, process.pid)
+            time.sleep(POLL_S)
+        yield ApiProcess(port, time.perf_counter() - began, process.pid)
     finally:
-        process.terminate()
-        process.wait()
+        _stop([process])
 
 
 @contextmanager
-def working(store: str) -> Iterator[None]:
-    """A process that does jobs, until the end of the block."""
-    environment = os.environ | {"SLUICE_REDIS": store, "SLUICE_LOG_LEVEL": "error"}
-    process = subprocess.Popen([sys.executable, "-m", ENGINE], env=environment)
+def job_process(store: str) -> Iterator[None]:
+    """A process that runs jobs, until the end of the block."""
+    process = _start(store, ENGINE)
     try:
         yield
     finally:
-        process.terminate()
-        process.wait()
+        _stop([process])
 
 
-class Client(HTTPConnection):
-    """One connection to the service."""
+@contextmanager
+def consumer_processes(store: str, count: int) -> Iterator[list[int]]:
+    """Ids of processes that consume the stream of documents, until the end of the block."""
+    processes = [_start(store, CONSUMER) for _ in range(count)]
+    try:
+        yield [process.pid for process in processes]
+    finally:
+        _stop(processes)
 
-    def __init__(self, port: int) -> None:
-        super().__init__("127.0.0.1", port, timeout=TIMEOUT_S)
 
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        """The answer's JSON."""
-        status, said = self._asked(method, path, body)
+class ApiConnection(HTTPConnection):
+    """One connection to the service, which sends JSON and receives JSON."""
+
+    def __init__(self, port: int, timeout_s: float = TIMEOUT_S) -> None:
+        super().__init__(HOST, port, timeout=timeout_s)
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """The JSON of a successful response."""
+        status, content = self._call(method, path, body)
         if status >= 300:
-            raise RuntimeError(f"{method} {path}: {status} {said[:500]!r}")
-        return json.loads(said) if said else None
+            raise RuntimeError(f"{method} {path}: {status} {content[:500]!r}")
+        return json.loads(content) if content else None
 
-    def refused(self, method: str, path: str, body: object = None) -> None:
-        status, said = self._asked(method, path, body)
+    def expect_unavailable(self, method: str, path: str, body: object = None) -> None:
+        """Makes a call that must be refused with 503."""
+        status, content = self._call(method, path, body)
         if status != HTTPStatus.SERVICE_UNAVAILABLE:
-            raise RuntimeError(f"{method} {path}: {status} {said[:500]!r}")
+            raise RuntimeError(f"{method} {path}: {status} {content[:500]!r}")
 
-    def _asked(self, method: str, path: str, body: object) -> tuple[int, bytes]:
-        sent = body if isinstance(body, bytes) else None if body is None else json.dumps(body)
-        self.request(method, path, sent, {"content-type": "application/json"} if sent else {})
-        answer = self.getresponse()
-        return answer.status, answer.read()
+    def _call(self, method: str, path: str, body: object) -> tuple[int, bytes]:
+        content = body if isinstance(body, bytes) else None if body is None else json.dumps(body)
+        self.request(method, path, content, {"content-type": "application/json"} if content else {})
+        response = self.getresponse()
+        return response.status, response.read()
 
 
-def quantiles(waited_s: Sequence[float]) -> dict[str, float]:
+def latencies(waited_s: Sequence[float]) -> dict[str, float]:
+    """Their number, median, 99th percentile and maximum, in milliseconds."""
     p50, p99, longest = 1e3 * np.quantile(waited_s, [0.5, 0.99, 1.0])
     return {"requests": len(waited_s), "p50_ms": float(p50), "p99_ms": float(p99), "max_ms": float(longest)}
 
 
+def _start(store: str, module: str, *arguments: str, inherit: Sequence[int] = ()) -> "subprocess.Popen[bytes]":
+    environment = os.environ | {"SLUICE_REDIS": store, "SLUICE_LOG_LEVEL": "error"}
+    return subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, pass_fds=inherit)
+
+
+def _stop(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait()
+
+
 def _ready(port: int) -> bool:
-    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = HTTPConnection(HOST, port, timeout=5)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
+        return connection.getresponse().status == HTTPStatus.OK
     except (OSError, HTTPException):
         return False
     finally:
