@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
-from models.online.trainer import Model
+from models.online.model import Model
 from models.text.analysis import bags
 from models.text.json_shape import shape
 from service.archive.file import Archive

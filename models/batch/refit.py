@@ -25,8 +25,9 @@ from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Bag, Linear, Reals
 from models.goals import thresholds
 from models.learners.documents import Background
+from models.online.model import Example, Model, Spec
 from models.online.pins import NONE, PinnedTerms, applied
-from models.online.trainer import Example, Model, Spec, Trainer
+from models.online.trainer import Trainer
 from models.text.minhash import Groups
 
 FOLDS = 5

@@ -12,7 +12,6 @@ the score of a model that was fitted without it (see online/run.py).
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import repeat
 from types import MappingProxyType
 
@@ -20,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.measures import Bools
-from models.core.names import Origin, View
+from models.core.names import View
 from models.core.vectors import SERVED, Bag, Features, Linear, Reals
 from models.core.views import view
 from models.goals import calibration, promises, thresholds
-from models.goals.calibration import Calibration
-from models.goals.evidence import Evidence, collect_evidence
+from models.goals.evidence import collect_evidence
 from models.goals.ledger import Ledger
 from models.goals.promises import Targets
 from models.goals.thresholds import Band
@@ -33,9 +31,10 @@ from models.learners.base import DocumentVector, Vector
 from models.learners.documents import Background, Collection, DocumentWindow
 from models.learners.vocabulary import Slots, Vocabulary
 from models.online import pins, pocket
-from models.online.committee import Committee, mean_form, turning_points
+from models.online.committee import mean_form, turning_points
 from models.online.committee_run import Council
-from models.online.pins import NONE, PinnedTerms
+from models.online.model import Example, Model, ModelFigures, Spec
+from models.online.pins import NONE
 from models.online.pocket import Candidate
 from models.online.registry import parse_committee
 from models.online.run import LearnerRun
@@ -50,50 +49,6 @@ USUAL: Mapping[View, tuple[float, float]] = {
     "strength": (1.0, 0.13),
     "tfidf": (7.0, 1.0),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """What makes a model, besides examples."""
-
-    kind: str = "wh"
-    params: Mapping[str, object] = field(default_factory=dict)
-    query: Bag | None = None
-    goal: Targets = field(default_factory=Targets)
-    terms: PinnedTerms = NONE
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    document: str
-    relevant: bool
-    bag: Bag
-    origin: Origin = "given"  # how it came to be judged
-    chance: float = 0.0  # with which it was drawn for audit, if it was
-    accepted: bool = False  # before it was judged
-    came: int = 0  # when the document did, in any unit; 0 if that is not known
-    after: int = 0  # so many documents had been accepted when it was judged; 0 if that is not known
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
-    """What the model was chosen by; estimates are None while there is nothing to estimate from."""
-
-    relevant: int = 0
-    irrelevant: int = 0
-    sap: float | None = None  # by which the vector won the last check, on documents it has learned from
-    f1: float | None = None  # at the threshold, on scores without each document's own influence
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    linear: Linear
-    reject_below: float
-    accept_above: float
-    figures: ModelFigures = ModelFigures()
-    evidence: Evidence = field(default_factory=Evidence)
-    calibration: Calibration | None = None  # None before there is evidence
-    committee: Committee | None = None  # if its members vote, they decide, and `linear` is the mean of their scores
 
 
 class Trainer:

@@ -18,7 +18,8 @@ from models.core.vectors import Bag, Reals
 from models.core.views import view
 from models.goals import thresholds
 from models.learners.documents import Background
-from models.online.trainer import Example, Spec, Trainer, fold
+from models.online.model import Example, Spec
+from models.online.trainer import Trainer, fold
 from models.text.analysis import Bags, bags
 from scripts.benchmarks.contest import (
     Contender,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from models.bank.segment import Entry
-from models.online.trainer import Model
+from models.online.model import Model
 from scripts.benchmarks.contest import Seconds, in_a_process, peak_mb, timed
 from scripts.benchmarks.topics import Past
 from scripts.common.corpus import load

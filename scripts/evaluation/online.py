@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from models.core.measures import Bools, Contingency, contingency, f_beta, macro, sap, t11su
-from models.online.trainer import Example, Model, Spec, Trainer
+from models.online.model import Example, Model, Spec
+from models.online.trainer import Trainer
 from scripts.evaluation.stream import Stream
 from service.topics.background import STALE
 

@@ -16,7 +16,8 @@ from models.core.names import Origin
 from models.core.vectors import Reals
 from models.goals.promises import Targets
 from models.goals.report import recall, report
-from models.online.trainer import Example, Model, Spec, Trainer
+from models.online.model import Example, Model, Spec
+from models.online.trainer import Trainer
 from scripts.evaluation.stream import Stream
 from scripts.simulation.outcome import ACCEPT, LATELY, REJECT, Attained, Decisions, Said, attained, passed
 from scripts.simulation.reader import Plan

@@ -10,7 +10,7 @@ from models.core.names import View
 from models.core.vectors import Linear
 from models.goals.report import PartReport, StreamCounts
 from models.online.committee import Committee, VotingRule, mean_form
-from models.online.trainer import Model
+from models.online.model import Model
 from models.text.analysis import features_of
 from service import schemas
 from service.clock import now_ms, time_of

@@ -26,7 +26,7 @@ from models.batch.refit import Dataset, Refit
 from models.core.measures import sap
 from models.core.vectors import Bag, Linear, Reals
 from models.goals import thresholds
-from models.online.trainer import Example, Model, Spec
+from models.online.model import Example, Model, Spec
 from models.online.trainer import fold as plain_fold
 from models.text.analysis import terms
 from service.errors import NotFound

@@ -20,8 +20,8 @@ import httpx
 from models.batch.feature_selection import Reduction
 from models.batch.refit import Dataset, refit
 from models.batch.registry import METHODS
+from models.online.model import Example
 from models.online.registry import LEARNERS
-from models.online.trainer import Example
 from service.api.app import create_app
 from service.config import Config
 from service.store.embedded import Embedded

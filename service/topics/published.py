@@ -21,8 +21,8 @@ from models.goals.evidence import Evidence
 from models.online import committee
 from models.online.committee import Committee, VotingRule
 from models.online.committee_estimates import LossAndError
+from models.online.model import Model, ModelFigures
 from models.online.pins import PinnedTerms
-from models.online.trainer import Model, ModelFigures
 from models.text.analysis import features_of
 from service.schemas import Decision, Pins, TopicFields
 from service.schemas.fields import Millis, Request, Share

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from models.core.vectors import Bag
 from models.goals.promises import Targets
-from models.online.trainer import Example, Spec, Trainer
+from models.online.model import Example, Spec
+from models.online.trainer import Trainer
 from models.text.analysis import features_of_lines
 from models.text.minhash import Groups
 from service.store import codec

@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from models.core.measures import f_beta
-from models.online.trainer import Example, Spec, Trainer
+from models.online.model import Example, Spec
+from models.online.trainer import Trainer
 from scripts.common.corpus import Corpus, matches, read
 from scripts.evaluation.__main__ import app, learners
 from scripts.evaluation.batch import Library, Setting, measure

@@ -13,7 +13,8 @@ from models.core.names import METHOD_KINDS
 from models.core.vectors import Bag
 from models.core.views import view
 from models.learners.documents import Background
-from models.online.trainer import Example, Model, Spec, Trainer
+from models.online.model import Example, Model, Spec
+from models.online.trainer import Trainer
 
 RNG = np.random.default_rng(7)
 WEIGHTS = 200

@@ -7,7 +7,8 @@ from models.goals.ledger import Ledger
 from models.goals.promises import Targets
 from models.goals.report import StreamCounts, report
 from models.learners.documents import Background
-from models.online.trainer import Example, Spec, Trainer
+from models.online.model import Example, Spec
+from models.online.trainer import Trainer
 
 RANDOM = np.random.default_rng(11)
 GOAL = Targets(min_precision=0.9)

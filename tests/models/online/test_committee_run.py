@@ -17,8 +17,9 @@ from models.learners.documents import Background
 from models.online import pocket
 from models.online.committee import decide, mean_form
 from models.online.committee_run import SEARCHED
+from models.online.model import Example, Model, Spec
 from models.online.registry import LEARNERS, parse_committee, parse_params
-from models.online.trainer import Example, Model, Spec, Trainer, fold
+from models.online.trainer import Trainer, fold
 from tests.models.online.test_trainer import EMPTY, STEADY, backgrounds, bag, same, streams
 
 CASES: list[dict[str, object]] = [

@@ -16,10 +16,11 @@ from models.core.views import view
 from models.learners.documents import Background
 from models.online import pins
 from models.online.committee import Committee, VotingRule
+from models.online.model import Example, Model, Spec
 from models.online.pins import PinnedTerms
 from models.online.registry import LEARNERS, parse_params
 from models.online.run import LearnerRun
-from models.online.trainer import Example, Model, Spec, Trainer, fold
+from models.online.trainer import Trainer, fold
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=20)
 each = pytest.mark.parametrize("kind", LEARNER_KINDS)

@@ -14,7 +14,8 @@ from models.core.vectors import Bag, Linear
 from models.core.views import view
 from models.learners.documents import Background
 from models.online import committee, pocket
-from models.online.trainer import Example, Model, Spec, Trainer, fold
+from models.online.model import Example, Model, Spec
+from models.online.trainer import Trainer, fold
 from models.text.analysis import Analysis, bags
 from models.text.idf import Frequencies
 

@@ -9,7 +9,7 @@ from redis import Redis
 
 from models.core.vectors import Linear
 from models.goals.evidence import Evidence
-from models.online.trainer import Model
+from models.online.model import Model
 from service.config import Config
 from service.jobs import jobs
 from service.run.housekeeping import keep_house

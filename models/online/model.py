@@ -1,0 +1,56 @@
+"""What training takes and gives: a topic's spec and its examples in, a model out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from models.core.names import Origin
+from models.core.vectors import Bag, Linear
+from models.goals.calibration import Calibration
+from models.goals.evidence import Evidence
+from models.goals.promises import Targets
+from models.online.committee import Committee
+from models.online.pins import NONE, PinnedTerms
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a topic says of its model, before any example."""
+
+    kind: str = "wh"
+    params: Mapping[str, object] = field(default_factory=dict)
+    query: Bag | None = None
+    goal: Targets = field(default_factory=Targets)
+    terms: PinnedTerms = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    document: str
+    relevant: bool
+    bag: Bag
+    origin: Origin = "given"  # how it came to be judged
+    chance: float = 0.0  # with which it was drawn for audit, if it was
+    accepted: bool = False  # before it was judged
+    came: int = 0  # when the document did, in any unit; 0 if that is not known
+    after: int = 0  # so many documents had been accepted when it was judged; 0 if that is not known
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """What the model was chosen by; estimates are None while there is nothing to estimate from."""
+
+    relevant: int = 0
+    irrelevant: int = 0
+    sap: float | None = None  # by which the vector won the last check, on documents it has learned from
+    f1: float | None = None  # at the threshold, on scores without each document's own influence
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    linear: Linear
+    reject_below: float
+    accept_above: float
+    figures: ModelFigures = ModelFigures()
+    evidence: Evidence = field(default_factory=Evidence)
+    calibration: Calibration | None = None  # None before there is evidence
+    committee: Committee | None = None  # if its members vote, they decide, and `linear` is the mean of their scores
