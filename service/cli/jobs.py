@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from service.client import Client
     from service.schemas.jobs import Job
 
-app = typer.Typer(help="Background work: list, show, retrain, compare, backfill, wait, cancel.")
+app = typer.Typer(help="Background work: list, show, retrain, compare, backfill, wait, cancel.", rich_markup_mode=None)
 
 OVER = ("succeeded", "failed", "cancelled")
 LOOK_S = 0.5

@@ -1,5 +1,8 @@
-"""The command line: `sluice serve`, its three parts for several machines, and everything that can be asked of a service
-that runs (the other modules here)."""
+"""The command line: `sluice serve`, its three parts for several machines, and the commands that ask a running service.
+
+Help, and the complaint about a mistyped option, should come at once. So this module and the commands it lists import
+nothing but typer and the standard library at the top, and the help is plain text: typer would load rich to draw it.
+"""
 
 import errno
 import os
@@ -9,40 +12,40 @@ from typing import Annotated, Any
 
 import typer
 
-from service import logs
 from service.cli import archive, documents, jobs, review, topics
 from service.cli.demo import demo
 from service.cli.tail import tail
 from service.cli.terminal import Failed, say
-from service.config import Config, StartError
 
-UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # why an answer may not be
+WRITE_ERRORS = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 app = typer.Typer(
-    help="Filter and route a stream of documents by standing queries that learn.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
-
-def _about(name: str) -> str:
-    return str(Config.model_fields[name].description)
-
-
-Host = Annotated[str | None, typer.Option(help=_about("host"), show_default="127.0.0.1")]
-Port = Annotated[int | None, typer.Option(help=_about("port"), show_default="8000")]
-Data = Annotated[Path | None, typer.Option(help=_about("data"), show_default="./data")]
-Redis = Annotated[str | None, typer.Option(metavar="URL", help=_about("redis"))]
-Shared = Annotated[str | None, typer.Option(metavar="URL", help="Address of the store, a Redis or Valkey; needed.")]
-Workers = Annotated[int | None, typer.Option(help=_about("workers"), show_default="1")]
+# Every default here is None, so that an option that is not given leaves the setting to the environment. What is shown
+# as the default is that of `service.config`.
+Host = Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.", show_default="8000")]
+Data = Annotated[Path | None, typer.Option(help="Directory of the embedded store.", show_default="data")]
+Redis = Annotated[
+    str | None, typer.Option(metavar="URL", help="Use this Redis, Valkey or Redis Cluster, not an embedded store.")
+]
+SharedRedis = Annotated[
+    str | None, typer.Option(metavar="URL", help="Address of the shared Redis, Valkey or Redis Cluster; required.")
+]
+Workers = Annotated[int | None, typer.Option(help="API processes that share the port.", show_default="1")]
 
 
 @app.callback()
-def settings() -> None:
+def sluice() -> None:
     """Filter and route a stream of documents by standing queries that learn.
 
-    Every option, and more, can be set in the environment: --port is SLUICE_PORT, and so on.
+    Options of serve, api, worker and consumer, and many more settings, can be given in the environment, too: --port is
+    SLUICE_PORT, and so on.
     """
 
 
@@ -50,25 +53,28 @@ def settings() -> None:
 def serve(
     host: Host = None, port: Port = None, data: Data = None, redis: Redis = None, workers: Workers = None
 ) -> None:
-    """Serve in the foreground, with an embedded store unless --redis names another. Ctrl-C stops everything."""
+    """Run the whole service in the foreground.
+
+    The store is embedded, in the data directory, unless --redis names another. Ctrl-C stops everything.
+    """
     _supervise(api=True, jobs=True, consume=True, host=host, port=port, data=data, redis=redis, workers=workers)
 
 
 @app.command()
-def api(host: Host = None, port: Port = None, redis: Shared = None, workers: Workers = None) -> None:
-    """Serve the API alone, on a store that others share."""
+def api(host: Host = None, port: Port = None, redis: SharedRedis = None, workers: Workers = None) -> None:
+    """Run only the API, on a shared store."""
     _supervise(api=True, host=host, port=port, redis=redis, workers=workers)
 
 
 @app.command()
-def worker(redis: Shared = None) -> None:
-    """Do the background work alone, on a store that others share."""
+def worker(redis: SharedRedis = None) -> None:
+    """Run only the background work, on a shared store."""
     _supervise(jobs=True, redis=redis)
 
 
 @app.command()
-def consumer(redis: Shared = None) -> None:
-    """Decide the documents that are added to the stream `sluice:in` alone, on a store that others share."""
+def consumer(redis: SharedRedis = None) -> None:
+    """Run only the consumers of `sluice:in`, on a shared store."""
     _supervise(consume=True, redis=redis)
 
 
@@ -83,29 +89,33 @@ app.command("import")(archive.import_topic)
 app.command()(demo)
 
 
-def _supervise(*, api: bool = False, jobs: bool = False, consume: bool = False, **given: Any) -> None:
-    # Only now: the help, and a mistyped option, need not wait for these to load.
+def _supervise(*, api: bool = False, jobs: bool = False, consume: bool = False, **options: Any) -> None:
+    from service import logs
+    from service.config import Config, StartError
     from service.run.supervisor import supervise
 
-    settings = Config.from_env(**given)
-    if settings.redis is None and not (api and jobs and consume):
-        raise StartError("This command works on a shared store: give its address with --redis URL or SLUICE_REDIS.")
-    logs.configure(settings.log_level)
-    supervise(settings, api=api, jobs=jobs, consumers=(settings.consumers or not api) if consume else 0)
+    try:
+        config = Config.from_env(**options)
+        if config.redis is None and not (api and jobs and consume):
+            raise StartError("This command needs a shared store: give its address with --redis URL or SLUICE_REDIS.")
+        logs.configure(config.log_level)
+        supervise(config, api=api, jobs=jobs, consumers=(config.consumers or not api) if consume else 0)
+    except StartError as error:
+        raise Failed(str(error)) from error
 
 
 def main() -> None:
     try:
         app()
-    except (StartError, Failed) as error:
+    except Failed as error:
         say(str(error))
         sys.exit(1)
     except OSError as error:
-        if error.errno not in UNWRITTEN:
+        if error.errno not in WRITE_ERRORS:
             raise
-        if error.errno != errno.EPIPE:  # else whoever reads has enough, as `head` does
-            say(f"The answer could not be written: {error.strerror}.")
-        # What is left in the buffer must not be tried again at the end.
+        if error.errno != errno.EPIPE:  # a reader that has seen enough, such as `head`, is no error
+            say(f"Could not write the output: {error.strerror}.")
+        # Otherwise Python tries to write the rest of the buffer once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

@@ -69,7 +69,10 @@ def own_options(context: typer.Context) -> bool:
 
 @contextmanager
 def connected(url: str) -> "Iterator[Client]":
-    """A client; what it is refused is a sentence of ours."""
+    """A client whose errors become the command's."""
+    # httpx loads its own command line, with click, pygments and all of rich, unless that cannot be imported.
+    modules: dict[str, Any] = sys.modules
+    modules.setdefault("httpx._main", None)
     from service.client import Client, ClientError
 
     try:

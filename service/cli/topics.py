@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from service.schemas.models import Version
 
 app = typer.Typer(
-    help="Standing queries: list, show, create, change, delete, judgements, withdraw, versions, restore, metrics."
+    help="Standing queries: list, show, create, change, delete, judgements, withdraw, versions, restore, metrics.",
+    rich_markup_mode=None,
 )
 
 Id = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's id.")]

@@ -1,0 +1,55 @@
+"""The client and the command line load what they need and no more, counted in modules and never in seconds."""
+
+import subprocess
+import sys
+
+import pytest
+
+from service.config import Config
+
+HEAVY = {"fastapi", "numba", "numpy", "redis", "scipy", "sklearn", "starlette", "streaq", "uvicorn"}
+SLUICE = """
+import sys
+from service.cli import main
+sys.argv = ["sluice", *sys.argv[1:]]
+try:
+    main.main()
+except SystemExit as end:
+    code = end.code
+print(code, *sys.modules, file=sys.stderr)
+"""
+
+
+def loaded(code: str, *arguments: str) -> list[str]:
+    """The last line that this program writes to stderr, as words."""
+    ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+    return ran.stderr.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "limit"),
+    [
+        (["--help"], "0", 200),
+        (["--no-such"], "2", 200),
+        (["topics", "change", "--help"], "0", 350),  # typer reads the types of options with pydantic
+        (["serve", "--help"], "0", 350),
+    ],
+)
+def test_the_help_does_not_wait_for_what_it_does_not_need(arguments: list[str], code: str, limit: int) -> None:
+    ended, *modules = loaded(SLUICE, *arguments)
+    assert ended == code
+    unneeded = HEAVY | {"httpx", "pydantic_settings", "rich", "service.config", "service.schemas", "structlog"}
+    assert not unneeded & set(modules)
+    assert len(modules) < limit
+
+
+def test_the_help_shows_the_defaults_of_the_configuration() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "service.cli.main", "serve", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    for name in ("host", "port", "data", "workers"):
+        assert f"[default: ({Config.model_fields[name].default})]" in ran.stdout
