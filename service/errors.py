@@ -60,6 +60,15 @@ class NotFound(ServiceError):
     status = 404
     title = "Not found"
 
+    @classmethod
+    def topic(cls, topic: str) -> "NotFound":
+        return cls(f"There is no topic {topic!r}.")
+
+    @classmethod
+    def topic_gone(cls, topic: str) -> "NotFound":
+        """One that was there a moment ago."""
+        return cls(f"There is no topic {topic!r} any more.")
+
 
 class Conflict(ServiceError):
     status = 409

@@ -27,7 +27,7 @@ from scripts.common.live import ApiConnection, api_process
 from service.store.embedded import Embedded
 from service.store.log import Event
 from service.store.topics import Store
-from service.topics.published import TopicSettings
+from service.topics.settings import TopicSettings
 
 Policy = Literal["always", "everysec"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

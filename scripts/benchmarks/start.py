@@ -22,7 +22,8 @@ from service.sluice import Sluice
 from service.store.embedded import Embedded
 from service.store.log import Event
 from service.store.topics import Saved, Store
-from service.topics.published import PublishedModel, TopicSettings
+from service.topics.published import PublishedModel
+from service.topics.settings import TopicSettings
 
 BORN = "0"
 TIMEOUT_S = 60.0

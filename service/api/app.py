@@ -14,8 +14,8 @@ from service.api.routes import archive, flow, jobs, metrics, review, topics
 from service.api.telemetry import CountingApp, Telemetry
 from service.config import Config, StartError
 from service.sluice import Sluice
-from service.store.connection import end
 from service.store.topics import Store
+from service.tasks import cancel_all
 
 DESCRIPTION = "Filter and route a stream of documents by standing queries that learn."
 NOTE_S = 5.0  # between two notes of what the process holds
@@ -35,7 +35,7 @@ def create_app(settings: Config | None = None, store: Store | None = None) -> Fa
             await sluice.start()
             yield {"answered": app.state.telemetry.answered}
         finally:
-            await end([noting])
+            await cancel_all([noting])
             await sluice.stop()
 
     app = _Watched(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)

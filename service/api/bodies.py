@@ -1,23 +1,14 @@
-"""Reading requests: bounded, strict, from the raw bytes."""
+"""Reading the bodies of requests: bounded, and in the form that their headers declare."""
 
 from collections.abc import AsyncIterator
 from email.message import Message
-from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from models.text.json_shape import shape
-from service.api.problems import from_validation
-from service.config import Config
 from service.errors import BadRequest, TooLarge, WrongMediaType
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
-MOST_VALUES = 100_000  # numbers, strings, lists … in one JSON text: parsing so many takes some 50 ms
-DEEPEST = 100  # lists and objects, one in another
-
-T = TypeVar("T")
 
 
 def media_type(request: Request, *allowed: str) -> str:
@@ -80,34 +71,6 @@ async def lines(request: Request, limit: int, line_limit: int) -> AsyncIterator[
             raise _too_large(limit)
     if rest.strip():
         yield [bytes(rest)]
-
-
-def parse(adapter: TypeAdapter[T], raw: bytes, limits: Config) -> T:
-    """The value that these bytes, a body or a line of one, say; or the error that says why they do not."""
-    if not raw or raw.isspace():
-        raise BadRequest("The body is empty; send JSON, {} at least.")
-    if len(raw) > limits.max_body_bytes:
-        raise TooLarge(f"This line is longer than {limits.max_body_bytes:,} bytes.")
-    if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        raise BadRequest("Send UTF-8 without a byte order mark.")
-    # What follows cannot be interrupted, so what would take long is refused beforehand.
-    found = shape(raw)
-    if found.depth > DEEPEST:
-        raise BadRequest(f"Lists and objects may stand {DEEPEST} deep, one in another.")
-    if found.records > limits.max_documents:
-        raise TooLarge(
-            f"A request may have {limits.max_documents:,} documents or judgements; send the rest in another."
-        )
-    if found.values > MOST_VALUES:
-        raise TooLarge(f"A request may hold {MOST_VALUES:,} values; send the rest in another.")
-    try:
-        return adapter.validate_json(raw)
-    except ValidationError as error:
-        try:
-            raw.decode()
-        except UnicodeDecodeError as wrong:
-            raise BadRequest(f"This is not UTF-8, from byte {wrong.start + 1} on.") from None
-        raise from_validation(error) from None
 
 
 def _content_type(sent: str) -> tuple[str, str]:

@@ -14,10 +14,10 @@ from starlette.types import Receive, Scope, Send
 
 from service import schemas
 from service.api import present
-from service.api.bodies import JSON, body, media_type, parse
-from service.api.problems import SHOWN
+from service.api.bodies import JSON, body, media_type
 from service.errors import BadInput, FieldError, Forbidden, StoreUnavailable, TooLarge
 from service.schemas.fields import TopicId
+from service.schemas.parsing import MAX_FIELD_ERRORS, parse
 from service.sluice import Sluice
 from service.topics.published import PublishedModel
 
@@ -72,7 +72,7 @@ async def read(request: Request, adapter: TypeAdapter[T]) -> T:
     app = await _unready(request)
     raw = await body(request, app.config.max_body_bytes)
     if len(raw) > LONG:
-        return await app.in_thread(parse, adapter, raw, app.config)
+        return await app.pool.run(parse, adapter, raw, app.config)
     return parse(adapter, raw, app.config)
 
 
@@ -139,8 +139,11 @@ async def _known_parameters(request: Request) -> None:
     known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
-        where = [FieldError(pointer=f"?{name[:60]}", detail="There is no such parameter.") for name in unknown[:SHOWN]]
-        raise BadInput("Some parameters are not as they should be.", where)
+        where = [
+            FieldError(pointer=f"?{name[:60]}", detail="There is no such parameter.")
+            for name in unknown[:MAX_FIELD_ERRORS]
+        ]
+        raise BadInput("Some parameters are not valid.", where)
 
 
 class _Route(APIRoute):

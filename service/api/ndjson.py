@@ -30,7 +30,7 @@ from service.api.bodies import NDJSON, declared_within, lines
 from service.api.problems import problem
 from service.config import Config
 from service.errors import ServiceError, TooLarge
-from service.store.connection import end
+from service.tasks import cancel_all
 
 BATCH = 256  # lines handled together
 AHEAD = 1  # batches that are begun before an earlier one is done
@@ -108,7 +108,7 @@ async def _answered(request: Request, settings: Config, handle: Handle, ahead: i
             if begun:
                 yield b"".join(line + b"\n" for line in await begun.popleft())
     finally:
-        await end(begun)
+        await cancel_all(begun)
         await asyncio.gather(*begun, return_exceptions=True)  # one has failed, and has said why for all
     if ended:
         raise ended

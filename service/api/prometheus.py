@@ -31,8 +31,8 @@ Values = float | Mapping[Any, float]  # or one for each value of the label
 
 async def overview(app: Sluice, version: str) -> list[Metric]:
     served = list(app.serving.topics.values())
-    judged = await app.in_thread(_judged, served)
-    shown = await app.in_thread(nsmallest, app.config.metrics_topics, served, key=_age)
+    judged = await app.pool.run(_judged, served)
+    shown = await app.pool.run(nsmallest, app.config.metrics_topics, served, key=_age)
     try:
         found = await _stored(app, shown)
     except StoreUnavailable:
@@ -62,7 +62,7 @@ async def _stored(app: Sluice, shown: Sequence[PublishedModel]) -> list[Metric]:
         _gauge("sluice_store_memory_limit_bytes", "Memory that the store may hold; 0: any.", most),
         *_flow(await app.inbox.look()),
         *_routes(await app.routes.look()),
-        *await app.in_thread(_topics, shown, tallies),
+        *await app.pool.run(_topics, shown, tallies),
     ]
 
 

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from service.api.openapi import EVENTS
 from service.api.problems import problem
 from service.errors import ServiceError
-from service.store.connection import end
+from service.tasks import cancel_all
 
 
 class Events(Response):
@@ -36,7 +36,7 @@ class Events(Response):
                 if sending.done():
                     sending.result()
             finally:
-                await end([sending, *watching])
+                await cancel_all([sending, *watching])
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

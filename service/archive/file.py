@@ -55,9 +55,8 @@ from service.archive.lines import (
 from service.errors import BadInput, ServiceError
 from service.store import codec
 from service.store.log import Event, resolve
-from service.topics import settings as changes
 from service.topics.background import Epoch, numbered, place_of
-from service.topics.published import TopicSettings
+from service.topics.settings import TopicSettings, check
 
 PART = 1_000_000  # bytes of an epoch on one line
 LARGEST_EPOCH = 100_000_000  # bytes, unpacked: a thousand documents of a hundred pages each
@@ -158,7 +157,7 @@ class ArchiveReader:
                 if line.seq <= (archive.events[-1].seq if archive.events else 0) or line.seq > archive.header.seq:
                     raise _Wrong("its number does not follow that of the event before, or is beyond the last")
                 if line.settings:
-                    changes.check(dict(line.settings))
+                    check(dict(line.settings))
                 archive.events.append(line.to_event())
             case VersionLine():
                 if line.version > archive.header.seq or line.version <= max(archive.versions, default=0):

@@ -11,7 +11,8 @@ from service.schemas import Decision
 from service.schemas.fields import Canonical, DocumentId, Line, Millis, Number, Request, Share, TopicId
 from service.store import codec
 from service.store.log import Event, Kind
-from service.topics.published import Base, TopicSettings
+from service.topics.published import Base
+from service.topics.settings import TopicSettings
 
 FORMAT: Literal["sluice-topic/1"] = "sluice-topic/1"
 Count = Annotated[int, Field(ge=0, lt=2**53)]

@@ -9,11 +9,8 @@ the file is kept with the topic: the same file sent again, say because the first
 replace a topic by the file that it came from is to put it back.
 """
 
-import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
-from functools import partial
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, TypeVar
 
@@ -32,13 +29,15 @@ from service.archive.lines import (
 )
 from service.config import Config
 from service.errors import BadInput, Conflict
-from service.feedback.known import KnownDocument
 from service.store import scripts
 from service.store.connection import Arg
+from service.store.known import KnownDocument
 from service.store.log import Event
 from service.store.topics import PARTS, Head, Store, TopicCall, flat
+from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
 from service.topics.counts import TopicCounters, TopicCounts, stored
+from service.topics.crud import Topics
 from service.topics.learning import Learning
 from service.topics.published import PublishedModel
 from service.topics.state import TopicState
@@ -53,12 +52,20 @@ T = TypeVar("T")
 
 class Transfer:
     def __init__(
-        self, store: Store, learning: Learning, epochs: Epochs, tallies: TopicCounters, config: Config, pool: Executor
+        self,
+        store: Store,
+        topics: Topics,
+        learning: Learning,
+        epochs: Epochs,
+        counters: TopicCounters,
+        config: Config,
+        pool: Pool,
     ) -> None:
         self._store = store
+        self._topics = topics
         self._learning = learning
         self._epochs = epochs
-        self._counters = tallies
+        self._counters = counters
         self._config = config
         self._pool = pool
 
@@ -86,7 +93,7 @@ class Transfer:
                     for line in writer.epoch(number, blob):
                         yield line
             for some in _chunks(events):
-                yield await self._in_thread(partial(_written, writer, some))
+                yield await self._pool.run(_written, writer, some)
             for version, record in sorted(versions):
                 yield writer.line(VersionLine(version=version, record=VersionRecord.model_validate_json(record)))
             for document, found in sorted(known.items()):
@@ -100,10 +107,12 @@ class Transfer:
 
     # -- in ------------------------------------------------------------------------------------------------------------
 
-    async def take(self, archive: Archive, topic: str, replace: bool) -> tuple[PublishedModel, Outcome]:
-        """The topic of that file under this name, and how it came to be; Conflict if the name is another's."""
+    async def take(self, archive: Archive, name: str | None, replace: bool) -> tuple[PublishedModel, Outcome]:
+        """The topic of that file, under its own name or this one, and the outcome; Conflict if the name is taken."""
+        topic = name or archive.header.topic
+        await self._topics.check_room_for(topic)
         head = Head(secrets.token_hex(8), archive.header.seq, archive.header.floor)
-        judged = await self._in_thread(lambda: _folded(archive, topic, head, self._config.served_weights))
+        judged = await self._pool.run(_folded, archive, topic, head, self._config.served_weights)
         (standing,) = await self._store.heads([topic])
         lent = replace or standing is None  # else nothing will come of it, and what is here stays as it is
         if lent:
@@ -160,9 +169,6 @@ class Transfer:
                 for row in some:
                     args += [len(row), *row]
                 await self._store.run([TopicCall(scripts.STAGE, topic, [names[part]], args)])
-
-    async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
 
 def _folded(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, bool]:

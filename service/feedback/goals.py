@@ -19,13 +19,13 @@ from models.goals.audit import drawn, lots
 from models.goals.evidence import SURE
 from models.goals.promises import Targets
 from models.goals.report import Report
-from service.clock import now_ms
 from service.config import Config
 from service.schemas import PooledRecall
 from service.store.signatures import SignatureLog
 from service.topics.counts import TopicCounters, TopicCounts
 from service.topics.deciding import Serving
-from service.topics.published import RATES, Drawn, PublishedModel, TopicSettings
+from service.topics.published import PublishedModel
+from service.topics.settings import audit_rate
 
 
 class Goals:
@@ -37,20 +37,7 @@ class Goals:
 
     def rate(self, served: PublishedModel) -> float:
         """The share of rejected documents that the topic draws for audit."""
-        return self._rate(served.settings)
-
-    def _rate(self, settings: TopicSettings) -> float:
-        goal, own = settings.goal, settings.audit
-        if own is not None:
-            return own
-        return self._usual if goal.min_recall is not None or goal.max_error is not None else 0.0
-
-    def with_audit_history(self, settings: TopicSettings, before: TopicSettings) -> TopicSettings:
-        """The settings that come after others, with the rate at which was drawn until now, if it is another."""
-        rate = self._rate(before)
-        if not rate or rate == self._rate(settings):
-            return settings
-        return settings.model_copy(update={"drawn": [*before.drawn, Drawn(until_ms=now_ms(), rate=rate)][-RATES:]})
+        return audit_rate(served.settings, self._usual)
 
     async def hear(self) -> None:
         """Before anything is drawn: which documents repeat others, for they have one lot together."""

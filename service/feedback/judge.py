@@ -12,32 +12,30 @@ since nobody shall wait for a fit; and a retraining by the same method is submit
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
-from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import structlog
 
-from models.text.analysis import bags, terms
 from service.clock import now_ms
 from service.config import Config
-from service.errors import NotFound, ServiceError, TooLarge
+from service.errors import NotFound, ServiceError
 from service.feedback.goals import Goals
 from service.schemas import Before, Decision, Document, Judgement, Learned
-from service.store import codec
+from service.schemas.parsing import check_length
 from service.store.documents import Remembered, unpacked
 from service.store.log import Event
 from service.store.outbox import Outbox
 from service.store.topics import Store
+from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
+from service.topics.crud import Topics
 from service.topics.deciding import Serving, content_id
+from service.topics.features import log_features
 from service.topics.learning import Learning
-from service.topics.published import DIGITS, PublishedModel, Recipe
+from service.topics.published import DIGITS, Recipe
 from service.topics.rules import DECIDES
 from service.topics.state import to_bag
 
-LOGGED_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
 MENDED = ("corrected", "known")
 NEVER_MS = -1
@@ -65,27 +63,25 @@ class Judge:
     def __init__(
         self,
         store: Store,
+        topics: Topics,
         serving: Serving,
         learning: Learning,
         epochs: Epochs,
         promises: Goals,
         config: Config,
-        pool: Executor,
+        pool: Pool,
         refit: Callable[[str, Recipe], Awaitable[None]],
     ) -> None:
         self._store = store
         self._outbox = Outbox(store.connection)
         self._refit = refit
+        self._topics = topics
         self._serving = serving
         self._learning = learning
         self._epochs = epochs
         self._goals = promises
-        self._most_chars = config.max_text_chars
+        self._max_chars = config.max_text_chars
         self._pool = pool
-
-    async def find(self, topic: str) -> PublishedModel:
-        """The topic as it is served; one that another process has just made is fetched."""
-        return self._serving.topics.get(topic) or await self._learning.catch_up(topic)
 
     async def judge(self, judgements: Sequence[Judgement]) -> list[Learned | ServiceError]:
         """Each judgement durable and learned, or why not; one that fails leaves the others alone."""
@@ -94,7 +90,6 @@ class Judge:
         if any(isinstance(source, Source) and source.passed for source in found):
             await self._goals.hear()
         epoch = self._epochs.current
-        loop = asyncio.get_running_loop()
         answers: dict[int, Learned | ServiceError] = {}
         of_topic: dict[str, list[tuple[int, Event, Before]]] = {}
         for i, judgement in enumerate(judgements):
@@ -103,8 +98,7 @@ class Judge:
                 answers[i] = source
                 continue
             try:
-                work = partial(self._event, judgement, source, epoch, delivered.get(i))
-                event, before = await loop.run_in_executor(self._pool, work)
+                event, before = await self._pool.run(self._event, judgement, source, epoch, delivered.get(i))
             except NotFound as error:  # the topic was deleted meanwhile
                 answers[i] = error
                 continue
@@ -120,21 +114,6 @@ class Judge:
             raise NotFound("This document has no judgement that stands in this topic.")
         await self._mend(topic, [document])
         return version
-
-    def logged(self, title: str, text: str, epoch: Epoch) -> bytes:
-        """The features of a text as the log keeps them: words, counts, and the idf in force; of a very long text the
-        weightiest, so that a log of such texts stays bounded too."""
-        analysis = self._serving.analysis
-        features, counts = bags([(title, text)], analysis)[0]
-        idf = epoch.frequencies.idf(features)
-        kept = np.sort(np.argsort(-counts * idf, kind="stable")[:LOGGED_TERMS])
-        words = terms(title, text, analysis)
-        canonical = [words[feature].canonical for feature in features[kept].tolist()]
-        return codec.pack_bag(canonical, counts[kept], idf[kept])
-
-    def check(self, document: Document) -> None:
-        """Refuses a document that is longer than the settings allow."""
-        check_length(document, self._most_chars)
 
     async def _learn(
         self, topic: str, items: list[tuple[int, Event, Before]], answers: dict[int, Learned | ServiceError]
@@ -168,10 +147,10 @@ class Judge:
         brought: dict[tuple[str, str], Source | ServiceError] = {}  # by judgements before, in the same request
         for judgement, document, blob in zip(judgements, ids, remembered, strict=True):
             try:
-                created_ms = (await self.find(judgement.topic)).settings.created_ms
+                created_ms = (await self._topics.find(judgement.topic)).settings.created_ms
                 known = unpacked(blob) if blob else None
                 if isinstance(judgement.document, Document):
-                    self.check(judgement.document)
+                    check_length(judgement.document, self._max_chars)
                     found.append(Source.of(judgement.document, known, created_ms))
                     brought[judgement.topic, document] = found[-1]
                 elif known:
@@ -215,7 +194,7 @@ class Judge:
             document, title, blob, rule = about.document, about.title, about.bag, about.rule
         else:
             document, title, rule = id_of(about), about.title, self._serving.rule(judgement.topic, about) or ""
-            blob = self.logged(about.title, about.text, epoch)
+            blob = log_features(about.title, about.text, self._serving.analysis, epoch)
         served = self._serving.get(judgement.topic)
         calibration = served.model.calibration
         decision, score = served.judge(to_bag(blob))
@@ -245,8 +224,3 @@ class Judge:
 
 def id_of(document: str | Document) -> str:
     return document if isinstance(document, str) else document.id or content_id(document)
-
-
-def check_length(document: Document, most_chars: int) -> None:
-    if max(len(document.text), len(document.title)) > most_chars:
-        raise TooLarge(f"A document may have {most_chars:,} characters of text.")

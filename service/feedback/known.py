@@ -12,9 +12,7 @@ rid of function words, and is not very long) would be worse than to honour none.
 """
 
 import asyncio
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +20,20 @@ from numpy.typing import NDArray
 from models.core import intervals
 from models.core.vectors import Bag
 from models.goals.evidence import SURE
+from models.text.analysis import Analysis
 from models.text.minhash import Told
+from service.config import Config
 from service.errors import FieldError, NotFound, TooLarge
-from service.feedback.judge import TITLE_CHARS, UNKNOWN, Judge, id_of
+from service.feedback.judge import TITLE_CHARS, UNKNOWN, id_of
 from service.schemas import Document
+from service.schemas.parsing import check_length
 from service.schemas.review import KnownItem, KnownRecall
 from service.store import scripts
 from service.store.documents import unpacked
+from service.store.known import KnownDocument
 from service.store.topics import Store, TopicCall
 from service.topics.background import Epoch, Epochs
+from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, PublishedModel
 from service.topics.state import TopicState, to_bag
@@ -38,29 +41,14 @@ from service.topics.state import TopicState, to_bag
 BY_MODEL = "Tested with the model alone: of known items words are kept, not the text that the rules of this topic need."
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDocument:
-    """A known item as it is kept."""
-
-    title: str
-    bag: bytes
-
-    def to_bytes(self) -> bytes:
-        return json.dumps(self.title).encode() + b"\n" + self.bag
-
-    @classmethod
-    def from_bytes(cls, blob: bytes) -> "KnownDocument":
-        title, _, bag = blob.partition(b"\n")
-        return cls(json.loads(title), bag)
-
-
 class Known:
-    def __init__(self, store: Store, learning: Learning, epochs: Epochs, judging: Judge, kept: int) -> None:
+    def __init__(self, store: Store, learning: Learning, epochs: Epochs, analysis: Analysis, config: Config) -> None:
         self._store = store
-        self._judge = judging
+        self._analysis = analysis
+        self._max_chars = config.max_text_chars
         self._learning = learning
         self._epochs = epochs
-        self._kept = kept
+        self._kept = config.known_kept
 
     async def add(self, served: PublishedModel, documents: Sequence[str | Document]) -> tuple[int, int]:
         """Keeps these items, all or none; how many there are now, and how many of them were not there before."""
@@ -70,7 +58,7 @@ class Known:
         epoch = self._epochs.current
         for i, (given, document, blob) in enumerate(zip(documents, ids, remembered, strict=True)):
             if isinstance(given, Document):
-                self._judge.check(given)
+                check_length(given, self._max_chars)
                 found[document] = await asyncio.to_thread(self._kept_form, given, epoch)
             elif blob:
                 found[document] = await asyncio.to_thread(self._kept_form, unpacked(blob).document, epoch)
@@ -80,7 +68,7 @@ class Known:
         call = TopicCall(scripts.KNOW, served.topic, ("topic", "known"), [served.born, self._kept, *pairs])
         (counts,) = await self._store.run([call])
         if counts is None:
-            raise NotFound(f"There is no topic {served.topic!r} any more.")
+            raise NotFound.topic_gone(served.topic)
         if not counts:
             raise TooLarge(f"A topic may have {self._kept:,} known items (SLUICE_KNOWN_KEPT); delete some.")
         total, new = counts
@@ -100,7 +88,7 @@ class Known:
         return await asyncio.to_thread(_tested, served, sorted(blobs.items()), judged, signatures, epoch)
 
     def _kept_form(self, document: Document, epoch: Epoch) -> bytes:
-        bag = self._judge.logged(document.title, document.text, epoch)
+        bag = log_features(document.title, document.text, self._analysis, epoch)
         return KnownDocument(document.title[:TITLE_CHARS], bag).to_bytes()
 
 

@@ -12,25 +12,24 @@ Rules need a document's text. A judged document that the memory has forgotten is
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from models.text.analysis import Analysis, bags
 from models.text.rules import Subject
-from service.feedback.judge import Judge
 from service.schemas import Decision, Document
 from service.schemas.metrics import DecisionCounts, Move, PreviewComparison, PreviewExample, PreviewRequest
 from service.store.documents import unpacked
 from service.store.log import Event, Resolved
 from service.store.topics import Store
-from service.topics import rules as overlay
-from service.topics import settings as changes
+from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
 from service.topics.deciding import bag_of
+from service.topics.features import log_features
 from service.topics.learning import Learning, refolds
-from service.topics.published import DIGITS, PublishedModel, TopicSettings
-from service.topics.rules import DECIDES, Compiled
+from service.topics.published import DIGITS, PublishedModel
+from service.topics.rules import DECIDES, Compiled, compiled
+from service.topics.settings import TopicSettings, given
 from service.topics.state import TopicState, trained
 
 NEWEST = 500
@@ -64,26 +63,24 @@ class Previews:
         store: Store,
         learning: Learning,
         epochs: Epochs,
-        judging: Judge,
         analysis: Analysis,
         weights: int,
-        pool: Executor,
+        pool: Pool,
     ) -> None:
         self._store = store
         self._learning = learning
         self._epochs = epochs
-        self._judge = judging
         self._analysis = analysis
         self._weights = weights
         self._pool = pool
         self._turn = asyncio.Lock()  # one at a time: a long log takes seconds, and the threads are there for others
 
     async def preview(self, topic: str, asked: PreviewRequest) -> Outcome:
-        given = changes.given(asked, self._analysis)
+        fields = given(asked, self._analysis)
         served = await self._learning.catch_up(topic)
         resolved, held_out = await self._learning.read(topic, TopicState.snapshot)
-        settings = served.settings.model_copy(update=given)
-        ruled = any(overlay.compiled(one.rules) for one in (served.settings, settings))
+        settings = served.settings.model_copy(update=fields)
+        ruled = any(compiled(one.rules) for one in (served.settings, settings))
         documents = await self._documents(resolved, ruled)
         # A change brings a topic under the current background, and none leaves it where it is.
         epoch = self._epochs.current if settings != served.settings else await self._epochs.load(served.epoch)
@@ -91,12 +88,12 @@ class Previews:
         def work() -> Outcome:
             query = resolved.settings.bag
             if settings.query != served.settings.query:
-                query = self._judge.logged("", settings.query, epoch)
+                query = log_features("", settings.query, self._analysis, epoch)
             after, scores = self._otherwise(served, resolved, settings, query, epoch)
             return self._compared(served, after, resolved, (held_out, scores), documents, asked.limit)
 
         async with self._turn:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+            return await self._pool.run(work)
 
     async def _documents(self, resolved: Resolved, ruled: bool) -> dict[str, Document]:
         """The newest in the memory; and, if rules will look at their text, those judged ones that are still there."""
@@ -129,7 +126,7 @@ class Previews:
         documents: Mapping[str, Document],
         limit: int,
     ) -> Outcome:
-        rules = [overlay.compiled(one.settings.rules) for one in (before, after)]
+        rules = [compiled(one.settings.rules) for one in (before, after)]
 
         def case(document: str, title: str, scores: Sequence[float], relevant: bool | None) -> Case:
             ruled = _ruled(documents.get(document), rules)

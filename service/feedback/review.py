@@ -103,7 +103,7 @@ class Review:
         keys = ("topic", "likely", "uncertain", "skipped")
         (queued,) = await self._store.run([TopicCall(scripts.QUEUED, topic, keys, [served.born])])
         if not queued:
-            raise NotFound(f"There is no topic {topic!r} any more.")
+            raise NotFound.topic_gone(topic)
         likely, uncertain, skipped = ([document.decode() for document in ids] for ids in queued)
         past = await self._learning.read(topic, _past)
         gone = past.documents.union(skipped)
@@ -131,7 +131,7 @@ class Review:
         args: list[str | int] = [served.born, document, now_ms(), self._skipped_kept]
         (done,) = await self._store.run([TopicCall(scripts.SKIP, served.topic, keys, args)])
         if not done:
-            raise NotFound(f"There is no topic {served.topic!r} any more.")
+            raise NotFound.topic_gone(served.topic)
 
     async def _look(self, served: PublishedModel, documents: Sequence[str], since_ms: int = 0) -> list[ReviewCandidate]:
         """Those of the documents that are remembered and came since then, with what the topic makes of them now."""

@@ -32,15 +32,14 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from service.api.bodies import parse
-from service.api.problems import from_validation
 from service.errors import BadInput, BadRequest, ServiceError, StoreUnavailable, TooLarge, one_line
-from service.flow.classify import Batch
+from service.flow.classify import Batch, Classifier
 from service.schemas import ClassifyOptions, Document
-from service.sluice import Sluice
-from service.store.connection import GroupGone, Step, end
+from service.schemas.parsing import check_length, from_validation, parse
+from service.store.connection import GroupGone, Step
 from service.store.consumer_group import Arrived
 from service.store.inbox import ConsumerStats, Dead, Inbox
+from service.tasks import cancel_all
 
 # Documents at a time, at first, and bytes. A round trip with 256 keeps the store busy for 15 ms, in which others wait.
 BATCH, FIRST, BATCH_BYTES = 256, 16, 2_000_000
@@ -73,10 +72,10 @@ Belt = asyncio.Queue[T | None]  # None: nothing comes any more
 
 
 class Consumer:
-    def __init__(self, sluice: Sluice, inbox: Inbox, started_ms: int) -> None:
-        self._sluice = sluice
+    def __init__(self, classifier: Classifier, inbox: Inbox, started_ms: int) -> None:
+        self._classifier = classifier
         self._inbox = inbox
-        self._config = sluice.config
+        self._config = classifier.config
         self.most = FIRST
         self._figures = ConsumerStats(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
@@ -182,7 +181,7 @@ class Consumer:
         try:
             await asyncio.gather(*work)
         finally:
-            await end(work)  # if one has failed, whatever is on the belt is in doubt
+            await cancel_all(work)  # if one has failed, whatever is on the belt is in doubt
 
     async def _feed(
         self, some: list[Arrived], room: asyncio.Semaphore, belt: Belt[list[Arrived]], stopping: asyncio.Event
@@ -203,9 +202,9 @@ class Consumer:
     # -- the stations --------------------------------------------------------------------------------------------------
 
     async def _decide(self, arrived: Sequence[Arrived]) -> ConsumerBatch:
-        read = await self._sluice.in_thread(self._read, arrived)
+        read = await self._classifier.pool.run(self._read, arrived)
         documents = [one for one in read if isinstance(one, Document)]
-        passage = Batch(self._sluice.classifier, documents, OPTIONS) if documents else None
+        passage = Batch(self._classifier, documents, OPTIONS) if documents else None
         if passage:
             await passage.decide()
         return ConsumerBatch(arrived, [one for one in read if isinstance(one, Dead)], passage)
@@ -240,7 +239,7 @@ class Consumer:
     def _fitting(self, arrived: Sequence[Arrived]) -> int:
         """How many to take at a time, judging by these."""
         size = sum(one.size for one in arrived) / len(arrived)
-        at_once = min(BATCH, self._sluice.classifier.at_once(OPTIONS))
+        at_once = min(BATCH, self._classifier.at_once(OPTIONS))
         return max(1, min(at_once, 4 * self.most, int(BATCH_BYTES / max(1, size))))
 
     def _read(self, arrived: Sequence[Arrived]) -> list[Document | Dead]:
@@ -253,7 +252,7 @@ class Consumer:
             if arrived.size > self._config.max_body_bytes:
                 raise TooLarge(f"The entry is longer than {self._config.max_body_bytes:,} bytes.")
             found = self._parsed(arrived)
-            self._sluice.judge.check(found)
+            check_length(found, self._config.max_text_chars)
             return found
         except ServiceError as error:
             return Dead(arrived, one_line(error.detail, error.errors))

@@ -32,11 +32,12 @@ from service.config import Config
 from service.errors import StoreUnavailable
 from service.flow.webhooks import Undelivered, Webhooks
 from service.schemas.flow import Passed, ToWebhook
-from service.store.connection import Connection, GroupGone, end
+from service.store.connection import Connection, GroupGone
 from service.store.consumer_group import Arrived, Group
 from service.store.inbox import SILENT_S
 from service.store.outbox import Entry, Outbox, order
 from service.store.routes import Routes, StoredRoute
+from service.tasks import cancel_all
 
 WINDOW = 32
 AT_ONCE = 8  # deliveries of a route
@@ -74,7 +75,7 @@ class Courier:
                     log.warning("lost the store", detail=error.detail)
                     await asyncio.sleep(PAUSE_S)
         finally:
-            await end([task for _, task in self._tasks.values()])
+            await cancel_all([task for _, task in self._tasks.values()])
 
     async def _follow(self, wanted: Sequence[StoredRoute]) -> None:
         """A task for each route that there is, and for no other."""
@@ -83,7 +84,7 @@ class Courier:
             if task.done() and not task.cancelled():
                 log.error("deliveries along a route failed and begin again", route=route, exc_info=task.exception())
             if by_id.get(route) != one or task.done():
-                await end([task])
+                await cancel_all([task])
                 del self._tasks[route], self._woken[route]
         for route, one in by_id.items():
             if route not in self._tasks:

@@ -117,7 +117,7 @@ class Subscribers:
         while True:
             taken = await queue.take(HEARTBEAT_S)
             if born is None or self._born(topic) != born:  # deleted; if another is there now, this one is not it
-                raise NotFound(f"There is no topic {topic!r} any more.")
+                raise NotFound.topic_gone(topic)
             new = [event for place, event in taken if given is None or order(place) > order(given)]
             yield b"".join(new) or b":\n\n"
             if queue.overflowed:

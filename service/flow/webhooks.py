@@ -9,8 +9,7 @@ Signatures are those of Standard Webhooks (https://www.standardwebhooks.com):
 An address that somebody gives us is a way to make us call others: the store, a cloud's metadata, a neighbour. So the
 name is resolved here, once, every address it has must be public, and it is that address we connect to: a name that
 resolves otherwise a moment later gains nothing. The name itself is still what the certificate is checked for. Redirects
-and proxies are not followed. `ipaddress.is_global` is not enough: it takes addresses of IPv6 that lead to any of IPv4
-(64:ff9b::/96, 2002::/16), and multicast, for public.
+and proxies are not followed.
 """
 
 import asyncio
@@ -19,13 +18,11 @@ import hashlib
 import hmac
 import socket
 import ssl
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import httpx
 
-TUNNELS = [
-    IPv6Network(net) for net in ("::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
-]
+from service.addresses import is_public
+
 MOST_BYTES = 65536  # of an answer that are read, so that the connection can be used again
 PREFIX = "whsec_"
 PORTS = {"http": 80, "https": 443}
@@ -95,22 +92,6 @@ class Webhooks:
         if not self._private and not all(map(is_public, addresses)):
             raise Undelivered("Its address is not a public one (SLUICE_WEBHOOKS_PRIVATE allows others).")
         return addresses[0]
-
-
-def is_public(address: str) -> bool:
-    """Whether this is an address of the public internet that leads nowhere else."""
-    ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
-    if isinstance(ip, IPv6Address) and any(ip in net for net in TUNNELS):
-        return False
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
-
-
-def may_be_public(url: str) -> bool:
-    """Whether the host is a name, which only resolving can tell, or a public address."""
-    try:
-        return is_public(httpx.URL(url).host)
-    except ValueError:
-        return True
 
 
 def signed(secret: str, message: str, body: bytes, now_s: int) -> dict[str, str]:

@@ -27,12 +27,11 @@ from typing import BinaryIO, NamedTuple, cast
 
 from pydantic import TypeAdapter
 
-from service.api.bodies import parse
 from service.errors import BadInput, NotFound, ServiceError
-from service.feedback.judge import check_length
 from service.jobs.context import JobContext
 from service.schemas import ClassifyOptions, Document
 from service.schemas.jobs import Backfill, Backfilled, BackfillHit, BackfillResult
+from service.schemas.parsing import check_length, parse
 from service.store import scripts
 from service.store.documents import unpacked
 from service.store.topics import TopicCall
@@ -92,7 +91,7 @@ async def _serving(context: JobContext, asked: Backfill) -> Serving:
     saved = await context.store.models(topics)
     for topic, one in zip(topics, saved, strict=True):
         if one is None and asked.topics is not None:
-            raise NotFound(f"There is no topic {topic!r}.")
+            raise NotFound.topic(topic)
     serving.load(PublishedModel.from_bytes(one.blob, one.born) for one in saved if one)
     return serving
 

@@ -9,7 +9,6 @@ changes, a published model for example, is written so that doing it again change
 import asyncio
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import structlog
@@ -27,6 +26,7 @@ from service.schemas.fields import Answer
 from service.schemas.jobs import Compare, NewJob, Retrain, RetrainResult
 from service.store.jobs import JobStore
 from service.store.topics import Store
+from service.tasks import Pool
 from service.topics.background import Epochs
 from service.topics.learning import Learning
 
@@ -40,7 +40,7 @@ log = structlog.get_logger("sluice.jobs")
 async def main(id: str, config: Config) -> int:
     store = Store(config.redis or "", config.store_timeout_s)
     jobs, epochs = JobStore(store.connection), Epochs(store)
-    with ThreadPoolExecutor(2, "toil") as pool:
+    with Pool(2, "job") as pool:
         learning = Learning(store, epochs, config, pool, serve=lambda served: None)
         context = JobContext(id, config, store, jobs, epochs, learning)
         telling = asyncio.create_task(_telling(context))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from service.clock import now_ms, time_of
 from service.config import Config
 from service.errors import BadInput, Conflict, FieldError, NotFound
-from service.schemas.jobs import Compare, Job, NewJob, Retrain
-from service.store.jobs import JobRecord, JobStore, State
+from service.schemas.jobs import Compare, Job, NewJob, Retrain, State
+from service.store.jobs import JobRecord, JobStore
 from service.topics import settings
 
 OPEN = 1000  # jobs that wait or run

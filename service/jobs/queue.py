@@ -37,9 +37,9 @@ from service.config import PREFIX, Config
 from service.errors import StoreUnavailable
 from service.jobs.context import LOST
 from service.redis_url import is_cluster, nodes
-from service.store.connection import end
 from service.store.jobs import JobStore
 from service.store.topics import Store
+from service.tasks import cancel_all
 from service.tether import tethered
 
 TASK = "do"
@@ -74,7 +74,7 @@ class Engine:
                 for task in ended:
                     task.result()
             finally:
-                await end((handing, working))
+                await cancel_all((handing, working))
 
     def _worker(self) -> Worker[None]:
         url, timeout = self._config.redis or "", {"connect_timeout": self._config.store_timeout_s}

@@ -20,8 +20,9 @@ from service.clock import now_ms
 from service.config import Config
 from service.errors import StoreUnavailable
 from service.flow.deliveries import Courier
-from service.store.connection import Connection, end
+from service.store.connection import Connection
 from service.store.inbox import ConsumerStats, Inbox
+from service.tasks import cancel_all
 
 REPORT_S = 5.0
 PAUSE_S = 0.5  # before asking again when the store is in trouble
@@ -55,10 +56,10 @@ async def main() -> None:
         # As in api.py: what is there by now is not looked through again and again, a tenth of a second each time.
         gc.collect()
         gc.freeze()
-        await Consumer(sluice, inbox, started_ms).run(stopping)
+        await Consumer(sluice.classifier, inbox, started_ms).run(stopping)
         stopped.cancel()
         await sluice.stop()
-    await end([delivering])
+    await cancel_all([delivering])
     await connection.close()
 
 

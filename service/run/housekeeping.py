@@ -79,7 +79,7 @@ async def keep_house(sluice: Sluice) -> None:
         behind = newest - place_of(lent.get(served.epoch, served.epoch))
         if behind >= (STALE if served.settings.goal.max_abstain is None else SOON):
             try:
-                await sluice.refresh(served.topic)
+                await sluice.topics.refresh(served.topic)
             except (NotFound, Conflict):
                 continue  # deleted meanwhile, or much in use: next time
             except (ArithmeticError, ValueError, LookupError) as error:
@@ -92,7 +92,7 @@ async def note_goals(sluice: Sluice) -> None:
     """How many goals are in which state."""
     goals = [served for served in list(sluice.serving.topics.values()) if served.settings.goal != Goal()]
     tallies = await sluice.counters.read([served.topic for served in goals])
-    await sluice.store.note_goals(await sluice.in_thread(_states, goals, tallies), 3 * GOALS_S)
+    await sluice.store.note_goals(await sluice.pool.run(_states, goals, tallies), 3 * GOALS_S)
 
 
 def _states(goals: Sequence[PublishedModel], tallies: Sequence[TopicCounts]) -> dict[str, int]:

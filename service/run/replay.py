@@ -29,7 +29,7 @@ from service.errors import StoreUnavailable
 from service.store.embedded import Embedded, running
 from service.store.topics import Head, Saved, Store
 from service.topics.background import Epochs
-from service.topics.published import TopicSettings
+from service.topics.settings import TopicSettings
 from service.topics.state import TopicState, record
 
 ATTEMPTS = 20

@@ -7,11 +7,11 @@ from pydantic import Discriminator, Field, Tag
 
 from models.core.names import METHOD_KINDS
 from service.schemas.fields import Answer, Line, Request, Scalar, TopicId
-from service.store.jobs import State
 
 Kind = Literal["retrain", "compare", "backfill"]
 RETRAIN, COMPARE, BACKFILL = "<retrain>", "<compare>", "<backfill>"  # in no pointer of an error
 TAGS = {"retrain": RETRAIN, "compare": COMPARE, "backfill": BACKFILL}
+State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Publish = Literal["if_better", "always", "never"]
 Params = Annotated[dict[str, Scalar], Field(max_length=50, description="Of the method; the others have defaults.")]
 _Topics = Annotated[list[TopicId], Field(min_length=1, max_length=1000)]

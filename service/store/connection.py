@@ -10,7 +10,7 @@ everything that is asked concerns several nodes, so while one is away and has no
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -34,7 +34,6 @@ LOOK_S = 0.25  # that anybody waits to see whether the store has come back
 PAUSE_S = 0.5  # between two looks at a store that keeps silent
 
 AT_ONCE = 500  # commands and calls of scripts, so that the first answers come in time
-END_AGAIN_S = 0.2
 LONGEST_BLOCK_S = 0.5  # that a reader waits for something new before it asks again
 
 # One script for keys and arguments of several calls. One that fails keeps no other from its turn. Arguments: of each
@@ -287,22 +286,6 @@ def _commands(steps: Sequence[Step], cluster: bool) -> Iterator[tuple[Command, b
         else:
             counted = [part for call in calls for part in (len(call.keys), len(call.args), *call.args)]
             yield ("EVAL", EACH % text, len(keys), *keys, *counted), True
-
-
-async def end(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """Cancels tasks, more than once if need be: redis-py swallows a cancellation that meets it connecting."""
-    while waiting := [task for task in tasks if not task.done()]:
-        for task in waiting:
-            task.cancel()
-        await asyncio.wait(waiting, timeout=END_AGAIN_S)
-    for task in tasks:
-        heard(task)
-
-
-def heard(task: asyncio.Future[Any]) -> None:
-    """If it failed, somebody knows: asyncio need not tell of it."""
-    if not task.cancelled():
-        task.exception()
 
 
 class GroupGone(StoreUnavailable):

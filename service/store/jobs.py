@@ -14,11 +14,11 @@ looks at the state first, so whoever comes late changes nothing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from service.schemas.jobs import State
 from service.store.connection import Arg, Connection, Script
 
-State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
 STATES: tuple[State, ...] = ("queued", "running", *OVER)
 

@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
+from service.addresses import may_be_public
 from service.errors import BadInput, FieldError
-from service.flow.webhooks import may_be_public
 from service.schemas.fields import Answer
 from service.schemas.flow import Route, ToWebhook
 from service.store import outbox

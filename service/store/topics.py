@@ -193,7 +193,7 @@ class Store:
             at = events[-1].seq if events else after
             row = await self._eval(scripts.READ, topic, ("topic", "log"), f"({at}-0" if at else "-", CHUNK)
             if not row:
-                raise NotFound(f"There is no topic {topic!r}.")
+                raise NotFound.topic(topic)
             head = Head(row[0].decode(), int(row[1]), int(row[2]))
             if begun and (head.born, head.floor) != (begun.born, begun.floor):
                 events, begun = [], None  # compacted, or another topic, since the last chunk: begin again
@@ -213,7 +213,7 @@ class Store:
             args += [op, event.document, int(event.relevant), len(fields), *fields]
         answers = await self._eval(scripts.APPEND, topic, ("topic", "log", "judged", "tally"), *args)
         if answers is None:
-            raise NotFound(f"There is no topic {topic!r} any more.")
+            raise NotFound.topic_gone(topic)
         return [
             (status.decode(), replace(event, seq=int(seq), after=int(after)))
             for event, (status, seq, after) in zip(events, answers, strict=True)
@@ -236,7 +236,7 @@ class Store:
             args += [len(counted), *counted]
         seq = await self._eval(scripts.AMEND, topic, ("topic", "log", "judged", "versions"), *args)
         if seq is None:
-            raise NotFound(f"There is no topic {topic!r} any more.")
+            raise NotFound.topic_gone(topic)
         return int(seq) or None
 
     async def logs(self) -> AsyncIterator[str]:
@@ -277,7 +277,7 @@ class Store:
         args = (model.born, model.version, model.blob, model.digest, record, kept, CHANGES, message)
         saved = await self._eval(scripts.SAVE, topic, ("topic", "model", "versions"), *args)
         if saved is None:
-            raise NotFound(f"There is no topic {topic!r} any more.")
+            raise NotFound.topic_gone(topic)
         return bool(saved)
 
     async def models(self, topics: Sequence[str]) -> list[Saved | None]:

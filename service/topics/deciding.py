@@ -206,7 +206,7 @@ class Serving:
 
     def get(self, topic: str) -> PublishedModel:
         if topic not in self.topics:
-            raise NotFound(f"There is no topic {topic!r}.")
+            raise NotFound.topic(topic)
         return self.topics[topic]
 
     def classify(self, documents: Sequence[Document], options: ClassifyOptions, epoch: Epoch) -> Classified:
@@ -405,7 +405,7 @@ def _scored(
     columns = [snapshot.get(topic) for topic in topics]
     for topic, column in zip(topics, columns, strict=True):
         if column is None:
-            raise NotFound(f"There is no topic {topic!r}.")
+            raise NotFound.topic(topic)
     scores = snapshot.score(counted, idf, topics)
     starts = accumulate((column.columns for column in columns if column), initial=0)
     begins = [(column, start) for column, start in zip(columns, starts, strict=False) if column]

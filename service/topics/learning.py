@@ -15,9 +15,7 @@ import json
 import secrets
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 import structlog
@@ -28,8 +26,10 @@ from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavaila
 from service.store import codec
 from service.store.log import Event, Kind, obsolete, resolve
 from service.store.topics import Head, Saved, Store
+from service.tasks import Pool
 from service.topics.background import Epochs
-from service.topics.published import Base, PublishedModel, TopicSettings
+from service.topics.published import Base, PublishedModel
+from service.topics.settings import TopicSettings
 from service.topics.state import TopicState
 
 log = structlog.get_logger("sluice.topics")
@@ -57,7 +57,7 @@ def refolds(settings: TopicSettings, before: TopicSettings) -> bool:
 
 class Learning:
     def __init__(
-        self, store: Store, epochs: Epochs, config: Config, pool: Executor, serve: Callable[[PublishedModel], None]
+        self, store: Store, epochs: Epochs, config: Config, pool: Pool, serve: Callable[[PublishedModel], None]
     ) -> None:
         self._store = store
         self._epochs = epochs
@@ -190,11 +190,11 @@ class Learning:
             self._release(topic)
             if head is None:
                 if not await self._store.clear(topic):
-                    raise NotFound(f"There is no topic {topic!r}.")
+                    raise NotFound.topic(topic)
                 return
             if not await self._store.delete(topic, head.born, if_match):
                 if if_match is None:
-                    raise NotFound(f"There is no topic {topic!r} any more.")
+                    raise NotFound.topic_gone(topic)
                 raise PreconditionFailed("The topic has changed since you read it; read it again.")
 
         await self._alone(topic, delete)
@@ -329,7 +329,7 @@ class Learning:
     async def _head(self, topic: str) -> Head:
         (head,) = await self._store.heads([topic])
         if head is None:
-            raise NotFound(f"There is no topic {topic!r}.")
+            raise NotFound.topic(topic)
         return head
 
     async def _read(self, topic: str) -> TopicState:
@@ -360,7 +360,7 @@ class Learning:
 
     async def _in_thread(self, topic: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
+            return await self._pool.run(call, *args, **kwargs)
         except Exception:
             self._release(topic)  # it may have stopped half-way; the log has not
             raise

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from models.core.vectors import Bag, Linear
 from models.core.views import view
@@ -22,52 +21,12 @@ from models.online import committee
 from models.online.committee import Committee, VotingRule
 from models.online.committee_estimates import LossAndError
 from models.online.model import Model, ModelFigures
-from models.online.pins import PinnedTerms
-from models.text.analysis import features_of
-from service.schemas import Decision, Pins, TopicFields
-from service.schemas.fields import Millis, Request, Share
+from service.schemas import Decision
 from service.store import codec
-from service.topics.settings import Read
+from service.topics.settings import TopicSettings
 
 DIGITS = 6  # of a score in an answer
-RATES = 20  # of audits that are remembered
 MEANS: Mapping[int, Decision] = {1: "accept", 0: "abstain", -1: "reject"}
-
-
-class Drawn(Request):
-    """A rate at which rejected documents were drawn for audit, until then."""
-
-    until_ms: Millis
-    rate: Share
-
-
-class TopicSettings(TopicFields):
-    """A topic as its user wants it, and its single terms as the deployment read them (canonical:
-    models/text/analysis.py). Where there are none nothing is said of them, as before there could be any: so digests
-    stay what they were. Likewise of rates of audits that were others, the oldest first."""
-
-    created_ms: Millis
-    read: Read = Read()
-    drawn: list[Drawn] = Field(default_factory=list, max_length=RATES)
-
-    @model_validator(mode="after")
-    def _terms_were_read(self) -> Self:
-        said, read = self.terms, self.read
-        if (bool(said.pin), bool(said.ban)) != (bool(read.pin), bool(read.ban)):
-            raise ValueError("it is not said what its terms were read as")
-        return self
-
-    @model_serializer(mode="wrap")
-    def _terms_if_there_are_any(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        said: dict[str, Any] = plain(self)
-        unsaid = () if self.terms != Pins() else ("terms", "read")
-        return {name: one for name, one in said.items() if name not in (*unsaid, "" if self.drawn else "drawn")}
-
-    @property
-    def single(self) -> PinnedTerms:
-        """Its terms by feature."""
-        pin, ban = (tuple(features_of(one).tolist()) for one in (self.read.pin, self.read.ban))
-        return PinnedTerms(pin, ban)
 
 
 class Recipe(NamedTuple):

@@ -7,17 +7,20 @@ settings, in the log: a fold must not ask how a deployment reads text today.
 from collections.abc import Mapping
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from models.batch import registry
 from models.core.names import METHOD_KINDS
+from models.online.pins import PinnedTerms
 from models.online.registry import parse_params
-from models.text.analysis import Analysis, occurrences
+from models.text.analysis import Analysis, features_of, occurrences
+from service.clock import now_ms
 from service.errors import BadInput, FieldError
 from service.schemas import Learner, Pins, Policy, TopicFields
-from service.schemas.fields import Canonical, Request
+from service.schemas.fields import Canonical, Millis, Request, Share
 from service.topics import rules
 
+MAX_AUDIT_RATES = 20  # earlier rates that are remembered
 DECIDING = ("query", "learner", "goal", "rules", "terms")  # settings by which documents are decided
 
 
@@ -32,6 +35,47 @@ class Read(Request):
         if len({*self.pin, *self.ban}) < len(self.pin) + len(self.ban):
             raise ValueError("a term stands there twice")
         return self
+
+
+class Drawn(Request):
+    """A rate at which rejected documents were drawn for audit, and until when."""
+
+    until_ms: Millis
+    rate: Share
+
+
+class TopicSettings(TopicFields):
+    """A topic's settings as the log keeps them: the user's, when it was created, how the deployment read its single
+    terms (canonical: models/text/analysis.py), and its past audit rates, oldest first.
+
+    `terms`, `read` and `drawn` are left out of the JSON when they are empty, so that the digests of models without
+    them do not change.
+    """
+
+    created_ms: Millis
+    read: Read = Read()
+    drawn: list[Drawn] = Field(default_factory=list, max_length=MAX_AUDIT_RATES)
+
+    @model_validator(mode="after")
+    def _terms_were_read(self) -> Self:
+        terms, read = self.terms, self.read
+        if (bool(terms.pin), bool(terms.ban)) != (bool(read.pin), bool(read.ban)):
+            raise ValueError("it does not say what its terms were read as")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_empty_fields(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        empty = {"terms", "read"} if self.terms == Pins() else set[str]()
+        if not self.drawn:
+            empty.add("drawn")
+        fields: dict[str, Any] = serialize(self)
+        return {name: value for name, value in fields.items() if name not in empty}
+
+    @property
+    def single(self) -> PinnedTerms:
+        """Its terms by feature."""
+        pin, ban = (tuple(features_of(one).tolist()) for one in (self.read.pin, self.read.ban))
+        return PinnedTerms(pin, ban)
 
 
 def given(change: BaseModel, analysis: Analysis) -> dict[str, Any]:
@@ -96,3 +140,20 @@ def check_method(method: str, params: Mapping[str, object], where: str) -> None:
 def changes_decisions(settings: TopicFields, before: TopicFields) -> bool:
     """Whether documents are decided by other settings than before."""
     return any(getattr(settings, name) != getattr(before, name) for name in DECIDING)
+
+
+def audit_rate(settings: TopicFields, usual: float) -> float:
+    """The share of rejected documents that is drawn for audit."""
+    if settings.audit is not None:
+        return settings.audit
+    goal = settings.goal
+    return usual if goal.min_recall is not None or goal.max_error is not None else 0.0
+
+
+def with_audit_history(settings: TopicSettings, before: TopicSettings, usual: float) -> TopicSettings:
+    """The settings that follow others, with the previous audit rate appended to its history if the rate changed."""
+    rate = audit_rate(before, usual)
+    if not rate or rate == audit_rate(settings, usual):
+        return settings
+    history = [*before.drawn, Drawn(until_ms=now_ms(), rate=rate)]
+    return settings.model_copy(update={"drawn": history[-MAX_AUDIT_RATES:]})

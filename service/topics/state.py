@@ -24,7 +24,8 @@ from service.store import codec
 from service.store.log import Event, Resolved, StandingJudgement, resolve, without
 from service.store.topics import Head
 from service.topics.background import Epoch
-from service.topics.published import Base, PublishedModel, Recipe, TopicSettings
+from service.topics.published import Base, PublishedModel, Recipe
+from service.topics.settings import TopicSettings
 
 CAUSES = {
     "judged": "feedback",

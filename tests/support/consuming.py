@@ -26,7 +26,7 @@ async def consuming(api: Api, full: "Redis | None" = None) -> AsyncIterator[Cons
     await inbox.group.open()
     if full:
         full.config_set("maxmemory", 1)
-    consumer = Consumer(api.sluice, inbox, 0)
+    consumer = Consumer(api.sluice.classifier, inbox, 0)
     working = asyncio.create_task(consumer.run(stopping))
     try:
         yield consumer

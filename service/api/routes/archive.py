@@ -8,12 +8,13 @@ from starlette.responses import Response
 
 from service import schemas
 from service.api import ndjson
-from service.api.bodies import NDJSON, lines, media_type, parse
+from service.api.bodies import NDJSON, lines, media_type
 from service.api.deps import App, TopicPath, new_router, topic_answer
 from service.api.openapi import answers, takes
 from service.archive.file import MOST_BYTES, ArchiveReader
 from service.archive.lines import ArchiveLine
 from service.schemas.fields import TopicId
+from service.schemas.parsing import parse
 
 ARCHIVE_LINE = TypeAdapter(ArchiveLine)
 
@@ -41,7 +42,7 @@ async def import_topic(
     reader = ArchiveReader(lambda line: parse(ARCHIVE_LINE, line, app.config))
     most = min(MOST_BYTES, app.config.max_stream_bytes)
     async for some in lines(request, most, app.config.max_body_bytes):
-        await app.in_thread(reader.take, some)
-    served, outcome = await app.take(reader.finish(), id, replace)
+        await app.pool.run(reader.take, some)
+    served, outcome = await app.transfer.take(reader.finish(), id, replace)
     status = 201 if outcome == "made" else 200
     return await topic_answer(app, served, status, {"Location": f"/topics/{served.topic}"})

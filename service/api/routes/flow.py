@@ -48,14 +48,14 @@ router = new_router()
 @router.get("/topics/{topic}/stream", tags=["flow"], **answers(None, 404, events=Passed))
 async def listen(app: App, topic: TopicPath, last_event_id: LastEventId = None) -> Response:
     """What the topic lets through (accepted or abstained from), as it happens: server-sent events, resumable."""
-    await app.find(topic)
+    await app.topics.find(topic)
     return Events(app.subscribers.joined(topic, last_event_id))
 
 
 @router.get("/topics/{topic}/accepted", tags=["flow"], **answers(Page[Passed], 404))
 async def list_passed(app: App, topic: TopicPath, limit: Limit = 100, cursor: PlaceCursor = None) -> Response:
     """What the topic has let through (accepted or abstained from), newest first."""
-    await app.find(topic)
+    await app.topics.find(topic)
     found = await app.outbox.newest(topic, cursor, limit + 1)
     items = [passed(topic, one) for one in found[:limit]]
     return paged(items, found[limit - 1].place if found[limit:] else None)
@@ -64,15 +64,15 @@ async def list_passed(app: App, topic: TopicPath, limit: Limit = 100, cursor: Pl
 @router.put("/topics/{topic}/routes", tags=["flow"], **takes(Routes), **answers(RouteList, 404))
 async def put_routes(request: Request, app: App, topic: TopicPath) -> Response:
     """Say where the topic's decisions go. These routes replace those before; one with the same target goes on."""
-    await app.find(topic)
+    await app.topics.find(topic)
     asked = await read(request, ROUTES)
-    return reply(await _routes(app, await app.put_routes(topic, asked.routes)))
+    return reply(await _routes(app, await app.topics.put_routes(topic, asked.routes)))
 
 
 @router.get("/topics/{topic}/routes", tags=["flow"], **answers(RouteList, 404))
 async def list_routes(app: App, topic: TopicPath) -> Response:
     """Where the topic's decisions go, and how the deliveries stand."""
-    await app.find(topic)
+    await app.topics.find(topic)
     return reply(await _routes(app, await app.routes.of(topic)))
 
 
@@ -122,7 +122,7 @@ def _consumer(one: Holder) -> ConsumerInfo:
 
 
 async def _route(app: Sluice, topic: str, route: str) -> StoredRoute:
-    await app.find(topic)
+    await app.topics.find(topic)
     for one in await app.routes.of(topic):
         if one.id == route:
             return one

@@ -11,8 +11,7 @@ from service.api.openapi import answers, takes
 from service.jobs.jobs import topics_of
 from service.schemas import Page
 from service.schemas.fields import TopicId
-from service.schemas.jobs import Backfill, Compare, Job, Kind, NewJob, Retrain
-from service.store.jobs import State
+from service.schemas.jobs import Backfill, Compare, Job, Kind, NewJob, Retrain, State
 
 NEW_JOB: TypeAdapter[NewJob] = TypeAdapter(NewJob)
 JOB_ID = "^[0-9a-f]{20}$"
@@ -28,7 +27,7 @@ async def submit_job(request: Request, app: App) -> Response:
     """Retrain topics, compare methods, or decide about earlier documents, in the background."""
     asked = await read(request, NEW_JOB)
     for topic in dict.fromkeys(topics_of(asked) or ()):
-        await app.find(topic)
+        await app.topics.find(topic)
     job = await app.jobs.submit(asked)
     return reply(job, 202, {"Location": f"/jobs/{job.id}"})
 

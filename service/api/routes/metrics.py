@@ -22,16 +22,16 @@ router = new_router()
 @router.get("/topics/{topic}/metrics", tags=["measures"], **answers(Metrics, 404))
 async def read_metrics(app: App, topic: TopicPath) -> Response:
     """How the topic has done, on documents it had decided before they were judged; each figure with an interval."""
-    served = await app.find(topic)
+    served = await app.topics.find(topic)
     judged = await app.learning.read(topic, evidence)
     (tally,) = await app.counters.read([topic])
-    return reply(await app.in_thread(metrics, served, judged, tally))
+    return reply(await app.pool.run(metrics, served, judged, tally))
 
 
 @router.post("/topics/{topic}/preview", tags=["measures"], **takes(PreviewRequest), **answers(Preview, 404))
 async def preview(request: Request, app: App, topic: TopicPath) -> Response:
     """What would change under other settings, without changing anything."""
-    await app.find(topic)
+    await app.topics.find(topic)
     outcome = await app.previews.preview(topic, await read(request, PREVIEW))
     (tally,) = await app.counters.read([topic])
     anew = changes_decisions(outcome.after.settings, outcome.before.settings)

@@ -28,7 +28,7 @@ router = new_router()
 @router.get("/topics/{topic}/review", tags=["review"], **answers(ReviewPage, 404))
 async def review(app: App, topic: TopicPath, limit: ReviewLimit = 20) -> Response:
     """Documents worth a judgement, best first, and whether more judgements would still help."""
-    served = await app.judge.find(topic)
+    served = await app.topics.find(topic)
     report = await app.goals.report(served)
     return reply(await app.review.offers(served, report, limit))
 
@@ -36,7 +36,7 @@ async def review(app: App, topic: TopicPath, limit: ReviewLimit = 20) -> Respons
 @router.post("/topics/{topic}/review/skip", tags=["review"], **takes(Skip), **answers(Skipped, 404))
 async def skip(request: Request, app: App, topic: TopicPath) -> Response:
     """Do not offer this document again. Skipping says nothing about its relevance."""
-    served, asked = await app.judge.find(topic), await read(request, SKIP)
+    served, asked = await app.topics.find(topic), await read(request, SKIP)
     await app.review.skip(served, asked.document)
     return reply(Skipped(topic=topic, document=asked.document))
 
@@ -44,7 +44,7 @@ async def skip(request: Request, app: App, topic: TopicPath) -> Response:
 @router.post("/topics/{topic}/known", tags=["review"], **takes(NewKnown), **answers(KnownAdded, 404))
 async def add_known(request: Request, app: App, topic: TopicPath) -> Response:
     """Test the topic with relevant documents that were found elsewhere. They are never learned from."""
-    served, asked = await app.judge.find(topic), await read(request, NEW_KNOWN)
+    served, asked = await app.topics.find(topic), await read(request, NEW_KNOWN)
     at_most(app, asked.documents, "documents")
     total, new = await app.known.add(served, asked.documents)
     return reply(KnownAdded(topic=topic, added=new, known=total))
@@ -53,7 +53,7 @@ async def add_known(request: Request, app: App, topic: TopicPath) -> Response:
 @router.get("/topics/{topic}/known", tags=["review"], **answers(KnownPage, 404))
 async def list_known(app: App, topic: TopicPath, limit: Limit = 100, cursor: DocumentCursor = None) -> Response:
     """Known items by id, with what the topic makes of each now, and the recall that all of them show."""
-    served = await app.judge.find(topic)
+    served = await app.topics.find(topic)
     items, recall = await app.known.read(served)
     rest = [item for item in items if cursor is None or item.document > cursor]
     following = rest[limit - 1].document if rest[limit:] else None
@@ -64,7 +64,7 @@ async def list_known(app: App, topic: TopicPath, limit: Limit = 100, cursor: Doc
 @router.delete("/topics/{topic}/known/{document:path}", status_code=204, tags=["review"], **answers(None, 404))
 async def delete_known(app: App, topic: TopicPath, document: DocumentPath) -> Response:
     """Take a known item off the list."""
-    await app.judge.find(topic)
+    await app.topics.find(topic)
     await app.known.remove(topic, document)
     return Response(status_code=204)
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from service import schemas
 from service.api import ndjson, present
-from service.api.bodies import JSON, NDJSON, media_type, parse
+from service.api.bodies import JSON, NDJSON, media_type
 from service.api.deps import (
     App,
     Cursor,
@@ -38,6 +38,7 @@ from service.clock import time_of
 from service.errors import PreconditionFailed, ServiceError, StoreUnavailable
 from service.schemas.fields import TopicId
 from service.schemas.models import ModelFile, ModelInfo, Version
+from service.schemas.parsing import check_length, parse
 from service.sluice import Sluice
 from service.topics.published import PublishedModel
 from service.topics.state import TopicState
@@ -61,14 +62,14 @@ T = TypeVar("T")
 @router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409))
 async def create_topic(request: Request, app: App) -> Response:
     """Make a topic. It works from its query text at once, before any judgement."""
-    served = await app.create(await read(request, NEW_TOPIC))
+    served = await app.topics.create(await read(request, NEW_TOPIC))
     return await topic_answer(app, served, 201, {"Location": f"/topics/{served.topic}"})
 
 
 @router.get("/topics", tags=["topics"], **answers(schemas.Page[schemas.Topic], tagged=True))
 async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All topics, by id."""
-    found, following = await app.page(cursor or "", limit)
+    found, following = await app.topics.page(cursor or "", limit)
     counts = await app.counters.read([served.topic for served in found])
     page = paged([present.topic(*pair, app.config) for pair in zip(found, counts, strict=True)], following)
     page.headers["ETag"] = f'"{blake2b(page.body, digest_size=8).hexdigest()}"'
@@ -78,7 +79,7 @@ async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Re
 @router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404, tagged=True))
 async def read_topic(app: App, topic: TopicPath) -> Response:
     """A topic, its settings and how it stands."""
-    return await topic_answer(app, await app.find(topic))
+    return await topic_answer(app, await app.topics.find(topic))
 
 
 @router.patch(
@@ -91,14 +92,14 @@ async def change_topic(
     request: Request, app: App, topic: TopicPath, if_match: Annotated[str | None, Header()] = None
 ) -> Response:
     """Change some of a topic's settings. Another learner or query refolds all its judgements."""
-    expected = _matched(await app.find(topic), if_match)
-    return await topic_answer(app, await app.change(topic, await read(request, TOPIC_CHANGE), expected))
+    expected = _matched(await app.topics.find(topic), if_match)
+    return await topic_answer(app, await app.topics.change(topic, await read(request, TOPIC_CHANGE), expected))
 
 
 @router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404, 412))
 async def delete_topic(app: App, topic: TopicPath, if_match: Annotated[str | None, Header()] = None) -> Response:
     """Delete a topic and everything about it."""
-    await app.delete(topic, None if if_match is None else _matched(await app.find(topic), if_match))
+    await app.topics.delete(topic, None if if_match is None else _matched(await app.topics.find(topic), if_match))
     return Response(status_code=204)
 
 
@@ -126,21 +127,21 @@ async def classify(
         asked = await read(request, CLASSIFY)
         at_most(app, asked.documents, "documents")
         for one in asked.documents:
-            app.judge.check(one)
-        results = await app.classify(asked.documents, asked)
+            check_length(one, app.config.max_text_chars)
+        results = await app.classifier.classify(asked.documents, asked)
         telemetry.documents.inc(len(results))
         return _results(results)
     options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
     for topic in topics or ():
-        await app.find(topic)
+        await app.topics.find(topic)
 
     def document(line: bytes) -> schemas.Document:
         parsed = parse(DOCUMENT, line, app.config)
-        app.judge.check(parsed)
+        check_length(parsed, app.config.max_text_chars)
         return parsed
 
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
-        results = await app.classify_any(documents, options)
+        results = await app.classifier.classify_any(documents, options)
         telemetry.documents.inc(len(results))
         return results
 
@@ -224,7 +225,7 @@ async def withdraw_judgement(app: App, topic: TopicPath, document: DocumentPath)
 @router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page[Version], 404))
 async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None) -> Response:
     """Published models, newest first."""
-    await app.find(topic)
+    await app.topics.find(topic)
     records = await app.learning.versions(topic, int(cursor or 0), limit + 1)
     items = [Version(created=time_of(record.pop("created_ms")), **record) for record in records[:limit]]
     return paged(items, str(items[-1].version) if records[limit:] else None)
@@ -235,7 +236,7 @@ async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: 
 )
 async def restore_version(app: App, topic: TopicPath, version: VersionPath) -> Response:
     """Serve an old version again, as a new one. Judgements since then no longer count, until they are made again."""
-    return await topic_answer(app, await app.restore(topic, version))
+    return await topic_answer(app, await app.topics.restore(topic, version))
 
 
 @router.get("/topics/{topic}/model", tags=["versions"], **answers(ModelInfo | ModelFile, 404))
@@ -245,7 +246,7 @@ async def read_model(
     format: Annotated[str | None, Query(pattern="^export$", description="`export`: a portable file.")] = None,
 ) -> Response:
     """What decides: thresholds, and the terms that count most for and against."""
-    served, words = await app.find(topic), await app.learning.read(topic, TopicState.terms)
+    served, words = await app.topics.find(topic), await app.learning.read(topic, TopicState.terms)
     return reply(present.model_file(served, words) if format else present.model_info(served, words))
 
 
@@ -259,7 +260,7 @@ async def replace_model(request: Request, app: App, topic: TopicPath) -> Respons
     """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
     file = await read(request, MODEL_FILE)
     model = present.model(file, app.config.served_weights)
-    return await topic_answer(app, await app.put_model(topic, model, present.words(file)))
+    return await topic_answer(app, await app.topics.put_model(topic, model, present.words(file)))
 
 
 # -- health ------------------------------------------------------------------------------------------------------------
@@ -284,7 +285,7 @@ async def scrape(request: Request, app: Unready) -> Response:
     telemetry: Telemetry = request.app.state.telemetry
     telemetry.note(len(app.serving.topics), app.serving.bank_bytes)
     found = await overview(app, request.app.version)
-    return Response(await app.in_thread(telemetry.text, found), media_type=CONTENT_TYPE)
+    return Response(await app.pool.run(telemetry.text, found), media_type=CONTENT_TYPE)
 
 
 # -- how ---------------------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ async def _each(
     def each_read() -> list[T | ServiceError]:
         return [_or_error(read, line) for line in lines]
 
-    parsed = await app.in_thread(each_read)
+    parsed = await app.pool.run(each_read)
     items = [one for one in parsed if not isinstance(one, ServiceError)]
     try:
         handled = iter(await handle(items) if items else [])

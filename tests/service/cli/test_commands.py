@@ -238,7 +238,7 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
     ("arguments", "code", "said"),
     [
         (["topics", "show", "none"], 1, "sluice: There is no topic 'none'."),
-        (["topics", "create", "Crude!"], 1, "sluice: Some fields are not as they should be. /id"),
+        (["topics", "create", "Crude!"], 1, "sluice: Some fields are not valid. /id"),
         (["classify", "no-such-file"], 1, "sluice: no-such-file: No such file or directory."),
         (["topics", "--url", "localhost:8000"], 1, "sluice: That is no address of a service"),
         (["topics", "--url", "http://"], 1, "sluice: That is no address of a service"),

@@ -225,7 +225,7 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
         await asyncio.sleep(0.002)
 
     async def drawn_of(documents: list[Any]) -> list[float]:
-        served = await api.sluice.find("late")
+        served = await api.sluice.topics.find("late")
         blobs = await api.sluice.store.documents.recall([one["id"] for one in documents])
         came = [unpacked(blob).came_ms for blob in blobs if blob]
         asked = zip(documents, came, strict=True)
@@ -241,7 +241,7 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
         chances = await drawn_of(part)
         assert set(chances) == {rate}
         assert sum(1 / chance for chance in chances) == pytest.approx(600, rel=0.35)
-    served = await api.sluice.find("late")
+    served = await api.sluice.topics.find("late")
     assert [then.rate for then in served.settings.drawn] == [0.1, 0.5]
     audits = [item["document"] for item in (await review(api, "late", limit=100))["items"] if item["reason"] == "audit"]
     assert audits
@@ -251,7 +251,7 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
     rates = dict(zip("abcd", (0.1, 0.1, 0.5, 0.2), strict=True))
     assert all(event.chance == rates[event.document[0]] for event in events if event.kind == "judged")
     await api.ok("POST", "/topics/late/versions/1/restore")
-    assert (await api.sluice.find("late")).settings.drawn == served.settings.drawn
+    assert (await api.sluice.topics.find("late")).settings.drawn == served.settings.drawn
     await change(0.0)
     assert not await drawn_of(parts[0])
     assert "drawn" not in await api.ok("GET", "/topics/late")

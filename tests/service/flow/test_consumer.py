@@ -165,7 +165,7 @@ async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_u
         await inbox.group.open()
         async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(RuntimeError, match="the end"):
-                await Consumer(api.sluice, inbox, 0).run(asyncio.Event())
+                await Consumer(api.sluice.classifier, inbox, 0).run(asyncio.Event())
     await connection.close()
     async with consuming(api):
         await settled(store)

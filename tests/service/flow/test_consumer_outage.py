@@ -141,7 +141,7 @@ async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
     inbox = Inbox(connection)
     await inbox.group.open()
     async with asyncio.timeout(PATIENCE_S):
-        await Consumer(api.sluice, inbox, 0).run(stopping)
+        await Consumer(api.sluice.classifier, inbox, 0).run(stopping)
     assert deciding == 3
     assert not [task for task in asyncio.all_tasks() if "Consumer" in repr(task)]
     await connection.close()

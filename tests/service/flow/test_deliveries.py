@@ -14,12 +14,14 @@ import httpx
 import pytest
 from redis import Redis
 
+from service.addresses import is_public
 from service.config import Config
 from service.errors import PreconditionFailed
 from service.flow.deliveries import WINDOW, Courier
-from service.flow.webhooks import Undelivered, Webhooks, is_public, signed
+from service.flow.webhooks import Undelivered, Webhooks, signed
 from service.run.supervisor import APPLICATION, WORKER
-from service.store.connection import Connection, end
+from service.store.connection import Connection
+from service.tasks import cancel_all
 from tests.support.api import OIL, QUERY, Api, serving
 from tests.support.processes import Serve, children
 from tests.support.receiver import SECRET, Receiver, receiving
@@ -51,7 +53,7 @@ async def delivering(api: Api, **settings: Any) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await end([task])
+        await cancel_all([task])
         await connection.close()
 
 
@@ -265,7 +267,7 @@ async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> N
         await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": "elsewhere"}]})
         assert (await api.request("DELETE", "/topics/crude", headers={"If-Match": '"another-1"'})).status_code == 412
         with pytest.raises(PreconditionFailed):
-            await api.sluice.delete("crude", 7)  # it changed after it was compared
+            await api.sluice.topics.delete("crude", 7)  # it changed after it was compared
         assert len(await standing(api)) == 1
         await api.ok("DELETE", "/topics/crude")
         await api.topic()

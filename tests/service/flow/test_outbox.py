@@ -158,7 +158,7 @@ async def test_what_comes_again_after_less_than_is_kept_is_not_appended_again(ap
 
 async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "Redis") -> None:
     """More than a command of the script has room for; some twice, in one part and in two; and then all of it again."""
-    born = (await api.sluice.find("crude")).born
+    born = (await api.sluice.topics.find("crude")).born
     entries = [entry(f"d{i % 9000}") for i in range(10_000)]
     entries[7] = entries[8]
     many = outbox.append("crude", born, entries, 20_000)
@@ -172,7 +172,7 @@ async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "R
 
 async def test_who_took_a_document_over_may_be_done_with_it_before_who_had_it_first(api: Api, store: "Redis") -> None:
     """To the one it had come before, to the other it is new; it is let through once."""
-    born, run = (await api.sluice.find("crude")).born, api.sluice.store.connection.run
+    born, run = (await api.sluice.topics.find("crude")).born, api.sluice.store.connection.run
     for one in (entry("d"), entry("e")._replace(decision="abstain")):
         assert await run(outbox.append("crude", born, [one], 9, again={one.document})) == [1]
         assert await run(outbox.append("crude", born, [one], 9)) == [0]

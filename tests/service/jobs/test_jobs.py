@@ -269,7 +269,7 @@ async def test_a_retraining_does_not_undo_a_query_that_came_meanwhile(api: Api) 
     await teach(api, "meanwhile")
     learning = api.sluice.learning
     born, version = await learning.read("meanwhile", lambda fold: (fold.head.born, fold.resolved.version))
-    base = Base((await api.sluice.find("meanwhile")).model)
+    base = Base((await api.sluice.topics.find("meanwhile")).model)
     await api.ok("PATCH", "/topics/meanwhile", {"query": "zebra"})
     assert await learning.publish_once("meanwhile", born, base, [], version, "late") == 0
     newest = (await api.ok("GET", "/topics/meanwhile/versions?limit=1"))["items"][0]

@@ -16,7 +16,7 @@ from service.run.replay import replay
 from service.schemas import Pins
 from service.store.embedded import Embedded
 from service.topics import settings
-from service.topics.published import TopicSettings
+from service.topics.settings import TopicSettings
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.job_workers import done, working
 from tests.support.refusals import pointers, refused

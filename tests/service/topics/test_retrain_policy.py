@@ -16,8 +16,9 @@ from service.run.housekeeping import keep_house
 from service.schemas import Policy
 from service.store import scripts
 from service.store.topics import TopicCall
-from service.topics.published import PublishedModel, TopicSettings
+from service.topics.published import PublishedModel
 from service.topics.retrain_policy import Last, policy_of, standing
+from service.topics.settings import TopicSettings
 from tests.service.jobs.test_jobs import teach
 from tests.support.api import Api, serving
 
@@ -120,7 +121,7 @@ async def test_its_own_publication_and_a_new_background_are_no_reason_to_retrain
     store, (before,) = api.sluice.store, await api.sluice.counters.read(["crude"])
     assert before.retrained
     yesterday = before.retrained._replace(at_ms=before.retrained.at_ms - 48 * HOUR)
-    born = (await api.sluice.find("crude")).born
+    born = (await api.sluice.topics.find("crude")).born
     said = [born, before.retrained.to_text(), yesterday.to_text()]
     assert await store.run([TopicCall(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
     assert (await api.ok("GET", "/topics/crude"))["status"]["retraining"]["due"] is True  # an event is new

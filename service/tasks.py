@@ -1,0 +1,77 @@
+"""Tasks and threads: what asyncio leaves to its users."""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, ParamSpec, Self, TypeVar
+
+import structlog
+
+from service.errors import StoreUnavailable
+
+CANCEL_AGAIN_S = 0.2
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+log = structlog.get_logger("sluice")
+
+
+class Pool:
+    """Threads for whatever takes longer than a millisecond or two; the kernels release the interpreter there."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._threads = ThreadPoolExecutor(threads, name)
+
+    async def run(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **kwargs))
+
+    def close(self) -> None:
+        """Waits for the calls that are running."""
+        self._threads.shutdown(wait=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Background:
+    """Tasks that run beside the requests; one that fails is logged, and the others go on."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    async def stop(self) -> None:
+        await cancel_all(set(self._tasks))
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, StoreUnavailable):
+            log.warning("lost the store", detail=error.detail)
+        elif error:
+            log.error("background work failed", exc_info=error)
+
+
+async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancels tasks, more than once if need be: redis-py swallows a cancellation that meets it connecting."""
+    while waiting := [task for task in tasks if not task.done()]:
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting, timeout=CANCEL_AGAIN_S)
+    for task in tasks:
+        retrieve_exception(task)
+
+
+def retrieve_exception(task: asyncio.Future[Any]) -> None:
+    """Marks the task's exception as retrieved, so that asyncio does not log it."""
+    if not task.cancelled():
+        task.exception()

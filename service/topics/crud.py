@@ -1,0 +1,140 @@
+"""Topics as their users handle them: made, found, listed, changed, restored, deleted."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
+
+from models.online.model import Model
+from service.clock import now_ms
+from service.config import Config
+from service.errors import BadInput, FieldError, NotFound, TooLarge
+from service.schemas import NewTopic, TopicChange
+from service.schemas.flow import Route
+from service.store.routes import Routes, StoredRoute
+from service.store.topics import Store
+from service.tasks import Pool
+from service.topics.background import Epochs
+from service.topics.counts import TopicCounters
+from service.topics.deciding import Serving
+from service.topics.features import log_features
+from service.topics.learning import Learning
+from service.topics.published import Base, PublishedModel
+from service.topics.settings import TopicSettings, changes_decisions, check, given, read, with_audit_history
+from service.topics.state import TopicState
+
+
+class Topics:
+    def __init__(
+        self,
+        store: Store,
+        serving: Serving,
+        learning: Learning,
+        epochs: Epochs,
+        counters: TopicCounters,
+        routes: Routes,
+        config: Config,
+        pool: Pool,
+    ) -> None:
+        self._store = store
+        self._serving = serving
+        self._learning = learning
+        self._epochs = epochs
+        self._counters = counters
+        self._routes = routes
+        self._config = config
+        self._pool = pool
+
+    async def find(self, topic: str) -> PublishedModel:
+        """The topic as it is served; one that another process has just made is loaded."""
+        return self._serving.topics.get(topic) or await self._learning.catch_up(topic)
+
+    async def page(self, after: str, limit: int) -> tuple[list[PublishedModel], str | None]:
+        """Topics by id, those after the given one, and where the next page begins."""
+        ids = await self._store.topics(after, limit + 1)
+        found: list[PublishedModel] = []
+        for topic in ids[:limit]:
+            with suppress(NotFound):  # deleted at this moment, or never made to its end
+                found.append(await self.find(topic))
+        return found, ids[limit - 1] if ids[limit:] else None
+
+    async def create(self, new: NewTopic) -> PublishedModel:
+        check(dict(new))
+        topic = new.id or topic_id(new.name)
+        await self.check_room_for(topic)
+        terms = read(new.terms, self._serving.analysis)
+        settings = TopicSettings(**new.model_dump(exclude={"id"}), created_ms=now_ms(), read=terms)
+        query = await self._pool.run(log_features, "", settings.query, self._serving.analysis, self._epochs.current)
+        await self._learning.create(topic, settings, query)
+        return await self.find(topic)
+
+    async def change(self, topic: str, change: TopicChange, if_match: int | None) -> PublishedModel:
+        """Applies the fields that are given; a new learner or query refolds the log."""
+        fields = given(change, self._serving.analysis)
+        epoch, decides_differently = self._epochs.current, False
+
+        def edit(state: TopicState) -> tuple[TopicSettings, bytes] | None:
+            nonlocal decides_differently
+            before = state.settings
+            settings = before.model_copy(update=fields)
+            if settings == before:
+                return None
+            decides_differently = changes_decisions(settings, before)
+            settings = with_audit_history(settings, before, self._config.audit_rate)
+            if settings.query == before.query:
+                return settings, state.resolved.settings.bag
+            return settings, log_features("", settings.query, self._serving.analysis, epoch)
+
+        await self._learning.edit(topic, edit, if_match)
+        served = await self.find(topic)
+        if decides_differently:
+            await self._counters.reset_window(served)
+        return served
+
+    async def restore(self, topic: str, version: int) -> PublishedModel:
+        """Serves an earlier version again, as a new one."""
+        await self._learning.restore(topic, version)
+        served = await self.find(topic)
+        await self._counters.reset_window(served)
+        return served
+
+    async def put_model(self, topic: str, model: Model, words: Sequence[str]) -> PublishedModel:
+        """Serves a model that was made elsewhere; judgements that follow are learned on top of it."""
+        await self._learning.publish(topic, Base(model), words, "import")
+        return await self.find(topic)
+
+    async def refresh(self, topic: str) -> None:
+        """Puts a topic under the current background."""
+        epoch, analysis = self._epochs.current, self._serving.analysis
+        await self._learning.refresh(topic, lambda settings: log_features("", settings.query, analysis, epoch))
+
+    async def put_routes(self, topic: str, routes: Sequence[Route]) -> list[StoredRoute]:
+        served = await self.find(topic)
+        put = await self._routes.put(topic, routes, self._config.webhooks_private)
+        (head,) = await self._store.heads([topic])
+        if head is None or head.born != served.born:  # deleted meanwhile: the next of this name must not have them
+            await self._routes.forget(topic)
+            raise NotFound.topic_gone(topic)
+        return put
+
+    async def delete(self, topic: str, if_match: int | None = None) -> None:
+        if if_match is None:
+            await self._routes.forget(topic)  # first: if the store then fails, a second try does the rest
+        await self._learning.delete(topic, if_match)
+        if not (await self._store.heads([topic]))[0]:
+            await self._routes.forget(topic)  # all, or those that somebody has put meanwhile
+        self._serving.end(topic)
+
+    async def check_room_for(self, topic: str) -> None:
+        """Refuses one topic more than the settings allow."""
+        if await self._store.count_topics() >= self._config.max_topics and topic not in self._serving.topics:
+            raise TooLarge(f"There are {self._config.max_topics:,} topics already, which is the limit.")
+
+
+def topic_id(name: str) -> str:
+    """An id from a name: its letters and digits in ASCII, dashes between; it may be taken already."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    made = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:128].strip("-")
+    if not made:
+        raise BadInput("No id can be made from this name; give one.", [FieldError(pointer="/id", detail="missing")])
+    return made

@@ -1,0 +1,46 @@
+"""Learning and deciding once, for nobody.
+
+Compiled kernels are loaded when they are first called, which takes up to a second; without this, the first request of
+a process would be the one to wait.
+"""
+
+from models.text.analysis import Analysis, bags
+from models.text.json_shape import shape
+from service.schemas import ClassifyOptions, Document
+from service.store.log import Event
+from service.store.topics import Head
+from service.topics.background import Epoch, Sampled
+from service.topics.deciding import Serving
+from service.topics.features import log_features
+from service.topics.settings import TopicSettings
+from service.topics.state import TopicState
+
+TEXT = "rehearsal"
+JUDGEMENTS = 18
+
+
+def warm_up(analysis: Analysis, current: Epoch, served_weights: int) -> None:
+    """Calls every kernel that a request may need; takes a second or so, so call it from a thread."""
+    sample = Sampled("", *bags([("", TEXT)], analysis)[0])
+    epoch = Epoch(0, current.frequencies, [sample])
+    query = log_features("", TEXT, analysis, epoch)
+    created = Event("created", 0, 0, 1, settings=TopicSettings(created_ms=0).model_dump_json(), bag=query)
+    judged = [
+        Event(
+            "judged",
+            0,
+            0,
+            n,
+            str(n),
+            n % 2 == 0,
+            log_features("", f"{TEXT} {n} {-n}", analysis, epoch),
+            passed=True,
+        )
+        for n in range(2, 2 + JUDGEMENTS)
+    ]
+    state = TopicState(TEXT, Head("", judged[-1].seq, 0), [created, *judged], served_weights)
+    stage = Serving(analysis)
+    stage.put(state.served(epoch))
+    for options in (ClassifyOptions(), ClassifyOptions(topics=[TEXT])):
+        stage.classify([Document(text=TEXT)], options, epoch)
+    shape(b"{}")
