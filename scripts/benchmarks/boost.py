@@ -51,7 +51,7 @@ class Sizes(NamedTuple):
     dask: bool = True
 
 
-class Run(NamedTuple):
+class BoostRun(NamedTuple):
     wall_s: float
     cpu_s: float
     all_cpu_s: float
@@ -63,7 +63,7 @@ class Run(NamedTuple):
 
 def measure(sizes: Sizes, rho: float) -> dict[str, Any]:
     contenders = {"one core": _alone, "two processes": _by_processes} | ({"Dask": _by_dask} if sizes.dask else {})
-    runs: dict[str, list[Run]] = {name: [] for name in contenders}
+    runs: dict[str, list[BoostRun]] = {name: [] for name in contenders}
     for _ in range(sizes.turns):
         for name, contender in contenders.items():
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
@@ -89,24 +89,24 @@ def examples(sizes: Sizes) -> tuple[Examples, Labels]:
     return Examples.present(bags(corpus.documents[:n], Analysis())), labels
 
 
-def _figures(runs: list[Run], alone: list[Run]) -> dict[str, float]:
-    found = {name: float(np.median([getattr(run, name) for run in runs])) for name in Run._fields[:5]}
+def _figures(runs: list[BoostRun], alone: list[BoostRun]) -> dict[str, float]:
+    found = {name: float(np.median([getattr(run, name) for run in runs])) for name in BoostRun._fields[:5]}
     pairs = list(zip(alone, runs, strict=True))
     found["times_faster"] = float(np.median([one.wall_s / run.wall_s for one, run in pairs]))
     found["times_cpu"] = float(np.median([max(TICK_S, one.cpu_s) / max(TICK_S, run.cpu_s) for one, run in pairs]))
     return found
 
 
-def _alone(sizes: Sizes, rho: float) -> Run:
+def _alone(sizes: Sizes, rho: float) -> BoostRun:
     one_core()
     return _run(sizes, rho, lambda p, x, labels: boost(p, x, labels))
 
 
-def _by_processes(sizes: Sizes, rho: float) -> Run:
+def _by_processes(sizes: Sizes, rho: float) -> BoostRun:
     return _by(Processes(WORKERS), sizes, rho)
 
 
-def _by_dask(sizes: Sizes, rho: float) -> Run:
+def _by_dask(sizes: Sizes, rho: float) -> BoostRun:
     return _by(_cluster(), sizes, rho)
 
 
@@ -121,7 +121,7 @@ def _cluster() -> Iterator[Crew]:
         yield Cluster(client)
 
 
-def _by(hiring: AbstractContextManager[Crew], sizes: Sizes, rho: float) -> Run:
+def _by(hiring: AbstractContextManager[Crew], sizes: Sizes, rho: float) -> BoostRun:
     began = time.perf_counter()
     with hiring as crew:
         started_s = time.perf_counter() - began
@@ -131,7 +131,7 @@ def _by(hiring: AbstractContextManager[Crew], sizes: Sizes, rho: float) -> Run:
     return run._replace(first_s=run.first_s + started_s, peak_mb=whole_mb)
 
 
-def _run(sizes: Sizes, rho: float, by: Callable[[Params, Examples, Labels], Boosted]) -> Run:
+def _run(sizes: Sizes, rho: float, by: Callable[[Params, Examples, Labels], Boosted]) -> BoostRun:
     every, labels = examples(sizes)
     p = Params(S=sizes.rounds, rho=rho)
     x = reduced(every, labels, p.reduction, p.rho)
@@ -142,7 +142,7 @@ def _run(sizes: Sizes, rho: float, by: Callable[[Params, Examples, Labels], Boos
     took, busy = time.perf_counter() - ready, [now - cpu.get(pid, 0.0) for pid, now in _cpu().items()]
     digest = hashlib.sha256(b"".join(a.tobytes() for a in (boosted.pivots, boosted.c0, boosted.c1, boosted.Z)))
     shape = x.size, len(x.features), labels.shape[1]
-    return Run(took, max(busy), sum(busy), ready - began, peak_mb(), shape, digest.hexdigest())
+    return BoostRun(took, max(busy), sum(busy), ready - began, peak_mb(), shape, digest.hexdigest())
 
 
 def _cpu() -> dict[int, float]:

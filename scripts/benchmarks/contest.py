@@ -49,7 +49,7 @@ def timed(call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Secon
     return Seconds(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-class Contender:
+class Contestant:
     """`prepare(*args)`, which gives the work, is called in the contender's process."""
 
     def __init__(self, prepare: Callable[P, Work], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -75,7 +75,7 @@ def in_a_process(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return pool.submit(call, *args, **kwargs).result()
 
 
-def take_turns(contenders: Mapping[str, Contender], turns: int) -> dict[str, list[Turn]]:
+def take_turns(contenders: Mapping[str, Contestant], turns: int) -> dict[str, list[Turn]]:
     """Every contender this often, one after the other; a first round that warms up is not counted."""
     for contender in contenders.values():
         contender.turn()

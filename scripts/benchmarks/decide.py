@@ -18,7 +18,7 @@ from models.bank.segment import Entry
 from models.text.analysis import Document, bags
 from scripts.benchmarks import peers
 from scripts.benchmarks.contest import (
-    Contender,
+    Contestant,
     Turn,
     Work,
     fitting,
@@ -30,7 +30,7 @@ from scripts.benchmarks.contest import (
     timed,
     times_faster,
 )
-from scripts.benchmarks.topics import PLAIN, Past
+from scripts.benchmarks.topics import PLAIN, TopicMaker
 from scripts.common.corpus import load
 
 BATCH = 500  # documents scored by one call
@@ -52,14 +52,14 @@ class Sizes(NamedTuple):
 
 def measure(sizes: Sizes, topics: int) -> dict[str, Any]:
     """All contenders against so many topics."""
-    entered = {"sluice": Contender(Sluice, sizes, topics)}
+    entered = {"sluice": Contestant(SluiceDecider, sizes, topics)}
     try:
         facts = entered["sluice"].facts()
         if topics <= sizes.peers_up_to:
             common = (sizes.corpus, sizes.generated, topics, sizes.turn_s)
-            entered["vw words"] = Contender(peers.VowpalWabbit, *common, form="words")
-            entered["vw counts"] = Contender(peers.VowpalWabbit, *common, form="counts")
-            entered["scikit-learn"] = Contender(peers.ScikitLearn, *common, weights=sizes.weights)
+            entered["vw words"] = Contestant(peers.VowpalWabbitDecider, *common, form="words")
+            entered["vw counts"] = Contestant(peers.VowpalWabbitDecider, *common, form="counts")
+            entered["scikit-learn"] = Contestant(peers.ScikitLearnDecider, *common, weights=sizes.weights)
         taken = take_turns(entered, sizes.turns)
     finally:
         for contender in entered.values():
@@ -72,10 +72,10 @@ def measure(sizes: Sizes, topics: int) -> dict[str, Any]:
     }
 
 
-class Sluice(Work):
+class SluiceDecider(Work):
     def __init__(self, sizes: Sizes, topics: int) -> None:
         corpus = load(sizes.corpus, sizes.generated)
-        past = Past(corpus.past)
+        past = TopicMaker(corpus.past)
         self._frequencies = past.frequencies
         self._bank, self._load_s = Bank(), 0.0
         self._latest: list[Entry] = []

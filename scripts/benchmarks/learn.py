@@ -22,7 +22,7 @@ from models.online.model import Example, Spec
 from models.online.trainer import Trainer, fold
 from models.text.analysis import Bags, bags
 from scripts.benchmarks.contest import (
-    Contender,
+    Contestant,
     Seconds,
     Turn,
     Work,
@@ -33,7 +33,7 @@ from scripts.benchmarks.contest import (
     timed,
     times_faster,
 )
-from scripts.benchmarks.topics import PLAIN, Past, counted
+from scripts.benchmarks.topics import PLAIN, TopicMaker, counted
 from scripts.common.corpus import SEED, load
 
 BACKGROUND = 1000
@@ -53,7 +53,7 @@ class Sizes(NamedTuple):
     peers: bool = True
 
 
-class Judged(NamedTuple):
+class JudgedTopic(NamedTuple):
     """A topic's judgements in order, and what has not been judged."""
 
     examples: list[Example]
@@ -69,11 +69,11 @@ class Judged(NamedTuple):
 
 
 def measure(sizes: Sizes) -> dict[str, Any]:
-    entered = {"sluice": Contender(Sluice, sizes)}
+    entered = {"sluice": Contestant(SluiceLearner, sizes)}
     try:
         if sizes.peers:
-            entered["river"] = Contender(River, sizes)
-            entered["scikit-learn"] = Contender(ScikitLearn, sizes)
+            entered["river"] = Contestant(RiverLearner, sizes)
+            entered["scikit-learn"] = Contestant(ScikitLearnLearner, sizes)
         taken = take_turns(entered, sizes.judgements // TURN)
         facts = {name: contender.facts() for name, contender in entered.items()}
     finally:
@@ -88,11 +88,11 @@ def measure(sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def judged(sizes: Sizes, n: int) -> Judged:
+def judged(sizes: Sizes, n: int) -> JudgedTopic:
     """n judgements on the largest kind of document but nine, as many relevant ones among them as people get to judge;
     where there are not enough documents, they come again as new ones."""
     corpus = load(sizes.corpus, sizes.generated)
-    kinds = list(Past(corpus).kinds(10))
+    kinds = list(TopicMaker(corpus).kinds(10))
     relevant = set(kinds[-1].tolist())
     counts = bags(corpus.documents, PLAIN)
     idf = counted(counts).idf(counts.features)
@@ -107,7 +107,7 @@ def judged(sizes: Sizes, n: int) -> Judged:
         some = yes if rng.random() < SHARE else no
         i = some[k % len(some)]
         examples.append(Example(f"judged-{k}", some is yes, _bag(counts, idf, i)))
-    return Judged(examples, [_bag(counts, idf, i) for i in background])
+    return JudgedTopic(examples, [_bag(counts, idf, i) for i in background])
 
 
 def by_length(sizes: Sizes) -> list[dict[str, float]]:
@@ -135,7 +135,7 @@ def by_length(sizes: Sizes) -> list[dict[str, float]]:
     return rows
 
 
-class Judge(Work):
+class LearnWork(Work):
     """Learns TURN judgements a turn; at the end of the log it begins again."""
 
     def __init__(self, sizes: Sizes) -> None:
@@ -160,7 +160,7 @@ class Judge(Work):
         return quantiles(self._times[TURN:])
 
 
-class Sluice(Judge):
+class SluiceLearner(LearnWork):
     def begin(self) -> None:
         self._trainer = Trainer(Spec())
         self._background = Background(self.judged.unjudged)
@@ -169,7 +169,7 @@ class Sluice(Judge):
         _learned(self._trainer, self.judged.examples[i], self._background)
 
 
-class River(Judge):
+class RiverLearner(LearnWork):
     def begin(self) -> None:
         from river import linear_model, optim
 
@@ -184,7 +184,7 @@ class River(Judge):
         _cut(scores, self.judged.relevant[: i + 1], np.array([predict(x) for x in self._unjudged]))
 
 
-class ScikitLearn(Judge):
+class ScikitLearnLearner(LearnWork):
     def begin(self) -> None:
         from sklearn.linear_model import SGDClassifier
 

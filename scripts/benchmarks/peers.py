@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from models.text.analysis import Document
 from scripts.benchmarks.contest import Seconds, Turn, Work, fitting, repeated, timed
-from scripts.benchmarks.topics import Past, centroids, cuts
+from scripts.benchmarks.topics import TopicMaker, centroids, cuts
 from scripts.common.corpus import load
 
 TRAINED = 2000  # documents that Vowpal Wabbit learns from: enough for a model that is not empty
@@ -34,7 +34,7 @@ WORD = re.compile(r"\w+")
 Form = Literal["words", "counts"]
 
 
-class VowpalWabbit(Work):
+class VowpalWabbitDecider(Work):
     """`--multilabel_oaa`, reading a file in its own C++ loop (faster than a call from Python for each document)."""
 
     def __init__(self, path: Path | None, generated: int, topics: int, turn_s: float, form: Form) -> None:
@@ -44,7 +44,7 @@ class VowpalWabbit(Work):
         self._folder = tempfile.TemporaryDirectory(prefix="sluice-bench-")
         corpus = load(path, generated)
         labels: list[list[str]] = [[] for _ in corpus.past.documents]
-        for number, kind in enumerate(Past(corpus.past).kinds(topics)):
+        for number, kind in enumerate(TopicMaker(corpus.past).kinds(topics)):
             for document in kind.tolist():
                 labels[document].append(str(number))
         train = [f"{','.join(of)} {_line(d, form)}" for of, d in zip(labels, corpus.past.documents, strict=True)]
@@ -72,7 +72,7 @@ class VowpalWabbit(Work):
         return Path(self._folder.name) / name
 
 
-class ScikitLearn(Work):
+class ScikitLearnDecider(Work):
     """HashingVectorizer, then a product of two sparse matrices, then thresholds."""
 
     def __init__(self, path: Path | None, generated: int, topics: int, turn_s: float, weights: int) -> None:
@@ -81,7 +81,7 @@ class ScikitLearn(Work):
         self._vectorizer = HashingVectorizer(alternate_sign=False, dtype=np.float32)
         corpus = load(path, generated)
         past = self._vectorizer.transform(_texts(corpus.past.documents))
-        made = list(centroids(sp.csr_array(past), Past(corpus.past).kinds(topics), weights))
+        made = list(centroids(sp.csr_array(past), TopicMaker(corpus.past).kinds(topics), weights))
         at = np.concatenate([columns for columns, _ in made])
         starts = np.cumsum([0, *(len(columns) for columns, _ in made)])
         W = sp.csc_array((np.concatenate([w for _, w in made]), at, starts), shape=(past.shape[1], topics))

@@ -13,7 +13,7 @@ from rich.table import Table
 Report = dict[str, Any]
 
 
-class Goal(NamedTuple):
+class Requirement(NamedTuple):
     """A figure, where in the report it stands, and what it should be."""
 
     what: str
@@ -67,51 +67,57 @@ def _boosted(corpus: str, contender: str, figure: str) -> Callable[[Report], flo
 
 
 # By the processes' own time, which on a quiet machine is that of the clock, and on a busy one is still theirs.
-GOALS = (
-    Goal("90 topics: times Vowpal Wabbit, given words", _faster(90, "vw words"), at_least=6),
-    Goal("90 topics: times Vowpal Wabbit, given counts", _faster(90, "vw counts"), at_least=6),
-    Goal("90 topics: times scikit-learn", _faster(90, "scikit-learn"), at_least=15),
-    Goal("1,000 topics: times Vowpal Wabbit, given words", _faster(1000, "vw words"), at_least=20),
-    Goal("1,000 topics: times Vowpal Wabbit, given counts", _faster(1000, "vw counts"), at_least=20),
-    Goal("1,000 topics: documents", _docs(1000), at_least=25_000, unit="/s"),
-    Goal("10,000 topics: documents", _docs(10_000), at_least=8_000, unit="/s"),
-    Goal("100,000 topics: documents", _docs(100_000), at_least=800, unit="/s"),
-    Goal(
+REQUIREMENTS = (
+    Requirement("90 topics: times Vowpal Wabbit, given words", _faster(90, "vw words"), at_least=6),
+    Requirement("90 topics: times Vowpal Wabbit, given counts", _faster(90, "vw counts"), at_least=6),
+    Requirement("90 topics: times scikit-learn", _faster(90, "scikit-learn"), at_least=15),
+    Requirement("1,000 topics: times Vowpal Wabbit, given words", _faster(1000, "vw words"), at_least=20),
+    Requirement("1,000 topics: times Vowpal Wabbit, given counts", _faster(1000, "vw counts"), at_least=20),
+    Requirement("1,000 topics: documents", _docs(1000), at_least=25_000, unit="/s"),
+    Requirement("10,000 topics: documents", _docs(10_000), at_least=8_000, unit="/s"),
+    Requirement("100,000 topics: documents", _docs(100_000), at_least=800, unit="/s"),
+    Requirement(
         "10,000 topics: one document, p99",
         lambda r: _topics(r, 10_000)["one_document"]["p99_ms"],
         at_most=1,
         unit=" ms",
     ),
-    Goal("90 topics: bytes a weight", lambda r: _topics(r, 90)["bytes_per_weight"], at_most=10),
-    Goal("1,000 topics: bytes a weight", lambda r: _topics(r, 1000)["bytes_per_weight"], at_most=10),
-    Goal("10,000 topics: bytes a weight", lambda r: _topics(r, 10_000)["bytes_per_weight"], at_most=10),
-    Goal("100,000 topics: bytes a weight", lambda r: _topics(r, 100_000)["bytes_per_weight"], at_most=10),
-    Goal("100,000 topics: memory of the process", lambda r: _topics(r, 100_000)["peak_mb"], at_most=1500, unit=" MB"),
-    Goal("a judgement, mean", lambda r: r["judging"]["one"]["sluice"]["mean_cpu_ms"], at_most=1, unit=" ms"),
-    Goal("a judgement after 1,000 others", _after(1000), at_most=1, unit=" ms"),
-    Goal("a judgement: times River", lambda r: r["judging"]["times_faster"]["river"]["cpu"], at_least=10),
-    Goal("ModApte, boosting: one core", _boosted("reuters", "one core", "cpu_s"), at_most=3, unit=" s"),
-    Goal("ModApte, boosting: memory", _boosted("reuters", "one core", "peak_mb"), at_most=1000, unit=" MB"),
-    Goal("arXiv, boosting: one core", _boosted("arxiv", "one core", "cpu_s"), at_most=300, unit=" s"),
-    Goal("arXiv, boosting: memory", _boosted("arxiv", "one core", "peak_mb"), at_most=4000, unit=" MB"),
-    Goal("ModApte, boosting: times faster by two", _boosted("reuters", "two processes", "times_faster"), at_least=1),
-    Goal("arXiv, boosting: times faster by two", _boosted("arxiv", "two processes", "times_faster"), at_least=1),
-    Goal("lines through HTTP, 90 topics", lambda r: r["flowing"]["scored"]["per_cpu_s"], at_least=30_000, unit="/s"),
-    Goal("… stored and let through", lambda r: r["flowing"]["stored"]["per_cpu_s"], at_least=5_000, unit="/s"),
-    Goal(
+    Requirement("90 topics: bytes a weight", lambda r: _topics(r, 90)["bytes_per_weight"], at_most=10),
+    Requirement("1,000 topics: bytes a weight", lambda r: _topics(r, 1000)["bytes_per_weight"], at_most=10),
+    Requirement("10,000 topics: bytes a weight", lambda r: _topics(r, 10_000)["bytes_per_weight"], at_most=10),
+    Requirement("100,000 topics: bytes a weight", lambda r: _topics(r, 100_000)["bytes_per_weight"], at_most=10),
+    Requirement(
+        "100,000 topics: memory of the process", lambda r: _topics(r, 100_000)["peak_mb"], at_most=1500, unit=" MB"
+    ),
+    Requirement("a judgement, mean", lambda r: r["judging"]["one"]["sluice"]["mean_cpu_ms"], at_most=1, unit=" ms"),
+    Requirement("a judgement after 1,000 others", _after(1000), at_most=1, unit=" ms"),
+    Requirement("a judgement: times River", lambda r: r["judging"]["times_faster"]["river"]["cpu"], at_least=10),
+    Requirement("ModApte, boosting: one core", _boosted("reuters", "one core", "cpu_s"), at_most=3, unit=" s"),
+    Requirement("ModApte, boosting: memory", _boosted("reuters", "one core", "peak_mb"), at_most=1000, unit=" MB"),
+    Requirement("arXiv, boosting: one core", _boosted("arxiv", "one core", "cpu_s"), at_most=300, unit=" s"),
+    Requirement("arXiv, boosting: memory", _boosted("arxiv", "one core", "peak_mb"), at_most=4000, unit=" MB"),
+    Requirement(
+        "ModApte, boosting: times faster by two", _boosted("reuters", "two processes", "times_faster"), at_least=1
+    ),
+    Requirement("arXiv, boosting: times faster by two", _boosted("arxiv", "two processes", "times_faster"), at_least=1),
+    Requirement(
+        "lines through HTTP, 90 topics", lambda r: r["flowing"]["scored"]["per_cpu_s"], at_least=30_000, unit="/s"
+    ),
+    Requirement("… stored and let through", lambda r: r["flowing"]["stored"]["per_cpu_s"], at_least=5_000, unit="/s"),
+    Requirement(
         "memory over a million lines, growth",
         lambda r: max(way["growth_mb"] for way in r["flowing"]["memory"].values()),
         at_most=10,
         unit=" MB",
     ),
-    Goal("two consumers, times one", lambda r: r["flowing"]["two_over_one"], at_least=1.7),
-    Goal("10,000 topics from the store", lambda r: r["starting"]["load_s"], at_most=5, unit=" s"),
-    Goal("503 from a frozen store, longest", lambda r: r["waiting"]["frozen"]["max_s"], at_most=2, unit=" s"),
-    Goal("a small request beside a large one, p99", _beside("p99_ms"), at_most=50, unit=" ms"),
-    Goal(
+    Requirement("two consumers, times one", lambda r: r["flowing"]["two_over_one"], at_least=1.7),
+    Requirement("10,000 topics from the store", lambda r: r["starting"]["load_s"], at_most=5, unit=" s"),
+    Requirement("503 from a frozen store, longest", lambda r: r["waiting"]["frozen"]["max_s"], at_most=2, unit=" s"),
+    Requirement("a small request beside a large one, p99", _beside("p99_ms"), at_most=50, unit=" ms"),
+    Requirement(
         "a judgement served by all processes, p99", lambda r: r["waiting"]["served"]["p99_ms"], at_most=250, unit=" ms"
     ),
-    Goal(
+    Requirement(
         "a correction among 5,000 judgements",
         lambda r: _long_log(r, 5000)["correction_ms"],
         at_most=1000,
@@ -159,9 +165,9 @@ def show(report: Report) -> None:
         console.print(_goals(report))
 
 
-def reached(report: Report) -> Iterable[tuple[Goal, float, bool]]:
+def reached(report: Report) -> Iterable[tuple[Requirement, float, bool]]:
     """Each goal of which the report has the figure, the figure, and whether it was reached."""
-    for goal in GOALS:
+    for goal in REQUIREMENTS:
         try:
             figure = goal.figure(report)
         except (KeyError, StopIteration):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from models.bank.segment import Entry
 from models.online.model import Model
 from scripts.benchmarks.contest import Seconds, in_a_process, peak_mb, timed
-from scripts.benchmarks.topics import Past
+from scripts.benchmarks.topics import TopicMaker
 from scripts.common.corpus import load
 from scripts.common.live import api_process
 from service.config import Config
@@ -72,7 +72,7 @@ def measure(sizes: Sizes) -> dict[str, Any]:
 
 def fill(url: str, sizes: Sizes) -> None:
     """Topics in the store as learning would have left them there."""
-    past = Past(load(sizes.corpus, sizes.generated).past)
+    past = TopicMaker(load(sizes.corpus, sizes.generated).past)
 
     async def write() -> None:
         store = Store(url, TIMEOUT_S)

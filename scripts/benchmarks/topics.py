@@ -27,7 +27,7 @@ Matrix = sp.csr_array[np.float32]
 Kind = NDArray[np.int64]  # numbers of documents
 
 
-class Past:
+class TopicMaker:
     """The documents that topics are made from, as a matrix."""
 
     def __init__(self, corpus: Corpus) -> None:

@@ -12,15 +12,14 @@ from rich.progress import track
 from models.online.registry import parse_params
 from scripts.common.corpus import matches, read, read_queries
 from scripts.evaluation import abstain_report, published, report
-from scripts.evaluation.abstain import BASES, Result
+from scripts.evaluation.abstain import BASES, PairResult
 from scripts.evaluation.abstain import measure as measure_pair
-from scripts.evaluation.batch import Library, figures, measure
-from scripts.evaluation.batch import Result as Outcome
+from scripts.evaluation.batch import TopicResult, VectorCorpus, figures, measure
 from scripts.evaluation.duels import CONTENDERS, PAIRS, by_topic, duel
 from scripts.evaluation.duplicates import LEFT_OUT, compare, doubled, find, firsts
-from scripts.evaluation.joint import Joint, Runs
-from scripts.evaluation.online import Protocol, Run, run
-from scripts.evaluation.pairs import Groups
+from scripts.evaluation.joint import Joint, JointRuns
+from scripts.evaluation.online import OnlineRun, OnlineSettings, run
+from scripts.evaluation.pairs import GroupedCorpus
 from scripts.evaluation.stream import Stream
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
@@ -67,7 +66,7 @@ def online(
         raise typer.BadParameter("no topic has enough documents in training and in test", param_hint="topics")
     stream, asked = Stream(corpus), read_queries(queries)
     protocols = {
-        name: Protocol(kind, params, seeds, feedback is Feedback.all, pocket is not Pocket.off)
+        name: OnlineSettings(kind, params, seeds, feedback is Feedback.all, pocket is not Pocket.off)
         for name, (kind, params) in learners(learner).items()
     }
     results = {name: runs(stream, names, asked, protocol, name) for name, protocol in protocols.items()}
@@ -83,7 +82,9 @@ def online(
             report.topics(runs_)
     if pocket is Pocket.both:
         without = {
-            name: runs(stream, names, asked, Protocol(p.kind, p.params, seeds, p.everything, False), name + " newest")
+            name: runs(
+                stream, names, asked, OnlineSettings(p.kind, p.params, seeds, p.everything, False), name + " newest"
+            )
             for name, p in protocols.items()
         }
         report.pocketing(without, results, published.FIRST_POCKET if known else {})
@@ -111,14 +112,14 @@ def batch(
     corpus = read(path)
     corpus = corpus.holdout if holdout else corpus
     names = corpus.largest(1, 1, topics.split(","))[:most]
-    library = Library(corpus)
+    library = VectorCorpus(corpus)
     known = published.batch(library.mean_features)
     known = published.routing() if routing else published.boosting() if boosting else known
-    rows, runs = {}, Runs(library, names)
+    rows, runs = {}, JointRuns(library, names)
     title = f"{corpus.name}, {len(names)} topics, {corpus.train} training documents, {orders} orders"
     if duels:
         f1 = {
-            name: by_topic(_measured(library, runs, names, name, published.Batch(setting), orders))
+            name: by_topic(_measured(library, runs, names, name, published.BatchRow(setting), orders))
             for name, setting in CONTENDERS.items()
         }
         report.duels([duel(f1[one], f1[other]) for one, other, _ in PAIRS], title)
@@ -143,9 +144,9 @@ def abstain(
 ) -> None:
     """Error against loss: restrictive classifiers and committees, one topic against another."""
     corpus = read(path)
-    results: dict[tuple[str, int, str], list[Result]] = {}
+    results: dict[tuple[str, int, str], list[PairResult]] = {}
     for one in text.split(","):
-        groups = Groups(corpus, plain=one == "plain")
+        groups = GroupedCorpus(corpus, plain=one == "plain")
         drawn = groups.pairs(pairs, seed)
         if not drawn:
             raise typer.BadParameter("fewer than two topics have more than 900 documents", param_hint="path")
@@ -186,8 +187,8 @@ def duplicates(
 
 
 def _measured(
-    library: Library, runs: Runs, names: Sequence[str], label: str, row: published.Batch, orders: int
-) -> list[list[Outcome]]:
+    library: VectorCorpus, runs: JointRuns, names: Sequence[str], label: str, row: published.BatchRow, orders: int
+) -> list[list[TopicResult]]:
     """The results of all topics, for each order; one where there is nothing that an order could change."""
     setting = row.setting
     if isinstance(setting, Joint):
@@ -212,7 +213,9 @@ def learners(text: str) -> Mapping[str, tuple[str, Mapping[str, object]]]:
     return found
 
 
-def runs(stream: Stream, names: Sequence[str], asked: Mapping[str, str], protocol: Protocol, label: str) -> list[Run]:
+def runs(
+    stream: Stream, names: Sequence[str], asked: Mapping[str, str], protocol: OnlineSettings, label: str
+) -> list[OnlineRun]:
     watched: Iterable[str] = track(names, label, console=report.progress, transient=True)
     return [run(stream, name, asked.get(name, name), protocol) for name in watched]
 

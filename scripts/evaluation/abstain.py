@@ -57,7 +57,7 @@ class Plane(NamedTuple):
 Fit = Callable[[Pair, Order, int], Plane]
 
 
-class Tally(NamedTuple):
+class ErrorCounts(NamedTuple):
     wrong: int
     decided: int
     documents: int
@@ -71,13 +71,13 @@ class Tally(NamedTuple):
         return 1 - self.decided / self.documents
 
 
-def total(tallies: Iterable[Tally]) -> Tally:
-    return Tally(*(sum(column) for column in zip(*tallies, strict=True)))
+def total(tallies: Iterable[ErrorCounts]) -> ErrorCounts:
+    return ErrorCounts(*(sum(column) for column in zip(*tallies, strict=True)))
 
 
 class Tuned(NamedTuple):
-    distance: Tally
-    split: Mapping[str, Tally]  # by the estimator that chose k
+    distance: ErrorCounts
+    split: Mapping[str, ErrorCounts]  # by the estimator that chose k
 
 
 class Estimated(NamedTuple):
@@ -85,11 +85,11 @@ class Estimated(NamedTuple):
     by: Mapping[str, LossAndError]
 
 
-class Result(NamedTuple):
+class PairResult(NamedTuple):
     """One classifier on one pair."""
 
-    curve: Mapping[float, Tally]
-    committees: Mapping[tuple[Method, int, str], Tally]  # by rule; `mean` with the loss of `unanimous`
+    curve: Mapping[float, ErrorCounts]
+    committees: Mapping[tuple[Method, int, str], ErrorCounts]  # by rule; `mean` with the loss of `unanimous`
     tuned: Mapping[float, Tuned]
     estimated: Mapping[int, Estimated]
 
@@ -152,34 +152,34 @@ def panel(pair: Pair, fit: Fit, members: tuple[Order, ...], seed: int) -> Panel:
     return Panel(pair.X @ W + b, pair.X_test @ W + b, unseen)
 
 
-def measure(pair: Pair, fit: Fit, seed: int) -> Result:
+def measure(pair: Pair, fit: Fit, seed: int) -> PairResult:
     everything = np.arange(len(pair.y))
     single = panel(pair, fit, (everything,), seed).test[:, 0]
     crossed = cross_validated(pair, fit, seed)
     splits = {k: panel(pair, fit, parts("split", pair.y, k, seed), seed) for k in {3, *KS, *SEARCHED, *PROBED} - {1}}
-    committees: dict[tuple[Method, int, str], Tally] = {}
+    committees: dict[tuple[Method, int, str], ErrorCounts] = {}
     for method in METHODS:
         for k in KS:
             drawn = splits[k] if method == "split" else panel(pair, fit, parts(method, pair.y, k, seed), seed)
-            committees |= {(method, k, name): tally for name, tally in decisions(pair, drawn).items()}
+            committees |= {(method, k, name): counts for name, counts in decisions(pair, drawn).items()}
     estimate = estimators(pair, splits, crossed, seed)
 
-    def split_in(k: int) -> Tally:
-        return tally(unanimously(splits[k].test if k > 1 else single[:, None]), pair.y_test)
+    def split_in(k: int) -> ErrorCounts:
+        return count_decisions(unanimously(splits[k].test if k > 1 else single[:, None]), pair.y_test)
 
     tuned = {}
     for goal in GOALS:
-        by_distance = tally(restrictive(single, least_distance(crossed, goal)), pair.y_test)
+        by_distance = count_decisions(restrictive(single, least_distance(crossed, goal)), pair.y_test)
         tuned[goal] = Tuned(by_distance, {name: split_in(search(e, goal, SEARCHED).k) for name, e in estimate.items()})
     estimated = {}
     for k in KS:
         met = split_in(k)
         estimated[k] = Estimated(LossAndError(met.loss, met.error), {name: e(k) for name, e in estimate.items()})
-    curve = {loss: tally(nearest_dropped(single, loss), pair.y_test) for loss in LOSSES}
-    return Result(curve, committees, tuned, estimated)
+    curve = {loss: count_decisions(nearest_dropped(single, loss), pair.y_test) for loss in LOSSES}
+    return PairResult(curve, committees, tuned, estimated)
 
 
-def decisions(pair: Pair, drawn: Panel) -> dict[str, Tally]:
+def decisions(pair: Pair, drawn: Panel) -> dict[str, ErrorCounts]:
     """By each rule; the mean of the distances is made to lose as many documents as unanimity."""
     said = votes(drawn.test)
     quality = accuracies((drawn.train > 0) == pair.y[:, None], drawn.unseen, doubt=1).tolist()
@@ -188,9 +188,9 @@ def decisions(pair: Pair, drawn: Panel) -> dict[str, Tally]:
         "vote": rule("vote", quality),
         "weighted": rule("weighted", quality),
     }
-    found = {name: tally(meta(said, by), pair.y_test) for name, by in rules.items()}
+    found = {name: count_decisions(meta(said, by), pair.y_test) for name, by in rules.items()}
     mean = drawn.test.mean(axis=1)
-    return {**found, "mean": tally(nearest_dropped(mean, found["unanimous"].loss), pair.y_test)}
+    return {**found, "mean": count_decisions(nearest_dropped(mean, found["unanimous"].loss), pair.y_test)}
 
 
 def estimators(
@@ -255,6 +255,7 @@ def nearest_dropped(distances: Reals, loss: float) -> Votes:
     return said
 
 
-def tally(said: Votes, truth: Bools) -> Tally:
+def count_decisions(said: Votes, truth: Bools) -> ErrorCounts:
     decided = said != 0
-    return Tally(int(np.count_nonzero(decided & ((said > 0) != truth))), int(np.count_nonzero(decided)), len(truth))
+    wrong = decided & ((said > 0) != truth)
+    return ErrorCounts(int(np.count_nonzero(wrong)), int(np.count_nonzero(decided)), len(truth))

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from models.online.committee import Method
-from scripts.evaluation.abstain import GOALS, KS, LOSSES, Result, Tally, total
+from scripts.evaluation.abstain import GOALS, KS, LOSSES, ErrorCounts, PairResult, total
 from scripts.evaluation.committees import METHODS
 from scripts.evaluation.report import table
 
-Results = Mapping[tuple[str, int, str], Sequence[Result]]  # by text, number of training documents, and classifier
-OfText = Mapping[tuple[int, str], Sequence[Result]]
+Results = Mapping[tuple[str, int, str], Sequence[PairResult]]  # by text, number of training documents, and classifier
+OfText = Mapping[tuple[int, str], Sequence[PairResult]]
 FULL = "full"  # the text that the paper and the first experiment used
 SHOWN = (0.0, 0.1, 0.3, 0.5)
 
@@ -202,7 +202,7 @@ def picture(path: Path, results: Results, about: str) -> None:
     pyplot.close(figure)
 
 
-def point(tally: Tally) -> str:
+def point(tally: ErrorCounts) -> str:
     return f"{digits(tally.error)} @ {brief(tally.loss)}"
 
 
@@ -214,5 +214,5 @@ def brief(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
 
 
-def _pair(tally: Tally) -> tuple[float, float]:
+def _pair(tally: ErrorCounts) -> tuple[float, float]:
     return tally.error, tally.loss

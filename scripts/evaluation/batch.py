@@ -46,7 +46,7 @@ class Setting:
     crossed: bool = True  # thresholds also by vectors trained without a third of the documents: three times the work
 
 
-class Result(NamedTuple):
+class TopicResult(NamedTuple):
     """One topic, one order."""
 
     table: Contingency
@@ -63,7 +63,7 @@ class Figures(NamedTuple):
     sap: float
 
 
-class Library:
+class VectorCorpus:
     """A corpus by slot, seen through whatever views are asked for."""
 
     def __init__(self, corpus: Corpus) -> None:
@@ -103,7 +103,7 @@ class Library:
         return self._seen[name]
 
 
-def measure(library: Library, topic: str, setting: Setting, seed: int) -> Result:
+def measure(library: VectorCorpus, topic: str, setting: Setting, seed: int) -> TopicResult:
     documents, window, test = library.through(parse_params(setting.kind, setting.params).view)
     relevant = library.corpus.relevant(topic)
     known, truth = relevant[: library.train], relevant[library.train :]
@@ -124,7 +124,7 @@ def measure(library: Library, topic: str, setting: Setting, seed: int) -> Result
         unknown.append(crossed)
     cut = threshold(known, unknown)
     scores = test.scores(whole.vector.w, whole.vector.bias, whole.vector.rest)
-    return Result(contingency(scores > cut, truth), break_even(scores, truth), sap(scores, truth))
+    return TopicResult(contingency(scores > cut, truth), break_even(scores, truth), sap(scores, truth))
 
 
 def threshold(relevant: Bools, held_out: Sequence[Reals]) -> float:
@@ -134,7 +134,7 @@ def threshold(relevant: Bools, held_out: Sequence[Reals]) -> float:
     return float(np.mean(useful)) if useful else thresholds.NEVER
 
 
-def figures(results: Iterable[Result]) -> Figures:
+def figures(results: Iterable[TopicResult]) -> Figures:
     every = list(results)
     tables = [r.table for r in every]
     found = [t.tp + t.fn for t in tables]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from scipy.stats import binom
 
 from models.core.measures import f_beta, macro
-from scripts.evaluation.batch import Result, Setting
+from scripts.evaluation.batch import Setting, TopicResult
 
 SIGNIFICANT = 0.05
 
@@ -51,6 +51,6 @@ def duel(one: Sequence[float], other: Sequence[float]) -> Duel:
     return Duel(sum(a > b for a, b in pairs), sum(a < b for a, b in pairs), (macro(one), macro(other)))
 
 
-def by_topic(orders: Sequence[Sequence[Result]]) -> list[float]:
+def by_topic(orders: Sequence[Sequence[TopicResult]]) -> list[float]:
     """F1 of every topic, its mean over the orders."""
     return [macro([f_beta(result.table) for result in results]) for results in zip(*orders, strict=True)]

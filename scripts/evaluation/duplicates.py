@@ -15,7 +15,7 @@ from models.text.analysis import Analysis, Document, bags
 from models.text.duplicates import Recent
 from models.text.minhash import signatures
 from scripts.common.corpus import Corpus
-from scripts.evaluation.online import Protocol, run
+from scripts.evaluation.online import OnlineSettings, run
 from scripts.evaluation.stream import Stream
 from service.topics.published import decide
 
@@ -27,7 +27,7 @@ DECIDED_WITHOUT = 0.05  # of the words, where decisions are compared
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Detection:
     left_out: float
     planted: int
     found: float  # share of the planted that are known for what they repeat
@@ -35,7 +35,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class DecidedPairs:
     """Pairs of a document and its copy, for each topic, of which at least one was not rejected."""
 
     pairs: int = 0
@@ -44,7 +44,7 @@ class Alike:
     unknown: int = 0  # decided otherwise because the copy was not found
 
 
-def find(documents: Sequence[Document], left_out: float, seed: int = 0) -> Found:
+def find(documents: Sequence[Document], left_out: float, seed: int = 0) -> Detection:
     random = np.random.default_rng(seed)
     again = np.flatnonzero(random.random(len(documents)) < SHARE).tolist()
     copies = [(i + float(random.uniform(1, WITHIN)), i, retold(documents[i], left_out, random)) for i in again]
@@ -55,13 +55,13 @@ def find(documents: Sequence[Document], left_out: float, seed: int = 0) -> Found
     own = {i: j for j, (at, i, _) in enumerate(placed) if at == i}
     known = np.array([first[j] == first[own[i]] for j, (_, i, _) in enumerate(placed)])
     others = np.mean(first[~is_copy] != np.flatnonzero(~is_copy))
-    return Found(left_out, int(is_copy.sum()), float(known[is_copy].mean()), float(others))
+    return Detection(left_out, int(is_copy.sum()), float(known[is_copy].mean()), float(others))
 
 
-def compare(stream: Stream, topic: str, first: NDArray[np.int64]) -> Alike:
+def compare(stream: Stream, topic: str, first: NDArray[np.int64]) -> DecidedPairs:
     """By the model that a topic has in the end. The stream is that of `doubled`, and `first` says what repeats what in
     that which follows it."""
-    model = run(stream, topic, topic, Protocol()).model
+    model = run(stream, topic, topic, OnlineSettings()).model
     scores = stream.scores(model.linear, stream.train, stream.size).tolist()
     decisions = [decide(score, model.reject_below, model.accept_above) for score in scores]
     n = len(decisions) // 2
@@ -71,7 +71,7 @@ def compare(stream: Stream, topic: str, first: NDArray[np.int64]) -> Alike:
         apart += one != other
         opposite += {one, other} == {"accept", "reject"}
         unknown += one != other and {one, other} != {"accept", "reject"} and first[n + i] != first[i]
-    return Alike(pairs, apart, opposite, unknown)
+    return DecidedPairs(pairs, apart, opposite, unknown)
 
 
 def doubled(corpus: Corpus, seed: int = 0) -> Corpus:

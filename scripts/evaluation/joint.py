@@ -32,7 +32,7 @@ from models.batch.feature_selection import reduced
 from models.batch.matrix import Examples, Labels, Planes
 from models.batch.registry import crossed, fit_examples, parse
 from models.core.measures import break_even, contingency, sap
-from scripts.evaluation.batch import Library, Result, threshold
+from scripts.evaluation.batch import TopicResult, VectorCorpus, threshold
 
 FEW = 5  # relevant documents, below which left-out ones alone say too little
 
@@ -46,15 +46,15 @@ class Joint:
     cut: Literal["zero", "crossed", "middle"] = "crossed"
 
 
-class Runs:
+class JointRuns:
     """Methods on one corpus, for these topics."""
 
-    def __init__(self, library: Library, names: Sequence[str]) -> None:
+    def __init__(self, library: VectorCorpus, names: Sequence[str]) -> None:
         self._library = library
         self._labels: Labels = np.stack([library.corpus.relevant(name) for name in names], axis=1)
         self._boosted: dict[boosting.Params, boosting.Boosted] = {}
 
-    def measure(self, joint: Joint, seed: int) -> list[Result]:
+    def measure(self, joint: Joint, seed: int) -> list[TopicResult]:
         """Each topic, in their order."""
         p = parse(joint.kind, joint.params)
         x, test = self._library.examples(p.view)
@@ -63,7 +63,7 @@ class Runs:
         cuts = [0.0] * len(known.T) if joint.cut == "zero" else self._cuts(joint, p, planes, x, known, seed)
         scores = planes.scores(test)
         return [
-            Result(contingency(s > cut, t), break_even(s, t), sap(s, t))
+            TopicResult(contingency(s > cut, t), break_even(s, t), sap(s, t))
             for s, t, cut in zip(scores.T, truth.T, cuts, strict=True)
         ]
 

@@ -24,7 +24,7 @@ FIRST_LOOK, LONGEST_LOOK = 16, 2048  # documents scored together while looking f
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class OnlineSettings:
     kind: str = "wh"
     params: Mapping[str, object] = field(default_factory=dict)
     seeds: int = 3
@@ -33,7 +33,7 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class Effectiveness:
     ap: float
     table: Contingency
 
@@ -43,27 +43,29 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OnlineRun:
     topic: str
     judged: int
     model: Model  # at the end
-    curve: Mapping[int, Worth]  # by judgements; those that were not reached have the worth at the end
+    curve: Mapping[int, Effectiveness]  # by judgements; those that were not reached have the worth at the end
 
     @property
-    def end(self) -> Worth:
+    def end(self) -> Effectiveness:
         return self.curve[max(self.curve)]
 
 
-class Newest(Trainer):
+class TrainerWithoutPocket(Trainer):
     """Without a pocket: always serves the learner's preferred vector as it stands."""
 
     def _check(self) -> None:
         return
 
 
-def run(stream: Stream, topic: str, query: str, protocol: Protocol) -> Run:
+def run(stream: Stream, topic: str, query: str, protocol: OnlineSettings) -> OnlineRun:
     relevant = stream.corpus.relevant(topic)
-    trainer = (Trainer if protocol.pocket else Newest)(Spec(protocol.kind, protocol.params, stream.query(query)))
+    trainer = (Trainer if protocol.pocket else TrainerWithoutPocket)(
+        Spec(protocol.kind, protocol.params, stream.query(query))
+    )
     shown = np.flatnonzero(relevant[: stream.train])[: protocol.seeds]
     for i in shown:
         trainer.learn(Example(str(i), True, stream.bags[i]))
@@ -90,16 +92,16 @@ def run(stream: Stream, topic: str, query: str, protocol: Protocol) -> Run:
         model = trainer.model(stream.background(stream.epoch(stream.train)))
     end = measure(stream, model, relevant)
     curve |= {n: end for n in POINTS if n not in curve} | {max(judged, POINTS[-1] + 1): end}
-    return Run(topic, judged, model, curve)
+    return OnlineRun(topic, judged, model, curve)
 
 
-def measure(stream: Stream, model: Model, relevant: Bools) -> Worth:
+def measure(stream: Stream, model: Model, relevant: Bools) -> Effectiveness:
     """On the test documents. Abstaining is not accepting."""
     scores, truth = stream.scores(model.linear, stream.train, stream.size), relevant[stream.train :]
-    return Worth(sap(scores, truth), contingency(scores > model.accept_above, truth))
+    return Effectiveness(sap(scores, truth), contingency(scores > model.accept_above, truth))
 
 
-def means(worths: Sequence[Worth]) -> tuple[float, float, float]:
+def means(worths: Sequence[Effectiveness]) -> tuple[float, float, float]:
     """AP, F1 and T11SU, each the mean over topics."""
     return macro([w.ap for w in worths]), macro([w.f1 for w in worths]), macro([t11su(w.table) for w in worths])
 

@@ -27,7 +27,7 @@ from models.text.analysis import Analysis, Bags, bags
 from models.text.idf import Counter, Frequencies
 from scripts.common.corpus import Corpus
 
-LEAST = 901  # documents of a group
+MIN_GROUP = 901  # documents of a group
 Rows = NDArray[np.int64]
 QUOTE = re.compile(r"^\s*(?:[>|:]|\w{1,4}>|.*\b(?:writes|wrote|said)(?::|\.\.\.)|In article\b)")
 
@@ -48,7 +48,7 @@ class Pair:
         return Examples("tfidf", self.features, X.indptr.astype(np.int64), X.indices, X.data.astype(np.float64))
 
 
-class Groups:
+class GroupedCorpus:
     """A corpus in which every document has one topic: its group."""
 
     def __init__(self, corpus: Corpus, plain: bool = False) -> None:
@@ -58,7 +58,7 @@ class Groups:
         filled = np.diff(self._bags.indptr) > 0
         self._members = {str(name): np.flatnonzero((group == name) & filled) for name in np.unique(group)}
         sizes = {name: int(np.count_nonzero(group == name)) for name in self._members}  # the same with plain text
-        self.names = [name for name, size in sizes.items() if size >= LEAST]
+        self.names = [name for name, size in sizes.items() if size >= MIN_GROUP]
 
     def pairs(self, most: int, seed: int) -> list[tuple[str, str]]:
         every = list(combinations(self.names, 2))

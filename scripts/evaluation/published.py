@@ -34,7 +34,7 @@ FIRST_POCKET: Mapping[str, str] = {
 }
 
 
-class Batch(NamedTuple):
+class BatchRow(NamedTuple):
     """A row: how it is trained, what the prototype reached (micro-F1, macro-F1, break-even, SAP), what a paper says."""
 
     setting: Setting | Joint
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     paper: str = ""
 
 
-def batch(features: float) -> Mapping[str, Batch]:
+def batch(features: float) -> Mapping[str, BatchRow]:
     """For documents of so many different words on average. Reuters ModApte beside each; Lewis 96 used other
     collections, Dagan 97 the other Apte split (10,645 documents) and, for the four steps, 2,000 documents.
 
@@ -57,49 +57,49 @@ def batch(features: float) -> Mapping[str, Batch]:
         return Setting("winnow", {**first, **more}, passes=5, crossed=False)
 
     return {
-        "rocchio 16/4": Batch(Setting("rocchio", {"beta": 16.0, "gamma": 4.0}), ".769 .422 .774 .636", "BEP .745"),
-        "wh as in the paper": Batch(Setting("wh", {"eta": None, "bias": 0.0}), ".867 .518 .871 .713"),
-        "wh, 2 passes": Batch(Setting("wh", {"eta": None, "bias": 0.3}, 2), ".871 .508 .878 .738"),
-        "eg as in the paper": Batch(
+        "rocchio 16/4": BatchRow(Setting("rocchio", {"beta": 16.0, "gamma": 4.0}), ".769 .422 .774 .636", "BEP .745"),
+        "wh as in the paper": BatchRow(Setting("wh", {"eta": None, "bias": 0.0}), ".867 .518 .871 .713"),
+        "wh, 2 passes": BatchRow(Setting("wh", {"eta": None, "bias": 0.3}, 2), ".871 .508 .878 .738"),
+        "eg as in the paper": BatchRow(
             Setting("eg", {"eta": None, "target": 1.0, "d": 3e4, "view": "presence", "average": True}),
             ".757 .446 .743 .510",
         ),
-        "eg, tf-idf, 5 passes": Batch(Setting("eg", {"eta": 20.0, "d": 3e4}, 5), ".772 .580 .767 .697"),
-        "perceptron, 5 passes": Batch(Setting("perceptron", {}, 5), ".853 .461 .851 .562"),
-        "positive winnow": Batch(Setting("winnow", {"variant": "positive"}, 5), ".832 .458 .840 .549"),
-        "balanced winnow, basic": Batch(steps(), "BEP .827", "BEP .649"),
-        "… + threshold range": Batch(steps(margin=0.1), "BEP .832", "BEP .697"),
-        "… + √tf": Batch(steps(margin=0.1, view="sqrt"), "BEP .842", "BEP .716"),
-        "… + discarding = winnow⁺": Batch(
+        "eg, tf-idf, 5 passes": BatchRow(Setting("eg", {"eta": 20.0, "d": 3e4}, 5), ".772 .580 .767 .697"),
+        "perceptron, 5 passes": BatchRow(Setting("perceptron", {}, 5), ".853 .461 .851 .562"),
+        "positive winnow": BatchRow(Setting("winnow", {"variant": "positive"}, 5), ".832 .458 .840 .549"),
+        "balanced winnow, basic": BatchRow(steps(), "BEP .827", "BEP .649"),
+        "… + threshold range": BatchRow(steps(margin=0.1), "BEP .832", "BEP .697"),
+        "… + √tf": BatchRow(steps(margin=0.1, view="sqrt"), "BEP .842", "BEP .716"),
+        "… + discarding = winnow⁺": BatchRow(
             steps(margin=0.1, view="sqrt", discard=200), ".851 .490 .849 .574", "BEP .732; .833 on all"
         ),
-        "winnow⁺, wide range, averaged": Batch(
+        "winnow⁺, wide range, averaged": BatchRow(
             replace(steps(margin=0.9, view="sqrt", discard=200, alpha=1.1, average=True), passes=10),
             ".851 .490 .849 .574",
             "BEP .833",
         ),
-        "balanced winnow, cosine": Batch(Setting("winnow", {"average": True}, 5), ".857 .501 .848 .539"),
-        "boosting R": Batch(Joint("boosting", {"C": 0}, cut="zero"), ".780 .339 .789 .429", ".738 .509"),
-        "boosting KR": Batch(Joint("boosting", cut="zero"), ".782 .323 .804 .479", ".765 .558"),
-        "boosting R, trained cut": Batch(Joint("boosting", {"C": 0}, "middle")),
-        "boosting KR, trained cut": Batch(Joint("boosting", cut="middle"), ".808 .372 .804 .479"),
-        "boosting KR, terms by mutual information": Batch(Joint("boosting", {"reduction": "mutual"}, "middle")),
-        "boosting RA, trained cut": Batch(Joint("boosting", {"variant": "RA", "C": 0}, "middle")),
-        "boosting D, trained cut": Batch(Joint("boosting", {"variant": "D", "C": 0}, "middle")),
-        "naive bayes, multinomial": Batch(Joint("bayes", {"counts": "tf", "alpha": 1.0})),
-        "naive bayes, tf-idf": Batch(Joint("bayes")),
-        "naive bayes, bernoulli": Batch(Joint("bayes", {"model": "bernoulli"})),
-        "centroid": Batch(Joint("centroid")),
-        "svm": Batch(Joint("svm"), ".877 .559 .8825 .737"),
-        "pa, 5 passes": Batch(Setting("pa", {}, 5), ".877 .508 .880 .735"),
+        "balanced winnow, cosine": BatchRow(Setting("winnow", {"average": True}, 5), ".857 .501 .848 .539"),
+        "boosting R": BatchRow(Joint("boosting", {"C": 0}, cut="zero"), ".780 .339 .789 .429", ".738 .509"),
+        "boosting KR": BatchRow(Joint("boosting", cut="zero"), ".782 .323 .804 .479", ".765 .558"),
+        "boosting R, trained cut": BatchRow(Joint("boosting", {"C": 0}, "middle")),
+        "boosting KR, trained cut": BatchRow(Joint("boosting", cut="middle"), ".808 .372 .804 .479"),
+        "boosting KR, terms by mutual information": BatchRow(Joint("boosting", {"reduction": "mutual"}, "middle")),
+        "boosting RA, trained cut": BatchRow(Joint("boosting", {"variant": "RA", "C": 0}, "middle")),
+        "boosting D, trained cut": BatchRow(Joint("boosting", {"variant": "D", "C": 0}, "middle")),
+        "naive bayes, multinomial": BatchRow(Joint("bayes", {"counts": "tf", "alpha": 1.0})),
+        "naive bayes, tf-idf": BatchRow(Joint("bayes")),
+        "naive bayes, bernoulli": BatchRow(Joint("bayes", {"model": "bernoulli"})),
+        "centroid": BatchRow(Joint("centroid")),
+        "svm": BatchRow(Joint("svm"), ".877 .559 .8825 .737"),
+        "pa, 5 passes": BatchRow(Setting("pa", {}, 5), ".877 .508 .880 .735"),
     }
 
 
-def routing() -> Mapping[str, Batch]:
+def routing() -> Mapping[str, BatchRow]:
     """100,000 draws and a pocket, as in the routing experiments of Lewis 96."""
     return {
-        "wh, 100,000 draws": Batch(Setting("wh", {"average": False}, draws=100_000, crossed=False)),
-        "eg, 100,000 draws": Batch(Setting("eg", {}, draws=100_000, crossed=False)),
+        "wh, 100,000 draws": BatchRow(Setting("wh", {"average": False}, draws=100_000, crossed=False)),
+        "eg, 100,000 draws": BatchRow(Setting("eg", {}, draws=100_000, crossed=False)),
     }
 
 
@@ -170,12 +170,12 @@ _KR: Mapping[float, Mapping[tuple[int, int, int], str]] = {
 }
 
 
-def boosting() -> Mapping[str, Batch]:
+def boosting() -> Mapping[str, BatchRow]:
     """Tables 2 and 1 of Sebastiani, cut at 0 as there; the longest runs first, so that the shorter ones are parts of
     them. Of C > 1 the paper's S' is not what its formula gives; these rows follow the formula."""
 
-    def row(rho: float, S: int, C: int, N: int, paper: str) -> Batch:
-        return Batch(Joint("boosting", {"rho": rho, "S": S, "C": C, "N": N}, cut="zero"), paper=paper)
+    def row(rho: float, S: int, C: int, N: int, paper: str) -> BatchRow:
+        return BatchRow(Joint("boosting", {"rho": rho, "S": S, "C": C, "N": N}, cut="zero"), paper=paper)
 
     rows = {
         f"R ρ={rho:.2f} S={S}": row(rho, S, 0, 1, paper)

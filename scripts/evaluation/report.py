@@ -11,9 +11,9 @@ from rich.table import Table
 
 from scripts.evaluation.batch import Figures, spread
 from scripts.evaluation.duels import PAIRS, Duel
-from scripts.evaluation.duplicates import DECIDED_WITHOUT, Alike, Found
-from scripts.evaluation.online import POINTS, Run, means
-from scripts.evaluation.published import FIRST_ONLINE, Batch
+from scripts.evaluation.duplicates import DECIDED_WITHOUT, DecidedPairs, Detection
+from scripts.evaluation.online import POINTS, OnlineRun, means
+from scripts.evaluation.published import FIRST_ONLINE, BatchRow
 
 SHOWN = (10, 100, 500)
 LARGEST = 10
@@ -34,7 +34,7 @@ def figure(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
-def online(results: Mapping[str, Sequence[Run]], feedback: str, title: str) -> None:
+def online(results: Mapping[str, Sequence[OnlineRun]], feedback: str, title: str) -> None:
     """AP, F1 and T11SU by judgements; beside them AP (F1) of the first experiments."""
     rows = []
     for name, runs in results.items():
@@ -49,7 +49,7 @@ def online(results: Mapping[str, Sequence[Run]], feedback: str, title: str) -> N
 
 
 def pocketing(
-    without: Mapping[str, Sequence[Run]], with_: Mapping[str, Sequence[Run]], first: Mapping[str, str]
+    without: Mapping[str, Sequence[OnlineRun]], with_: Mapping[str, Sequence[OnlineRun]], first: Mapping[str, str]
 ) -> None:
     rows = []
     for name in without:
@@ -61,7 +61,7 @@ def pocketing(
     table(columns, rows, "Pocketing: at the end of the stream")
 
 
-def batch(rows: Mapping[str, tuple[Batch, Sequence[Figures]]], title: str, beside: bool) -> None:
+def batch(rows: Mapping[str, tuple[BatchRow, Sequence[Figures]]], title: str, beside: bool) -> None:
     """Mean ± standard deviation over orders."""
     shown = []
     for name, (published, orders) in rows.items():
@@ -86,11 +86,11 @@ def duels(results: Sequence[Duel], title: str) -> None:
     table(["learner", "against", "wins", "mean F1", "paper"], rows, title)
 
 
-def duplicates(found: Sequence[Found], alike: Sequence[Alike], name: str) -> None:
+def duplicates(found: Sequence[Detection], alike: Sequence[DecidedPairs], name: str) -> None:
     columns = ("words left out", "planted", "found", "others that repeat")
     rows = [(f"{one.left_out:.0%}", str(one.planted), figure(one.found), figure(one.others)) for one in found]
     table(columns, rows, f"{name}, near-duplicates planted")
-    pairs, apart, opposite, unknown = (sum(getattr(one, part) for one in alike) for part in Alike.__slots__)
+    pairs, apart, opposite, unknown = (sum(getattr(one, part) for one in alike) for part in DecidedPairs.__slots__)
     said = (str(pairs), figure(apart / pairs), figure((opposite + unknown) / pairs), figure(opposite / pairs))
     columns = (
         "pairs not rejected",
@@ -101,12 +101,12 @@ def duplicates(found: Sequence[Found], alike: Sequence[Alike], name: str) -> Non
     table(columns, [said], f"{name}, {len(alike)} topics, {DECIDED_WITHOUT:.0%} of the words left out")
 
 
-def topics(runs: Sequence[Run]) -> None:
+def topics(runs: Sequence[OnlineRun]) -> None:
     rows = [[r.topic, str(r.judged), figure(r.end.ap), figure(r.end.f1), *map(figure, _pr(r))] for r in runs]
     table(["topic", "judged", "AP", "F1", "precision", "recall"], rows, "Each topic, at the end")
 
 
-def write_json(path: Path, setting: Mapping[str, object], results: Mapping[str, Sequence[Run]]) -> None:
+def write_json(path: Path, setting: Mapping[str, object], results: Mapping[str, Sequence[OnlineRun]]) -> None:
     curves = {
         name: {
             "topics": len(runs),
@@ -121,7 +121,7 @@ def write_json(path: Path, setting: Mapping[str, object], results: Mapping[str, 
     path.write_text(json.dumps({**setting, **machine, "results": curves}, indent=1), encoding="utf-8")
 
 
-def picture(path: Path, results: Mapping[str, Sequence[Run]], title: str) -> None:
+def picture(path: Path, results: Mapping[str, Sequence[OnlineRun]], title: str) -> None:
     """Against the number of judgements, a line for each learner. A topic that had fewer keeps what it reached."""
     import matplotlib as mpl  # from the extra `bench`; tables do without
 
@@ -144,5 +144,5 @@ def picture(path: Path, results: Mapping[str, Sequence[Run]], title: str) -> Non
     pyplot.close(figure)
 
 
-def _pr(run: Run) -> tuple[float, float]:
+def _pr(run: OnlineRun) -> tuple[float, float]:
     return run.end.table.precision, run.end.table.recall

@@ -17,7 +17,7 @@ from scripts.simulation import remote, report
 from scripts.simulation.outcome import passed, pooled_covers
 from scripts.simulation.plant_duplicates import kinds, with_duplicates
 from scripts.simulation.reader import Plan, SimulatedReader, drifting
-from scripts.simulation.topic import Wish, outcome, run
+from scripts.simulation.topic import TopicSpec, measure, run
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 
@@ -78,9 +78,9 @@ def simulate(
         results, promised = [], []
         watched: Iterable[str] = track(names, "topics", console=progress, transient=True)
         for name in watched:
-            wish = Wish(name, asked.get(name, name), goal, learner)
+            wish = TopicSpec(name, asked.get(name, name), goal, learner)
             course, whole = run(passing, wanted[name], wish, plans[name], corpus.train)
-            results.append(outcome(passing, wanted[name], wish, course, whole, counted))
+            results.append(measure(passing, wanted[name], wish, course, whole, counted))
             promised.append((course, wanted[name][corpus.train - len(course.decisions) : corpus.train]))
         together = pooled((course.model.evidence, passed(course.decisions)) for course, _ in promised)
         covers = pooled_covers(together, [(course.decisions, relevant) for course, relevant in promised])

@@ -28,7 +28,7 @@ KNOWN = 25  # relevant documents of a known-item check
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Claim:
     """What a topic says of its goal at the end of the stream."""
 
     state: GoalState
@@ -40,7 +40,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class FollowUp:
     """How the documents were decided that followed."""
 
     accepted: int
@@ -50,7 +50,7 @@ class After:
     abstained: float
 
     @classmethod
-    def of(cls, decisions: Decisions, relevant: Bools) -> "After":
+    def of(cls, decisions: Decisions, relevant: Bools) -> "FollowUp":
         accepted, n = decisions == ACCEPT, max(1, int(np.count_nonzero(relevant)))
         hits, many = int(np.count_nonzero(accepted & relevant)), int(np.count_nonzero(accepted))
         kept = int(np.count_nonzero(relevant & (decisions != REJECT)))
@@ -67,13 +67,13 @@ class After:
 
 
 @dataclass(frozen=True, slots=True)
-class Attained:
+class Attainment:
     """One topic, after what it promised."""
 
     topic: str
-    said: Said
-    frozen: After  # by the model as it stood
-    going_on: After | None  # while judging went on; None if it did not
+    said: Claim
+    frozen: FollowUp  # by the model as it stood
+    going_on: FollowUp | None  # while judging went on; None if it did not
     lately: float  # abstained from at the end of the stream, as it was decided
     recall_covers: bool
     known_low: float  # lower bound of recall by a known-item check, expected, ...
@@ -89,24 +89,24 @@ def passed(decisions: Decisions) -> StreamCounts:
     return StreamCounts(len(decisions), int(counts[ACCEPT]), int(counts[ABSTAIN]))
 
 
-def attained(
+def compare(
     topic: str,
-    said: Said,
+    said: Claim,
     stream: Decisions,
     wanted: Bools,
     relevant: Bools,
     frozen: Decisions,
     going_on: Decisions | None = None,
-) -> Attained:
+) -> Attainment:
     """From decisions on the stream, of which `wanted` were relevant, and on what followed, of which `relevant` were."""
-    after = After.of(frozen, relevant)
+    after = FollowUp.of(frozen, relevant)
     recall = float(np.mean(stream[wanted] != REJECT)) if wanted.any() else 1.0
     known_low, known_covers = known_items(frozen[relevant] != REJECT)
-    return Attained(
+    return Attainment(
         topic,
         said,
         after,
-        None if going_on is None else After.of(going_on, relevant),
+        None if going_on is None else FollowUp.of(going_on, relevant),
         lately=float(np.mean(stream[-LATELY:] == ABSTAIN)) if len(stream) else 0.0,
         recall_covers=_covers(said.recall, recall),
         known_low=known_low,

@@ -17,7 +17,7 @@ from models.core.measures import Bools
 from models.goals.promises import Targets
 from scripts.common.corpus import Corpus
 from scripts.evaluation.report import progress
-from scripts.simulation.outcome import REJECT, Attained, Decisions, Said, attained
+from scripts.simulation.outcome import REJECT, Attainment, Claim, Decisions, compare
 from scripts.simulation.reader import Plan
 from service.client import Client, Refused
 from service.schemas import Estimate, Problem
@@ -38,19 +38,19 @@ def simulate(
     goal: Targets,
     plans: Mapping[str, Plan],
     counted: Bools,
-) -> list[Attained]:
+) -> list[Attainment]:
     """What each topic of the service at this address says and does."""
     with (
         Client(address) as client,
         _topics(client, list(wanted), queries, goal, plans) as ids,
     ):
-        run = _Run(client, corpus, wanted, ids, plans)
+        run = RemoteSimulation(client, corpus, wanted, ids, plans)
         run.give()
         run.pass_by()
-        return run.attained(counted)
+        return run.attainments(counted)
 
 
-class _Run:
+class RemoteSimulation:
     def __init__(
         self,
         client: Client,
@@ -93,7 +93,7 @@ class _Run:
                 self._audit()
         self._feed_back([(name, i, bool(self._plans[name].says[i])) for _, name, i in waiting])
 
-    def attained(self, counted: Bools) -> list[Attained]:
+    def attainments(self, counted: Bools) -> list[Attainment]:
         train, size = self._corpus.train, len(self._corpus.documents)
         parts: dict[str, list[Decisions]] = {name: [] for name in self._ids}
         for batch in _chunks(range(train, size), BATCH):
@@ -104,14 +104,14 @@ class _Run:
             relevant = self._relevant[name]
             following = np.concatenate([np.empty(0, np.int8), *parts[name]])[counted]
             passed, truth = self._decisions[name], relevant[train:][counted]
-            results.append(attained(name, self._said(name), passed, relevant[:train], truth, following))
+            results.append(compare(name, self._said(name), passed, relevant[:train], truth, following))
         return results
 
-    def _said(self, name: str) -> Said:
+    def _said(self, name: str) -> Claim:
         goal = self._client.topic(self._ids[name]).status.goal
         if goal is None:
             raise RuntimeError(f"{name} has lost its goal")
-        return Said(
+        return Claim(
             goal.state,
             goal.precision.state if goal.precision else None,
             _interval(goal.recall),

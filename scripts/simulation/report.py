@@ -9,11 +9,11 @@ from models.core.intervals import Interval
 from models.core.measures import macro
 from models.goals.promises import Targets
 from scripts.evaluation.report import figure, table
-from scripts.simulation.outcome import NEARLY, After, Attained
+from scripts.simulation.outcome import NEARLY, Attainment, FollowUp
 
 
 def summary(
-    title: str, goal: Targets, every: Sequence[Attained], pooled: Interval | None = None, covers: bool = True
+    title: str, goal: Targets, every: Sequence[Attainment], pooled: Interval | None = None, covers: bool = True
 ) -> None:
     met = [one for one in every if one.met]
     rows = [["judgements a topic", f"{macro([one.said.judged for one in every]):.0f}"]]
@@ -38,7 +38,7 @@ def summary(
     table(["", ""], rows, title)
 
 
-def _after(when: str, goal: Targets, every: Sequence[tuple[Attained, After]]) -> list[list[str]]:
+def _after(when: str, goal: Targets, every: Sequence[tuple[Attainment, FollowUp]]) -> list[list[str]]:
     if not every:
         return []
     rows: list[list[str]] = []
@@ -58,7 +58,7 @@ def _after(when: str, goal: Targets, every: Sequence[tuple[Attained, After]]) ->
     return rows
 
 
-def topics(every: Sequence[Attained]) -> None:
+def topics(every: Sequence[Attainment]) -> None:
     rows = [
         [
             one.topic,
@@ -75,12 +75,12 @@ def topics(every: Sequence[Attained]) -> None:
     table(["topic", "judged", "said", *after, *going_on, "state"], rows, "Each topic")
 
 
-def _row(after: After) -> list[str]:
+def _row(after: FollowUp) -> list[str]:
     precision = "" if after.precision is None else figure(after.precision)
     return [str(after.accepted), precision, figure(after.found), figure(after.kept), figure(after.abstained)]
 
 
-def write_json(path: Path, setting: dict[str, object], every: Sequence[Attained]) -> None:
+def write_json(path: Path, setting: dict[str, object], every: Sequence[Attainment]) -> None:
     path.write_text(json.dumps({**setting, "topics": [asdict(one) for one in every]}, indent=1), encoding="utf-8")
 
 

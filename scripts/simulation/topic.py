@@ -19,7 +19,7 @@ from models.goals.report import recall, report
 from models.online.model import Example, Model, Spec
 from models.online.trainer import Trainer
 from scripts.evaluation.stream import Stream
-from scripts.simulation.outcome import ACCEPT, LATELY, REJECT, Attained, Decisions, Said, attained, passed
+from scripts.simulation.outcome import ACCEPT, LATELY, REJECT, Attainment, Claim, Decisions, compare, passed
 from scripts.simulation.reader import Plan
 from service.topics.background import SOON
 
@@ -27,7 +27,7 @@ FIRST_LOOK, LONGEST_LOOK = 16, 512  # documents scored together
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TopicSpec:
     """What the topic is made with."""
 
     topic: str
@@ -38,7 +38,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
+class TopicRun:
     """How it went."""
 
     model: Model  # at the end
@@ -48,10 +48,10 @@ class Course:
     met_at: int | None
 
 
-class Filter:
+class TopicSimulation:
     """The topic at work: documents pass one after the other, as far as it is told."""
 
-    def __init__(self, stream: Stream, relevant: Bools, wish: Wish, plan: Plan) -> None:
+    def __init__(self, stream: Stream, relevant: Bools, wish: TopicSpec, plan: Plan) -> None:
         self._stream, self._plan = stream, plan
         self._trainer = Trainer(Spec(wish.kind, wish.params, stream.query(wish.query), wish.goal))
         given = np.flatnonzero(relevant)[: plan.reader.seeds]
@@ -78,9 +78,9 @@ class Filter:
         if self._stream.epoch(n) - self._epoch >= SOON:  # a topic not judged for long is put under the newest epoch
             self._choose()
 
-    def course(self) -> Course:
+    def course(self) -> TopicRun:
         decisions = self._decisions[self.start : self._position].copy()
-        return Course(self._model, decisions, self._judged, self._audited, self._met_at)
+        return TopicRun(self._model, decisions, self._judged, self._audited, self._met_at)
 
     def _look(self, until: int) -> None:
         """Decides documents, up to the first that will be judged."""
@@ -109,16 +109,18 @@ class Filter:
         self._model = self._trainer.model(self._stream.background(self._epoch))
 
 
-def run(stream: Stream, relevant: Bools, wish: Wish, plan: Plan, pause: int) -> tuple[Course, Course]:
+def run(stream: Stream, relevant: Bools, wish: TopicSpec, plan: Plan, pause: int) -> tuple[TopicRun, TopicRun]:
     """How it went up to the pause, where the topic is asked what it promises, and how it went on to the end."""
-    topic = Filter(stream, relevant, wish, plan)
+    topic = TopicSimulation(stream, relevant, wish, plan)
     topic.advance(pause)
     promised = topic.course()
     topic.advance(stream.size)
     return promised, topic.course()
 
 
-def outcome(stream: Stream, relevant: Bools, wish: Wish, course: Course, whole: Course, counted: Bools) -> Attained:
+def measure(
+    stream: Stream, relevant: Bools, wish: TopicSpec, course: TopicRun, whole: TopicRun, counted: Bools
+) -> Attainment:
     """What the topic says at the pause, and what comes of it, by those documents that follow and are counted: decided
     by the model as it stood, and as they were while judging went on."""
     start = stream.size - len(whole.decisions)
@@ -127,10 +129,12 @@ def outcome(stream: Stream, relevant: Bools, wish: Wish, course: Course, whole: 
     if said is None:
         raise ValueError("there is no goal to attain")
     promise = said.precision.state if said.precision else None
-    words = Said(said.state, promise, recall(course.model.evidence, ever), course.judged, course.audited, course.met_at)
+    words = Claim(
+        said.state, promise, recall(course.model.evidence, ever), course.judged, course.audited, course.met_at
+    )
     frozen = decide(course.model, stream.scores(course.model.linear, n, stream.size))
     after = [decided[counted] for decided in (frozen, whole.decisions[len(course.decisions) :])]
-    return attained(wish.topic, words, course.decisions, relevant[start:n], relevant[n:][counted], *after)
+    return compare(wish.topic, words, course.decisions, relevant[start:n], relevant[n:][counted], *after)
 
 
 def decide(model: Model, scores: Reals) -> Decisions:

@@ -15,16 +15,16 @@ from scripts.evaluation.abstain import (
     GOALS,
     KS,
     LOSSES,
-    Tally,
+    ErrorCounts,
+    count_decisions,
     learner,
     measure,
     nearest_dropped,
     panel,
-    tally,
     total,
 )
 from scripts.evaluation.committees import METHODS
-from scripts.evaluation.pairs import LEAST, Groups, Pair, stripped
+from scripts.evaluation.pairs import MIN_GROUP, GroupedCorpus, Pair, stripped
 
 NAMES = ("apples", "boats", "chess")
 NEEDS_NO_EXTRA = [name for name in BASES if name != "SVM"]
@@ -34,7 +34,7 @@ def write(path: Path) -> Path:
     """Three groups of short texts. Four words of a text are its group's own, but a few texts have none of them."""
     rng = np.random.default_rng(2)
     with path.open("w") as lines:
-        for i in range(LEAST * len(NAMES)):
+        for i in range(MIN_GROUP * len(NAMES)):
             group = NAMES[i % len(NAMES)]
             own = 0 if rng.random() < 0.03 else 4
             words = [f"word{n}" for n in rng.integers(0, 400, 10)] + [f"{group}{n}" for n in rng.integers(0, 30, own)]
@@ -50,12 +50,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture(scope="module")
 def pair(corpus: Corpus) -> Pair:
-    return Groups(corpus).pair(("apples", "boats"), 120, seed=3)
+    return GroupedCorpus(corpus).pair(("apples", "boats"), 120, seed=3)
 
 
 def test_a_pair_has_half_of_its_training_documents_from_either_group(corpus: Corpus, pair: Pair) -> None:
     assert (len(pair.y), int(pair.y.sum())) == (120, 60)
-    assert (len(pair.y_test), int(pair.y_test.sum())) == (2 * LEAST - 120, LEAST - 60)
+    assert (len(pair.y_test), int(pair.y_test.sum())) == (2 * MIN_GROUP - 120, MIN_GROUP - 60)
     assert pair.X.shape[1] == pair.X_test.shape[1]
     for i, document in enumerate(pair.documents):
         assert (pair.X[[i]].toarray()[0, document.slots] == document.values).all()
@@ -63,12 +63,12 @@ def test_a_pair_has_half_of_its_training_documents_from_either_group(corpus: Cor
 
 
 def test_a_holdout_is_of_training_documents_alone(corpus: Corpus, pair: Pair) -> None:
-    held = Groups(corpus).pair(("apples", "boats"), 120, seed=3, holdout=True)
+    held = GroupedCorpus(corpus).pair(("apples", "boats"), 120, seed=3, holdout=True)
     assert (len(held.y), len(held.y_test)) == (90, 30)
 
 
 def test_pairs_are_different_and_drawn_by_the_seed(corpus: Corpus) -> None:
-    groups = Groups(corpus)
+    groups = GroupedCorpus(corpus)
     assert sorted(groups.pairs(10, 1)) == [("apples", "boats"), ("apples", "chess"), ("boats", "chess")]
     assert groups.pairs(2, 1) == groups.pairs(2, 1)
 
@@ -82,10 +82,10 @@ def test_documents_nearest_to_the_cut_are_dropped_first() -> None:
     distances = np.array([0.5, -0.1, 0.2, -3.0])
     assert nearest_dropped(distances, 0.0).tolist() == [1, -1, 1, -1]
     assert nearest_dropped(distances, 0.5).tolist() == [1, 0, 0, -1]
-    met = tally(nearest_dropped(distances, 0.25), np.array([True, True, False, False]))
-    assert met == Tally(1, 3, 4)
+    met = count_decisions(nearest_dropped(distances, 0.25), np.array([True, True, False, False]))
+    assert met == ErrorCounts(1, 3, 4)
     assert (met.error, met.loss) == (1 / 3, 0.25)
-    assert total([met, met]) == Tally(2, 6, 8)
+    assert total([met, met]) == ErrorCounts(2, 6, 8)
 
 
 @pytest.mark.parametrize("name", NEEDS_NO_EXTRA)
@@ -119,7 +119,7 @@ def test_what_is_tuned_knows_nothing_of_the_truth_about_test_documents(pair: Pai
 @pytest.mark.parametrize("kind", ["wh", "pa", "perceptron"])
 def test_every_additive_learner_can_be_made_restrictive(pair: Pair, kind: str) -> None:
     distances = panel(pair, learner(kind, {}, 2), (np.arange(len(pair.y)),), seed=1).test[:, 0]
-    assert tally(nearest_dropped(distances, 0.3), pair.y_test).error < 0.01
+    assert count_decisions(nearest_dropped(distances, 0.3), pair.y_test).error < 0.01
 
 
 def test_the_command_prints_tables_and_writes_json(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from scripts.benchmarks.__main__ import app
 from scripts.benchmarks.contest import Seconds, Turn, fitting, rates, repeated, times_faster
 from scripts.benchmarks.flow import TEAMS
 from scripts.benchmarks.peers import _line
-from scripts.benchmarks.report import GOALS, reached
-from scripts.benchmarks.topics import FEWEST, Past
+from scripts.benchmarks.report import REQUIREMENTS, reached
+from scripts.benchmarks.topics import FEWEST, TopicMaker
 from scripts.common.corpus import generate
 from tests.scripts.test_setup import LOCKS, pins
 from tests.support import ROOT
@@ -39,7 +39,7 @@ def test_deciding_counts_weights_bytes_and_hits_the_same_each_time() -> None:
     assert row["docs"]["sluice"]["per_s"] > 0
     assert row["docs"].keys() == row["times_faster"].keys() == {"sluice"}
     assert row["one_document"].keys() == row["put"].keys()
-    again = decide.Sluice(decide.Sizes(None, DOCUMENTS, 30, 0.01), 40).facts()
+    again = decide.SluiceDecider(decide.Sizes(None, DOCUMENTS, 30, 0.01), 40).facts()
     assert {name: row[name] for name in ("bytes_per_weight", "dense_mb", "hits_per_document")} == {
         name: again[name] for name in ("bytes_per_weight", "dense_mb", "hits_per_document")
     }
@@ -80,7 +80,7 @@ def test_boosting_by_two_processes_is_that_of_one() -> None:
 
 def test_a_run_too_short_for_the_systems_clock_is_as_long_as_its_tick() -> None:
     """Twenty rounds on a fast machine took less than the hundredth of a second in which processes are timed."""
-    long, short = (boost.Run(1.0, cpu_s, cpu_s, 0.0, 0.0, (1, 1, 1), "") for cpu_s in (0.04, 0.0))
+    long, short = (boost.BoostRun(1.0, cpu_s, cpu_s, 0.0, 0.0, (1, 1, 1), "") for cpu_s in (0.04, 0.0))
     assert boost._figures([short], [long])["times_cpu"] == 4.0
     assert boost._figures([short], [short])["times_cpu"] == 1.0
 
@@ -118,7 +118,7 @@ def test_documents_flow_through_http_and_through_consumers() -> None:
 
 def test_topics_are_those_of_the_corpus_and_then_documents_that_share_a_word() -> None:
     corpus = generate(DOCUMENTS)
-    past = Past(corpus)
+    past = TopicMaker(corpus)
     of_corpus = {topic for topics in corpus.topics for topic in topics}
     kinds = list(past.kinds(len(of_corpus) + 10))
     assert len(kinds) == len(of_corpus) + 10
@@ -148,7 +148,7 @@ def test_only_goals_that_were_measured_are_judged() -> None:
     starting = {"starting": {"load_s": 7.0}}
     ((goal, figure, good),) = reached(starting)
     assert (figure, good, goal.wanted) == (7.0, False, "≤ 5 s")
-    assert len({goal.what for goal in GOALS}) == len(GOALS)
+    assert len({goal.what for goal in REQUIREMENTS}) == len(REQUIREMENTS)
 
 
 def test_the_peers_are_locked_beside_what_they_are_measured_with() -> None:

@@ -15,10 +15,10 @@ from models.online.model import Example, Spec
 from models.online.trainer import Trainer
 from scripts.common.corpus import Corpus, matches, read
 from scripts.evaluation.__main__ import app, learners
-from scripts.evaluation.batch import Library, Setting, measure
+from scripts.evaluation.batch import Setting, VectorCorpus, measure
 from scripts.evaluation.duels import PAIRS, duel
-from scripts.evaluation.joint import Joint, Runs
-from scripts.evaluation.online import POINTS, Protocol, Run, means, run
+from scripts.evaluation.joint import Joint, JointRuns
+from scripts.evaluation.online import POINTS, OnlineRun, OnlineSettings, means, run
 from scripts.evaluation.stream import Stream
 
 TOPICS = ("copper", "wheat", "ships")
@@ -50,7 +50,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 @pytest.mark.parametrize("kind", ["wh", "eg", "winnow", "perceptron", "rocchio", "pa", "auto"])
 def test_a_separable_stream_is_learned_from_what_is_shown(corpus: Corpus, kind: str) -> None:
     stream = Stream(corpus)
-    runs = [run(stream, topic, topic, Protocol(kind)) for topic in corpus.largest()]
+    runs = [run(stream, topic, topic, OnlineSettings(kind)) for topic in corpus.largest()]
     ap, f1, utility = means([r.end for r in runs])
     assert (ap, f1, utility) > (0.97, 0.0, 0.0)
     assert f1 > 0.9
@@ -61,8 +61,8 @@ def test_a_separable_stream_is_learned_from_what_is_shown(corpus: Corpus, kind: 
 def test_every_document_is_judged_if_all_are(corpus: Corpus) -> None:
     relevant = corpus.relevant("wheat")
     third = np.flatnonzero(relevant)[2]
-    assert run(Stream(corpus), "wheat", "wheat", Protocol(everything=True)).judged == 3 + TRAIN - third - 1
-    assert run(Stream(corpus), "wheat", "wheat", Protocol(everything=True, seeds=0)).judged == TRAIN
+    assert run(Stream(corpus), "wheat", "wheat", OnlineSettings(everything=True)).judged == 3 + TRAIN - third - 1
+    assert run(Stream(corpus), "wheat", "wheat", OnlineSettings(everything=True, seeds=0)).judged == TRAIN
 
 
 @pytest.mark.parametrize("everything", [False, True])
@@ -72,7 +72,7 @@ def test_test_documents_influence_no_model(corpus: Corpus, everything: bool) -> 
         documents=[*corpus.documents[:TRAIN], *[("wheat", "wheat and nothing else")] * TEST],
         topics=[*corpus.topics[:TRAIN], *[frozenset({"ships", "wheat"})] * TEST],
     )
-    one, two = (run(Stream(c), "wheat", "wheat", Protocol(everything=everything)) for c in (corpus, other))
+    one, two = (run(Stream(c), "wheat", "wheat", OnlineSettings(everything=everything)) for c in (corpus, other))
     assert decides(one) == decides(two)
     assert one.end != two.end
 
@@ -84,7 +84,7 @@ def test_a_holdout_has_no_test_document(corpus: Corpus) -> None:
 
 
 def test_the_curve_ends_with_what_is_served(corpus: Corpus) -> None:
-    r = run(Stream(corpus), "ships", "ships", Protocol())
+    r = run(Stream(corpus), "ships", "ships", OnlineSettings())
     assert set(POINTS) < set(r.curve)
     assert r.curve[POINTS[-1]] == r.end
     assert r.end.f1 == f_beta(r.end.table)
@@ -94,7 +94,9 @@ def test_the_curve_ends_with_what_is_served(corpus: Corpus) -> None:
 
 def test_without_a_pocket_the_newest_vector_is_served(corpus: Corpus) -> None:
     stream = Stream(corpus)
-    with_, without = (run(stream, "copper", "copper", Protocol("winnow", pocket=pocket)) for pocket in (True, False))
+    with_, without = (
+        run(stream, "copper", "copper", OnlineSettings("winnow", pocket=pocket)) for pocket in (True, False)
+    )
     assert with_.model.figures.sap is not None
     assert without.model.figures.sap is None
 
@@ -114,7 +116,7 @@ def test_a_topic_that_is_shown_nothing_is_put_under_newer_epochs_as_a_worker_wou
     trainer.learn(Example("0", True, stream.bags[0]))
     first = trainer.model(stream.background(0))
     assert (stream.scores(first.linear, 1, 1000) < first.reject_below).all()
-    assert run(stream, "t", "nothing", Protocol(seeds=1)).judged > 1
+    assert run(stream, "t", "nothing", OnlineSettings(seeds=1)).judged > 1
 
 
 def test_topics_are_chosen_by_pattern_and_size(corpus: Corpus) -> None:
@@ -193,12 +195,12 @@ def test_duels_stand_beside_those_of_the_paper(tmp_path: Path) -> None:
 
 def test_cuts_of_methods_know_nothing_of_test_documents(corpus: Corpus) -> None:
     other = dataclasses.replace(corpus, topics=[*corpus.topics[:TRAIN], *[frozenset(TOPICS)] * TEST])
-    one, two = (Runs(Library(c), TOPICS).measure(Joint("centroid"), 1) for c in (corpus, other))
+    one, two = (JointRuns(VectorCorpus(c), TOPICS).measure(Joint("centroid"), 1) for c in (corpus, other))
     assert [r.table.tp + r.table.fp for r in one] == [r.table.tp + r.table.fp for r in two]
 
 
 def test_a_shorter_run_of_boosting_is_the_beginning_of_a_longer_one(corpus: Corpus) -> None:
-    runs, fresh = Runs(Library(corpus), TOPICS), Runs(Library(corpus), TOPICS)
+    runs, fresh = JointRuns(VectorCorpus(corpus), TOPICS), JointRuns(VectorCorpus(corpus), TOPICS)
     short = Joint("boosting", {"S": 5, "N": 2}, cut="zero")
     runs.measure(Joint("boosting", {"S": 20, "N": 2}, cut="zero"), 0)
     assert runs.measure(short, 0) == fresh.measure(short, 0)
@@ -207,10 +209,10 @@ def test_a_shorter_run_of_boosting_is_the_beginning_of_a_longer_one(corpus: Corp
 def test_batch_thresholds_know_nothing_of_test_documents(corpus: Corpus) -> None:
     other = dataclasses.replace(corpus, topics=[*corpus.topics[:TRAIN], *[frozenset(TOPICS)] * TEST])
     setting = Setting("wh", {"eta": None}, 2)
-    one, two = (measure(Library(c), "wheat", setting, 1).table for c in (corpus, other))
+    one, two = (measure(VectorCorpus(c), "wheat", setting, 1).table for c in (corpus, other))
     assert one.tp + one.fp == two.tp + two.fp  # the labels of test documents do not move the cut
 
 
-def decides(r: Run) -> tuple[bytes, bytes, float, float, int]:
+def decides(r: OnlineRun) -> tuple[bytes, bytes, float, float, int]:
     m = r.model
     return m.linear.features.tobytes(), m.linear.weights.tobytes(), m.accept_above, m.reject_below, r.judged

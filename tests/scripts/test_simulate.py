@@ -18,15 +18,15 @@ from models.text.minhash import Groups
 from scripts.common.corpus import Corpus, read
 from scripts.evaluation.stream import Stream
 from scripts.simulation.__main__ import app
-from scripts.simulation.outcome import KNOWN, REJECT, After, Said, attained, known_items
+from scripts.simulation.outcome import KNOWN, REJECT, Claim, FollowUp, compare, known_items
 from scripts.simulation.plant_duplicates import kinds, with_duplicates
 from scripts.simulation.reader import Plan, SimulatedReader, drifting
-from scripts.simulation.topic import Wish, outcome, run
+from scripts.simulation.topic import TopicSpec, measure, run
 from tests.scripts.test_evaluate import TEST, TRAIN, write
 from tests.support.live import live
 
 GOAL = Targets(min_precision=0.9, min_recall=0.9, max_abstain=0.15)
-WISH = Wish("wheat", "wheat", GOAL)
+WISH = TopicSpec("wheat", "wheat", GOAL)
 EVERY = np.ones(TEST, np.bool_)
 
 
@@ -43,7 +43,7 @@ def stream(corpus: Corpus) -> Stream:
 def test_a_promise_is_made_and_kept_where_it_is_easy(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
     course, whole = run(stream, relevant, WISH, Plan.of(SimulatedReader(audit=0.1), relevant, "wheat", 0), TRAIN)
-    came = outcome(stream, relevant, WISH, course, whole, EVERY)
+    came = measure(stream, relevant, WISH, course, whole, EVERY)
     assert came.met
     assert came.going_on is not None
     for after in (came.frozen, came.going_on):
@@ -79,7 +79,7 @@ def test_other_readers_get_to_the_end(stream: Stream, reader: SimulatedReader) -
     seen = (whole.decisions != REJECT) | plan.drawn[start:]
     assert whole.judged == np.count_nonzero(seen & plan.judges[start:])
     assert course.decisions.tolist() == whole.decisions[: len(course.decisions)].tolist()
-    assert outcome(stream, relevant, WISH, course, whole, EVERY).frozen.abstained <= 0.25
+    assert measure(stream, relevant, WISH, course, whole, EVERY).frozen.abstained <= 0.25
 
 
 def test_the_same_seed_gives_the_same_course(stream: Stream) -> None:
@@ -126,14 +126,14 @@ def test_planted_duplicates_are_near_and_stay_on_their_side(corpus: Corpus) -> N
 
 
 def test_a_broken_promise_is_called_that() -> None:
-    said = Said("met", "met", None, 100, 0)
+    said = Claim("met", "met", None, 100, 0)
     following, relevant = np.full(200, 2, np.int8), np.arange(200) < 150
-    came = attained("t", said, np.zeros(10, np.int8), np.zeros(10, np.bool_), relevant, following)
+    came = compare("t", said, np.zeros(10, np.int8), np.zeros(10, np.bool_), relevant, following)
     assert came.met
     assert came.frozen.precision == 0.75
     assert not came.frozen.holds(0.9)
     assert came.frozen.broken(0.9)
-    few = After.of(following[:8], np.arange(8) < 7)
+    few = FollowUp.of(following[:8], np.arange(8) < 7)
     assert not few.holds(0.9)
     assert not few.broken(0.9)  # seven of eight may be an accident
 
