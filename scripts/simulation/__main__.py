@@ -14,7 +14,7 @@ from scripts.common.corpus import Corpus, read, read_queries
 from scripts.evaluation.report import progress
 from scripts.evaluation.stream import Stream
 from scripts.simulation import remote, report
-from scripts.simulation.outcome import passed, pooled_covers
+from scripts.simulation.attainment import passed, pooled_covers
 from scripts.simulation.plant_duplicates import kinds, with_duplicates
 from scripts.simulation.reader import Plan, SimulatedReader, drifting
 from scripts.simulation.topic import TopicSpec, measure, run

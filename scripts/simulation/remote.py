@@ -17,7 +17,7 @@ from models.core.measures import Bools
 from models.goals.promises import Targets
 from scripts.common.corpus import Corpus
 from scripts.evaluation.report import progress
-from scripts.simulation.outcome import REJECT, Attainment, Claim, Decisions, compare
+from scripts.simulation.attainment import REJECT, Attainment, Claim, Decisions, compare
 from scripts.simulation.reader import Plan
 from service.client import Client, Refused
 from service.schemas import Estimate, Problem

@@ -9,7 +9,7 @@ from models.core.intervals import Interval
 from models.core.measures import macro
 from models.goals.promises import Targets
 from scripts.evaluation.report import figure, table
-from scripts.simulation.outcome import NEARLY, Attainment, FollowUp
+from scripts.simulation.attainment import NEARLY, Attainment, FollowUp
 
 
 def summary(

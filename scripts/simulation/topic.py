@@ -19,7 +19,7 @@ from models.goals.report import recall, report
 from models.online.model import Example, Model, Spec
 from models.online.trainer import Trainer
 from scripts.evaluation.stream import Stream
-from scripts.simulation.outcome import ACCEPT, LATELY, REJECT, Attainment, Claim, Decisions, compare, passed
+from scripts.simulation.attainment import ACCEPT, LATELY, REJECT, Attainment, Claim, Decisions, compare, passed
 from scripts.simulation.reader import Plan
 from service.topics.background import SOON
 

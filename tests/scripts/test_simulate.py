@@ -18,7 +18,7 @@ from models.text.minhash import Groups
 from scripts.common.corpus import Corpus, read
 from scripts.evaluation.stream import Stream
 from scripts.simulation.__main__ import app
-from scripts.simulation.outcome import KNOWN, REJECT, Claim, FollowUp, compare, known_items
+from scripts.simulation.attainment import KNOWN, REJECT, Claim, FollowUp, compare, known_items
 from scripts.simulation.plant_duplicates import kinds, with_duplicates
 from scripts.simulation.reader import Plan, SimulatedReader, drifting
 from scripts.simulation.topic import TopicSpec, measure, run
