@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from models.batch.feature_selection import Reduction, reduced
-from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
+from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.core.arrays import check
 from models.core.names import View
 
@@ -47,7 +47,7 @@ class Params:
         return "presence" if self.model == "bernoulli" else self.counts
 
 
-def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
+def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
     x = reduced(x, labels, p.reduction, p.rho)
     sums, n = x.sums(labels), labels.sum(axis=0)[:, None].astype(np.float64)
     others, n_others = x.sums(np.ones((x.size, 1), np.bool_)) - sums, x.size - n
@@ -60,5 +60,5 @@ def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quie
         of, out = (p.alpha + sums) / (2 * p.alpha + n), (p.alpha + others) / (2 * p.alpha + n_others)
         absent = np.log((1 - of) / (1 - out))
         w, bias = np.log(of / out) - absent, bias + absent.sum(axis=1)
-    tell(1.0)
+    progress(1.0)
     return Planes(x.view, x.features, w, bias, np.zeros(len(bias)))

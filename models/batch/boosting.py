@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch.feature_selection import Reduction, reduced
-from models.batch.matrix import Columns, Examples, Labels, Planes, Tell, quiet
+from models.batch.matrix import Columns, Examples, Labels, Planes, Progress, no_progress
 from models.batch.stumps import TIE, constants, correct, least, losses, sum_all
 from models.core.arrays import check
 from models.core.names import View
@@ -121,17 +121,17 @@ class Chosen(NamedTuple):
 Ask = Callable[[Chosen | None, int], Sequence[Candidates]]  # take what was chosen, then answer the next K best
 
 
-def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
-    return boost(p, reduced(x, labels, p.reduction, p.rho), labels, tell).planes()
+def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
+    return boost(p, reduced(x, labels, p.reduction, p.rho), labels, progress).planes()
 
 
-def boost(p: Params, x: Examples, labels: Labels, tell: Tell = quiet) -> Boosted:
+def boost(p: Params, x: Examples, labels: Labels, progress: Progress = no_progress) -> Boosted:
     """S rounds over all terms of these examples."""
     rounds = Rounds(p, x, labels)
-    return lead(p, x.features, lambda chosen, K: [rounds.next(chosen, K)], tell)
+    return lead(p, x.features, lambda chosen, K: [rounds.next(chosen, K)], progress)
 
 
-def lead(p: Params, features: Features, ask: Ask, tell: Tell = quiet) -> Boosted:
+def lead(p: Params, features: Features, ask: Ask, progress: Progress = no_progress) -> Boosted:
     """S rounds, with whoever knows candidates. They may be many, each knowing some of the terms (batch/farm.py)."""
     found: list[Chosen] = []
     Z = np.empty(p.S)
@@ -140,7 +140,7 @@ def lead(p: Params, features: Features, ask: Ask, tell: Tell = quiet) -> Boosted
         found.append(choose(answers, p.members(s)))
         answers = ask(found[-1], p.members(s + 1) if s < p.S else 0)
         Z[s - 1] = answers[0].mass
-        tell(s / p.S)
+        progress(s / p.S)
     rounds = np.repeat(np.arange(1, p.S + 1), [len(chosen.pivots) for chosen in found])
     c0, c1 = np.concatenate([chosen.c0 for chosen in found]), np.concatenate([chosen.c1 for chosen in found])
     return Boosted(features, rounds, np.concatenate([chosen.pivots for chosen in found]), c0, c1, Z)

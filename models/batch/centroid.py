@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
+from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.core.names import View
 
 
@@ -27,12 +27,12 @@ class Params:
     by: Literal["distance", "cosine"] = "distance"
 
 
-def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
+def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
     sums, n = x.sums(labels), labels.sum(axis=0)[:, None]
     others = x.sums(np.ones((x.size, 1), np.bool_)) - sums
     mu, nu = sums / np.maximum(n, 1), others / np.maximum(x.size - n, 1)
     one, other = ((mean**2).sum(axis=1) for mean in (mu, nu))
-    tell(1.0)
+    progress(1.0)
     if p.by == "cosine":
         w = mu / np.sqrt(np.where(one > 0, one, 1))[:, None] - nu / np.sqrt(np.where(other > 0, other, 1))[:, None]
         return Planes(x.view, x.features, w, np.zeros(len(w)), np.zeros(len(w)))

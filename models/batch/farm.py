@@ -25,10 +25,10 @@ import numpy as np
 
 from models.batch.boosting import Ask, Boosted, Params, Rounds, lead
 from models.batch.feature_selection import reduced
-from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
+from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.core.arrays import check
 
-MOST = 256
+MAX_WORKERS = 256
 
 
 class WorkerShare(NamedTuple):
@@ -56,20 +56,20 @@ class WorkerDied(RuntimeError):
     """What it knew is lost, and so is the run."""
 
 
-def fit(p: Params, x: Examples, labels: Labels, crew: Crew, tell: Tell = quiet) -> Planes:
+def fit(p: Params, x: Examples, labels: Labels, crew: Crew, progress: Progress = no_progress) -> Planes:
     """As boosting's own."""
-    return farm(p, reduced(x, labels, p.reduction, p.rho), labels, crew, tell).planes()
+    return farm(p, reduced(x, labels, p.reduction, p.rho), labels, crew, progress).planes()
 
 
-def farm(p: Params, x: Examples, labels: Labels, crew: Crew, tell: Tell = quiet) -> Boosted:
+def farm(p: Params, x: Examples, labels: Labels, crew: Crew, progress: Progress = no_progress) -> Boosted:
     """What `boost` gives, by this crew."""
-    with crew.hired(dealt(p, x, crew.size), labels) as ask:
-        return lead(p, x.features, ask, tell)
+    with crew.hired(shares(p, x, crew.size), labels) as ask:
+        return lead(p, x.features, ask, progress)
 
 
-def dealt(p: Params, x: Examples, workers: int) -> list[WorkerShare]:
+def shares(p: Params, x: Examples, workers: int) -> list[WorkerShare]:
     """Ranges of terms with about as many occurrences each, none of them empty."""
-    check(1 <= workers <= MOST, f"workers must be a whole number from 1 to {MOST}")
+    check(1 <= workers <= MAX_WORKERS, f"workers must be a whole number from 1 to {MAX_WORKERS}")
     check(len(x.features) > 0, "there must be documents, with words, and topics")
     occurrences = np.cumsum(np.bincount(x.columns, minlength=len(x.features)) + 1)
     cuts = np.searchsorted(occurrences, [occurrences[-1] * k / workers for k in range(1, workers)], side="right")

@@ -24,10 +24,10 @@ from models.text.analysis import Bags
 Starts = NDArray[np.int64]
 Columns = NDArray[np.int32]
 Labels = NDArray[np.bool_]
-Tell = Callable[[float], None]  # is told what share of the work is done
+Progress = Callable[[float], None]  # is told what share of the work is done
 
 
-def quiet(done: float) -> None:
+def no_progress(done: float) -> None:
     """For who does not want to be told."""
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch import registry
-from models.batch.matrix import Examples, Tell, quiet
+from models.batch.matrix import Examples, Progress, no_progress
 from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Bag, Linear, Reals
 from models.goals import thresholds
@@ -31,7 +31,7 @@ from models.online.trainer import Trainer
 from models.text.minhash import Groups
 
 FOLDS = 5
-LEAST = 10  # relevant documents, two a fold; with fewer nothing is fitted
+MIN_OF_EACH = 10  # relevant documents, two a fold; with fewer nothing is fitted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ def refit(
     weights: int,
     terms: PinnedTerms = NONE,
     seed: int = 0,
-    tell: Tell = quiet,
+    progress: Progress = no_progress,
 ) -> Refit:
     """The method's model of the topic. It is fitted FOLDS + 1 times, to documents without banned terms. Pins are no
     part of it, so that they can be taken back: they come over it when it is served."""
@@ -84,8 +84,10 @@ def refit(
     scores, pinned = np.zeros(len(data.bags)), np.zeros(len(data.bags))
 
     def fitted(rows: Bools, begun: int) -> Linear:
-        part = (begun / (FOLDS + 1), 1 / (FOLDS + 1))
-        planes = registry.fit_examples(p, x.rows(rows), labels[rows], seed, lambda done: tell(part[0] + done * part[1]))
+        def overall(done: float) -> None:
+            progress((begun + done) / (FOLDS + 1))
+
+        planes = registry.fit_examples(p, x.rows(rows), labels[rows], seed, overall)
         return planes.linear(0).strongest(weights)
 
     for k in range(FOLDS):
@@ -123,12 +125,12 @@ def served_scores(
     return scores
 
 
-def crossed_f1(scores: Reals, data: Dataset) -> float:
+def held_out_f1(scores: Reals, data: Dataset) -> float:
     """F1 of all documents, each cut where the documents of the other folds are cut best."""
     accepted = np.zeros(len(scores), np.bool_)
     for k in range(FOLDS):
         out = data.fold == k
-        accepted[out] = scores[out] > thresholds.f_beta(scores[~out], data.relevant[~out]).threshold
+        accepted[out] = scores[out] > thresholds.f_beta_cut(scores[~out], data.relevant[~out]).threshold
     return f_beta(contingency(accepted, data.relevant))
 
 

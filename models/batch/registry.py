@@ -2,7 +2,7 @@
 
 A batch method is a module with `Params` (frozen, validated, with the `view` it works in) and
 
-    fit(p, x, labels, seed, tell) → Planes        of all topics at once; one topic alone is one column of labels
+    fit(p, x, labels, seed, progress) → Planes        of all topics at once; one topic alone is one column of labels
 
 The learners of online/registry.py are batch methods too, when they are shown the documents in several passes, or by
 many draws with a pocket (batch/passes.py): their own parameters, and `passes` or `draws`.
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch import bayes, boosting, centroid, svm
-from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
+from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.batch.passes import drawn, in_passes, train
 from models.core.arrays import check
 from models.core.names import METHOD_KINDS, View
@@ -37,7 +37,7 @@ FOLDS = 3
 class Method(Protocol):
     Params: type[Any]
 
-    def fit(self, p: Any, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes: ...
+    def fit(self, p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes: ...
 
 
 METHODS: Mapping[str, Method] = {"boosting": boosting, "bayes": bayes, "centroid": centroid, "svm": svm}
@@ -78,29 +78,31 @@ def fit(
     documents: Sequence[Bag],
     labels: Labels,
     seed: int = 0,
-    tell: Tell = quiet,
+    progress: Progress = no_progress,
 ) -> Planes:
     """The planes of all topics, from bags as a log keeps them."""
     p = parse(kind, params)
-    return fit_examples(p, Examples.of(documents, p.view), labels, seed, tell)
+    return fit_examples(p, Examples.of(documents, p.view), labels, seed, progress)
 
 
-def fit_examples(p: Any, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
+def fit_examples(p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
     """The same from examples that are seen through p's view already."""
     if isinstance(p, OnlineMethod):
-        return _fit_shown(p, x, labels, seed, tell)
+        return _fit_shown(p, x, labels, seed, progress)
     method = next(method for method in METHODS.values() if isinstance(p, method.Params))
-    return method.fit(p, x, labels, seed, tell)
+    return method.fit(p, x, labels, seed, progress)
 
 
-def crossed(p: Any, x: Examples, labels: Labels, folds: int = FOLDS, seed: int = 0, tell: Tell = quiet) -> Reals:
+def crossed(
+    p: Any, x: Examples, labels: Labels, folds: int = FOLDS, seed: int = 0, progress: Progress = no_progress
+) -> Reals:
     """Φ of each document and topic, by a model that was fitted without the document's fold."""
     fold, scores = dealt(labels, folds, seed), np.zeros(labels.shape)
     for k in range(folds):
         out = fold == k
         if out.any() and not out.all():
             scores[out] = fit_examples(p, x.rows(~out), labels[~out], seed).scores(x.rows(out))
-        tell((k + 1) / folds)
+        progress((k + 1) / folds)
     return scores
 
 
@@ -119,7 +121,7 @@ def dealt(labels: Labels, folds: int, seed: int) -> NDArray[np.int64]:
     return fold
 
 
-def _fit_shown(p: OnlineMethod, x: Examples, labels: Labels, seed: int, tell: Tell) -> Planes:
+def _fit_shown(p: OnlineMethod, x: Examples, labels: Labels, seed: int, progress: Progress) -> Planes:
     ends, m, r = x.indptr.tolist(), labels.shape[1], len(x.features)
     documents = [DocumentVector(x.columns[a:b], x.values[a:b]) for a, b in pairwise(ends)]
     window = DocumentWindow(x.indptr, x.columns, x.values.astype(np.float32))
@@ -132,5 +134,5 @@ def _fit_shown(p: OnlineMethod, x: Examples, labels: Labels, seed: int, tell: Te
         v = train(p.kind, p.params, documents, window, relevant, order, pocket=p.draws > 0).vector
         n = min(r, len(v.w))
         w[i, :n], bias[i], rest[i] = v.w[:n], v.bias, v.rest
-        tell((i + 1) / m)
+        progress((i + 1) / m)
     return Planes(x.view, x.features, w, bias, rest)

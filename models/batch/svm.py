@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from models.batch.matrix import Examples, Labels, Planes, Tell, quiet
+from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.core.arrays import check
 from models.core.names import View
 
@@ -30,7 +30,7 @@ class Params:
         check(0 < self.C <= 1e6, "C must be a number above 0 and up to 1000000")
 
 
-def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quiet) -> Planes:
+def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
     from scipy.sparse import csr_matrix
     from sklearn.svm import LinearSVC
 
@@ -44,5 +44,5 @@ def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, tell: Tell = quie
         else:
             model: Any = LinearSVC(C=p.C, random_state=seed).fit(X, y)
             w[i], bias[i] = model.coef_[0], model.intercept_[0]
-        tell((i + 1) / m)
+        progress((i + 1) / m)
     return Planes(x.view, x.features, w, bias, np.zeros(m))

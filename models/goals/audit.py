@@ -19,7 +19,7 @@ from models.core.measures import Bools
 from models.core.vectors import Features
 
 
-def lots(topic: str, documents: Sequence[str]) -> Features:
+def hashes(topic: str, documents: Sequence[str]) -> Features:
     """h of each document."""
     own = b"".join(blake2b(document.encode(), digest_size=8).digest() for document in documents)
     return _mixed(np.frombuffer(own, "<u8").astype(np.uint64) ^ _mixed(_number(topic)))
@@ -28,7 +28,7 @@ def lots(topic: str, documents: Sequence[str]) -> Features:
 def drawn(topic: str, documents: Sequence[str], p: float) -> Bools:
     if not 0 < p < 1:
         return np.full(len(documents), p >= 1)
-    below: Bools = lots(topic, documents) < np.uint64(int(p * 2**64))
+    below: Bools = hashes(topic, documents) < np.uint64(int(p * 2**64))
     return below
 
 

@@ -56,14 +56,14 @@ class Calibration(NamedTuple):
         return e / (1 + e) if u > 0 else 1 / (1 + e)
 
 
-def of(judged: JudgedWindow, rejected: Reals) -> Calibration | None:
+def calibrate(judged: JudgedWindow, rejected: Reals) -> Calibration | None:
     """From judged documents, and the scores of unjudged ones that are rejected; None before there is evidence."""
-    shown = judged.first & judged.came("shown")
+    shown = judged.current & judged.has_origin("shown")
     positive = int(np.count_nonzero(judged.relevant & shown))
     n = int(np.count_nonzero(shown))
     if min(positive, n - positive) < LEAST:
         return None
-    audit = judged.first & judged.came("audit")
+    audit = judged.current & judged.has_origin("audit")
     below = np.concatenate((judged.held_out[audit], rejected))
     relevant = np.concatenate((judged.relevant[shown], judged.relevant[audit], np.zeros(len(rejected), np.bool_)))
     weights = np.ones(n + len(below))

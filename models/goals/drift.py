@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from models.core.measures import Bools
 from models.core.vectors import Reals
 
-NEWEST = 1000
+WINDOW_SIZE = 1000
 DELTA = 0.05
 
 Times = NDArray[np.int64]
@@ -42,21 +42,21 @@ class Drift(NamedTuple):
     after: Bools
 
 
-def change(errors: Bools, accepted: Bools, came: Times) -> Drift | None:
+def latest_change(errors: Bools, accepted: Bools, came: Times) -> Drift | None:
     """The latest change of either kind, of documents that were accepted or drawn for audit, by when they came."""
     found: list[Drift] = []
     for kind in (accepted, ~accepted):
         places = np.flatnonzero(kind)
-        if start := since(errors[places], came[places], DELTA / 2):
+        if start := regime_start(errors[places], came[places], DELTA / 2):
             found.append(Drift(int(places[start]), errors[places[:start]], errors[places[start:]]))
     return max(found, key=lambda one: one.place, default=None)
 
 
-def since(errors: Bools, came: Times | None = None, delta: float = DELTA) -> int:
+def regime_start(errors: Bools, came: Times | None = None, delta: float = DELTA) -> int:
     """From here on the errors are of one regime; 0 if they have not become more frequent. `came`: when each document
     did, never falling; without it no two came together."""
     when = np.arange(len(errors)) if came is None else came
-    start = first = max(0, len(errors) - NEWEST)
+    start = first = max(0, len(errors) - WINDOW_SIZE)
     while cut := _worst_cut(errors[start:], when[start:], delta):
         start += cut
     return start if start > first else 0

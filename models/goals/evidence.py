@@ -23,13 +23,13 @@ from models.core import intervals
 from models.core.measures import Bools
 from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
-from models.goals.thresholds import ENOUGH, NEVER, Band, cuts_of
+from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, cuts_of
 
-CONFIDENCE = 0.8  # of a promise on precision
-SURE = 0.95  # of every other bound, and before a goal is called out of reach
-LEAST = 8  # relevant documents, before anything is promised
-EDGE = 40  # documents nearest above the cut
-WINDOW = 5000  # judged documents
+PROMISE_CONFIDENCE = 0.8  # of a promise on precision
+BOUND_CONFIDENCE = 0.95  # of every other bound, and before a goal is called out of reach
+MIN_RELEVANT = 8  # relevant documents, before anything is promised
+EDGE_SIZE = 40  # documents nearest above the cut
+WINDOW_SIZE = 5000  # judged documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,12 +39,12 @@ class JudgedWindow:
     held_out: Reals
     relevant: Bools
     origin: NDArray[np.int8]  # an index of ORIGINS
-    alone: Bools  # not near an earlier one
-    first: Bools  # nor from before the filter became worse
+    unique: Bools  # not near an earlier one
+    current: Bools  # nor from before the filter became worse
     chance: Reals  # with which it was drawn, if it was
     accepted: Bools  # before it was judged
 
-    def came(self, origin: Origin) -> Bools:
+    def has_origin(self, origin: Origin) -> Bools:
         return np.equal(self.origin, ORIGINS.index(origin))
 
 
@@ -87,10 +87,10 @@ def collect_evidence(
 ) -> Evidence:
     """Counts what the newest judged documents show about a band, for a goal on precision if there is one."""
     watch = watch or Watch()
-    shown, audit, found = (judged.came(origin) & judged.alone for origin in ("shown", "audit", "found"))
-    relevant, counted = judged.relevant, shown & judged.first
+    shown, audit, found = (judged.has_origin(origin) & judged.unique for origin in ("shown", "audit", "found"))
+    relevant, counted = judged.relevant, shown & judged.current
     accepted = counted & (judged.held_out > band.accept_above)
-    delivered = np.flatnonzero(counted & judged.accepted)[-EDGE:]
+    delivered = np.flatnonzero(counted & judged.accepted)[-EDGE_SIZE:]
     return Evidence(
         accepted=int(np.count_nonzero(accepted)),
         hits=int(np.count_nonzero(accepted & relevant)),
@@ -127,16 +127,18 @@ def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) ->
     if band.accept_above < NEVER:
         # A cut chosen for the goal keeps it; one of a model that was made elsewhere was not, and has to be tested.
         above = relevant[scores > band.accept_above]
-        return {"certified": intervals.low(int(np.count_nonzero(above)), len(above), CONFIDENCE) >= goal}
+        return {"certified": intervals.low(int(np.count_nonzero(above)), len(above), PROMISE_CONFIDENCE) >= goal}
     _, hits, accepted, _ = cuts_of(scores, relevant)
-    enough = accepted >= LEAST
+    enough = accepted >= MIN_RELEVANT
     if not enough.any():
         return {"missing": max(0, _tries(goal, 1.0) - len(scores))}
     share = hits[enough] / accepted[enough]
     best = int(np.flatnonzero(share == share.max())[-1])
     reach = 1.0
-    if share[best] < 1 and len(scores) >= ENOUGH:  # with fewer the ranking still changes too much to speak for the next
-        reach = float(betaincinv(hits[enough] + 1, accepted[enough] - hits[enough], SURE).max())
+    if (
+        share[best] < 1 and len(scores) >= MIN_SAMPLE
+    ):  # with fewer the ranking still changes too much to speak for the next
+        reach = float(betaincinv(hits[enough] + 1, accepted[enough] - hits[enough], BOUND_CONFIDENCE).max())
     tries = _tries(goal, float(share[best]))
     # Of what is shown, only a part scores as high as the best cut.
     part = float(accepted[enough][best]) / len(scores)
@@ -145,6 +147,6 @@ def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) ->
 
 def _tries(goal: float, share: float) -> int:
     """How many judged documents above a cut, this share of them relevant, would promise the goal; 0 if none would."""
-    most = intervals.allowed(goal, CONFIDENCE, WINDOW)
+    most = intervals.allowed(goal, PROMISE_CONFIDENCE, WINDOW_SIZE)
     holds = np.floor(np.arange(len(most)) * (1 - share)) <= most
     return int(np.argmax(holds)) if holds.any() else 0

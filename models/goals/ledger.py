@@ -27,8 +27,8 @@ class Ledger:
         self._origin = np.zeros(16, np.int8)
         self._chance = np.zeros(16)
         self._accepted = np.zeros(16, np.bool_)
-        self._came = np.zeros(16, np.int64)
-        self._after = np.zeros(16, np.int64)
+        self._arrived = np.zeros(16, np.int64)
+        self._accepted_before = np.zeros(16, np.int64)
 
     def add(
         self,
@@ -37,8 +37,8 @@ class Ledger:
         origin: Origin,
         chance: float,
         accepted: bool,
-        came: int = 0,
-        after: int = 0,
+        arrived: int = 0,
+        accepted_before: int = 0,
     ) -> None:
         """One more judged document, whether it had been accepted, when it came and after how many accepted ones it was
         judged; 0 if that is not known."""
@@ -47,10 +47,10 @@ class Ledger:
         self._chance, self._accepted = grown(self._chance, n + 1), grown(self._accepted, n + 1)
         self._relevant[n], self._origin[n] = relevant, ORIGINS.index(origin)
         self._chance[n], self._accepted[n] = chance, accepted
-        self._came = grown(self._came, n + 1)
-        self._came[n] = came or n + 1
-        self._after = grown(self._after, n + 1)
-        self._after[n] = after
+        self._arrived = grown(self._arrived, n + 1)
+        self._arrived[n] = arrived or n + 1
+        self._accepted_before = grown(self._accepted_before, n + 1)
+        self._accepted_before[n] = accepted_before
         self.groups.add(features)
 
     @property
@@ -62,40 +62,40 @@ class Ledger:
         return self._relevant[: self.size]
 
     @property
-    def alone(self) -> Bools:
+    def unique(self) -> Bools:
         """Which documents are not near an earlier one."""
         return np.equal(self.groups.group, np.arange(self.size))
 
-    def changed(self) -> int:
+    def last_change(self) -> int:
         """When the document came with which the filter last became worse; 0 if it has not."""
         accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))
-        decided = np.flatnonzero(self.alone & (accepted | (self._origin[: self.size] == ORIGINS.index("audit"))))
-        decided = decided[np.argsort(self._came[decided], kind="stable")]
-        came = self._came[decided]
-        worse = drift.change(self._relevant[decided] != accepted[decided], accepted[decided], came)
-        return int(came[worse.place]) if worse else 0
+        decided = np.flatnonzero(self.unique & (accepted | (self._origin[: self.size] == ORIGINS.index("audit"))))
+        decided = decided[np.argsort(self._arrived[decided], kind="stable")]
+        arrived = self._arrived[decided]
+        worse = drift.latest_change(self._relevant[decided] != accepted[decided], accepted[decided], arrived)
+        return int(arrived[worse.place]) if worse else 0
 
     def watch(self) -> Watch:
         """How people have looked at what is accepted."""
         accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))
-        looks = np.unique(self._after[: self.size][accepted])
+        looks = np.unique(self._accepted_before[: self.size][accepted])
         looks = looks[looks > 0]
         return Watch(int(looks[-1]), float(looks[-1]) / len(looks)) if len(looks) else Watch()
 
-    def came_since(self, when: int) -> Bools:
+    def arrived_since(self, when: int) -> Bools:
         """Which documents came then or later."""
-        return self._came[: self.size] >= when
+        return self._arrived[: self.size] >= when
 
-    def newest(self, held_out: Reals, since: int = 0) -> JudgedWindow:
+    def window(self, held_out: Reals, since: int = 0) -> JudgedWindow:
         """The newest judged documents with these scores; what came before `since` is no evidence of how it does now."""
         newest = slice(self.size - len(held_out), self.size)
-        alone = self.alone[newest]
+        unique = self.unique[newest]
         return JudgedWindow(
             held_out,
             self._relevant[newest],
             self._origin[newest],
-            alone,
-            alone & self.came_since(since)[newest],
+            unique,
+            unique & self.arrived_since(since)[newest],
             self._chance[newest],
             self._accepted[newest],
         )
@@ -107,7 +107,7 @@ class Ledger:
             self._origin,
             self._chance,
             self._accepted,
-            self._came,
-            self._after,
+            self._arrived,
+            self._accepted_before,
         )
         return self.groups.nbytes + sum(column.nbytes for column in columns)

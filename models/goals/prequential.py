@@ -24,10 +24,10 @@ from models.core import intervals
 from models.core.measures import MIN_NU, Bools, sap
 from models.core.vectors import Reals
 from models.goals.report import StreamCounts
-from models.goals.samples import Bounded, Rejected, ShownSample, Trial, share
+from models.goals.samples import Bounded, RejectedSample, ShownSample, Trial, share
 
 CONFIDENCE = 0.9
-SIDE = (1 - CONFIDENCE) / 2  # by which each of two bounds may fail
+TAIL = (1 - CONFIDENCE) / 2  # by which each of two bounds may fail
 POINTS, LEAST_WINDOW = 50, 20  # of a series, and judgements a point
 
 
@@ -48,11 +48,11 @@ def quality(trials: Sequence[Trial], passed: StreamCounts | None = None) -> Qual
         return Quality()
     n = passed or StreamCounts()
     accepted, abstained = ShownSample.of(trials, "accept", n.accepted), ShownSample.of(trials, "abstain", n.abstained)
-    rejected = Rejected.of(trials, None if passed is None else passed.rejected)
+    rejected = RejectedSample.of(trials, None if passed is None else passed.rejected)
     documents = None if passed is None else max(passed.documents, accepted.total + abstained.total)
     return Quality(
-        precision=_said(accepted.precision(SIDE)),
-        recall=_recall((accepted, abstained), (), rejected, SIDE / 4),
+        precision=_said(accepted.precision(TAIL)),
+        recall=_recall((accepted, abstained), (), rejected, TAIL / 4),
         f1=_f1(accepted, abstained, rejected),
         error=_error(accepted, rejected),
         abstain=_abstain(accepted, abstained, rejected, documents),
@@ -82,7 +82,7 @@ def _said(found: Bounded) -> Bounded | None:
 
 
 def _recall(
-    kept: Sequence[ShownSample], lost: Sequence[ShownSample], rejected: Rejected, side: float
+    kept: Sequence[ShownSample], lost: Sequence[ShownSample], rejected: RejectedSample, side: float
 ) -> Bounded | None:
     """The share of the relevant that is in the parts that are kept, not in those that are lost or rejected."""
     k = [part.relevant(side) for part in kept]
@@ -98,9 +98,9 @@ def _recall(
     return _said(Bounded(estimate, low, high))
 
 
-def _f1(accepted: ShownSample, abstained: ShownSample, rejected: Rejected) -> Bounded | None:
-    p = accepted.precision(SIDE / 5)
-    r = _recall((accepted,), (abstained,), rejected, SIDE / 5) or Bounded(None, 0.0, 1.0)
+def _f1(accepted: ShownSample, abstained: ShownSample, rejected: RejectedSample) -> Bounded | None:
+    p = accepted.precision(TAIL / 5)
+    r = _recall((accepted,), (abstained,), rejected, TAIL / 5) or Bounded(None, 0.0, 1.0)
     estimate = None
     if r.estimate is not None and (accepted.n or not accepted.total):
         estimate = _harmonic(p.estimate or 0.0, r.estimate)
@@ -111,9 +111,9 @@ def _harmonic(p: float, r: float) -> float:
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
-def _t11su(accepted: ShownSample, abstained: ShownSample, rejected: Rejected) -> Bounded | None:
-    p = accepted.precision(SIDE / 5)
-    r = _recall((accepted,), (abstained,), rejected, SIDE / 5) or Bounded(None, 0.0, 1.0)
+def _t11su(accepted: ShownSample, abstained: ShownSample, rejected: RejectedSample) -> Bounded | None:
+    p = accepted.precision(TAIL / 5)
+    r = _recall((accepted,), (abstained,), rejected, TAIL / 5) or Bounded(None, 0.0, 1.0)
 
     def stretched(p: float, r: float) -> float:
         nu = r * (3 - 1 / p) / 2 if p > 0 else MIN_NU
@@ -130,8 +130,8 @@ def _t11su(accepted: ShownSample, abstained: ShownSample, rejected: Rejected) ->
     return _said(Bounded(estimate, low, high))
 
 
-def _error(accepted: ShownSample, rejected: Rejected) -> Bounded | None:
-    side = SIDE / 3
+def _error(accepted: ShownSample, rejected: RejectedSample) -> Bounded | None:
+    side = TAIL / 3
     p, missed, n = accepted.precision(side), rejected.relevant(side), rejected.documents(side)
     a = accepted.total
     if n is None or not a + n.high:
@@ -146,16 +146,16 @@ def _error(accepted: ShownSample, rejected: Rejected) -> Bounded | None:
 
 
 def _abstain(
-    accepted: ShownSample, abstained: ShownSample, rejected: Rejected, documents: int | None
+    accepted: ShownSample, abstained: ShownSample, rejected: RejectedSample, documents: int | None
 ) -> Bounded | None:
     if documents is not None:
-        return _said(share(abstained.total, documents, SIDE))
-    n = rejected.documents(SIDE / 2)
+        return _said(share(abstained.total, documents, TAIL))
+    n = rejected.documents(TAIL / 2)
     if n is None or n.estimate is None:
         return None
     m, shown = abstained.n, accepted.n + abstained.n
-    low = intervals.low(m, shown + n.high, 1 - SIDE / 2)
-    return _said(Bounded(m / (shown + n.estimate), low, intervals.high(m, shown + n.low, 1 - SIDE / 2)))
+    low = intervals.low(m, shown + n.high, 1 - TAIL / 2)
+    return _said(Bounded(m / (shown + n.estimate), low, intervals.high(m, shown + n.low, 1 - TAIL / 2)))
 
 
 def _sap(shown: Sequence[Trial]) -> Bounded | None:
@@ -165,7 +165,7 @@ def _sap(shown: Sequence[Trial]) -> Bounded | None:
     n, k = len(shown), int(np.count_nonzero(relevant))
     if not k:
         return None
-    side = SIDE / 3
+    side = TAIL / 3
     found, others = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])
     moved = log(1 / side) / 2
     e1, e0 = sqrt(moved / k), sqrt(moved / len(others)) if len(others) else 1.0

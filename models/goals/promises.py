@@ -52,11 +52,11 @@ from scipy.special import betaincinv
 from models.core import intervals
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.goals.evidence import CONFIDENCE, EDGE, LEAST, SURE, JudgedWindow
-from models.goals.thresholds import ENOUGH, NEVER, Band, cuts_of
+from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE, JudgedWindow
+from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, cuts_of
 
-SPARE = 0.35  # of the abstention that is allowed
-ALLOWANCE = 0.15  # of abstention, where recall is wanted and nothing is said of abstention
+SPENT_SHARE = 0.35  # of the abstention that is allowed
+DEFAULT_ABSTAIN = 0.15  # of abstention, where recall is wanted and nothing is said of abstention
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ def choose(
     accept, low = usual.accept_above, usual.reject_below
     below, unseen = rejecting or (judged, background)
     wanted = max(goal.min_precision or 0.0, 1 - goal.max_error if goal.max_error is not None else 0.0)
-    most = ALLOWANCE if goal.max_abstain is None else goal.max_abstain
-    spends = len(background) >= ENOUGH and (goal.min_recall is not None or goal.max_abstain is not None)
-    allowed = int(SPARE * most * len(unseen)) if spends else 0
+    most = DEFAULT_ABSTAIN if goal.max_abstain is None else goal.max_abstain
+    spends = len(background) >= MIN_SAMPLE and (goal.min_recall is not None or goal.max_abstain is not None)
+    allowed = int(SPENT_SHARE * most * len(unseen)) if spends else 0
     if wanted:
-        counted = judged.came("shown") & judged.first
+        counted = judged.has_origin("shown") & judged.current
         shown = min(usual.reject_below, _allowance(background, allowed, NEVER))
         accept = certified(judged.held_out[counted], judged.relevant[counted], wanted, shown)
     if goal.max_error is not None:
@@ -107,17 +107,17 @@ def choose(
 def certified(scores: Reals, relevant: Bools, goal: float, shown: float = -math.inf) -> float:
     """The lowest cut, but not below `shown`, above which the share of relevant documents is at least the goal, as far
     as that can be promised; NEVER if it cannot."""
-    if np.count_nonzero(relevant) < LEAST:
+    if np.count_nonzero(relevant) < MIN_RELEVANT:
         return NEVER
     cuts, _, accepted, _ = cuts_of(scores, relevant)
     missed = np.concatenate(([0], np.cumsum(~relevant[np.argsort(-scores)])))
-    allowed = intervals.allowed(goal, CONFIDENCE, 1 << len(scores).bit_length())
+    allowed = intervals.allowed(goal, PROMISE_CONFIDENCE, 1 << len(scores).bit_length())
     one_more = np.flatnonzero(np.diff(allowed) > 0) + 1
-    tried = np.searchsorted(accepted, one_more[one_more >= LEAST])
+    tried = np.searchsorted(accepted, one_more[one_more >= MIN_RELEVANT])
     tried = np.unique(tried[tried < len(accepted)])
     n = accepted[tried].astype(np.int64)
     passes = missed[n] <= allowed[n]
-    near, spared = np.minimum(n, EDGE), np.maximum(intervals.allowed(goal, SURE, EDGE), 0)
+    near, spared = np.minimum(n, EDGE_SIZE), np.maximum(intervals.allowed(goal, BOUND_CONFIDENCE, EDGE_SIZE), 0)
     clean = missed[n] - missed[n - near] <= spared[near]
     failed = np.flatnonzero(~passes[1:])  # the strictest may fail
     reached = slice(failed[0] + 1 if len(failed) else None)
@@ -132,7 +132,7 @@ def clear(judged: JudgedWindow, most: float, otherwise: float) -> float:
     Below a cut lie documents that were shown, all of which are counted, and rejected ones, of which those drawn, with
     chance c, stand for 1/c each.
     """
-    shown, audit = judged.came("shown") & judged.first, judged.came("audit")
+    shown, audit = judged.has_origin("shown") & judged.current, judged.has_origin("audit")
     if not audit.any():
         return otherwise
     order = np.argsort(judged.held_out)
@@ -142,11 +142,16 @@ def clear(judged: JudgedWindow, most: float, otherwise: float) -> float:
     weight = np.where(audit, 1 / np.where(audit, judged.chance, 1.0), 0.0)[order]
     all_of_them = np.cumsum(weight)
     if np.ptp(judged.chance[audit]) == 0:
-        high = betaincinv(finds + 1, np.maximum(audits - finds, 0.5), SURE) * all_of_them
-        low = np.where(finds, betaincinv(np.maximum(finds, 0.5), audits - finds + 1, 1 - SURE), 0) * all_of_them
+        high = betaincinv(finds + 1, np.maximum(audits - finds, 0.5), BOUND_CONFIDENCE) * all_of_them
+        low = (
+            np.where(finds, betaincinv(np.maximum(finds, 0.5), audits - finds + 1, 1 - BOUND_CONFIDENCE), 0)
+            * all_of_them
+        )
     else:
         found = np.where((audit & judged.relevant)[order], weight, 0.0)
-        low, high = intervals.totals(np.cumsum(found), np.cumsum(found**2), np.maximum.accumulate(weight), SURE)
+        low, high = intervals.totals(
+            np.cumsum(found), np.cumsum(found**2), np.maximum.accumulate(weight), BOUND_CONFIDENCE
+        )
     at_least, at_most = ((hits + missed) / np.maximum(n + all_of_them, 1) for missed in (low, high))
     holds = np.flatnonzero((at_most <= most) & (audits > finds))
     scores = judged.held_out[order]

@@ -27,12 +27,12 @@ from dataclasses import dataclass, replace
 from models.core import intervals
 from models.core.intervals import Interval
 from models.core.names import GoalState
-from models.goals.evidence import CONFIDENCE, SURE, Evidence
-from models.goals.promises import SPARE, Targets
-from models.goals.thresholds import ENOUGH
+from models.goals.evidence import BOUND_CONFIDENCE, PROMISE_CONFIDENCE, Evidence
+from models.goals.promises import SPENT_SHARE, Targets
+from models.goals.thresholds import MIN_SAMPLE
 
-WORST: tuple[GoalState, ...] = ("unreachable", "at_risk", "learning", "met")
-SHOWS = 1 / (1000 * SPARE)  # abstention that shows one of the thousand documents from which a band is chosen
+STATES: tuple[GoalState, ...] = ("unreachable", "at_risk", "learning", "met")
+SHOWS = 1 / (1000 * SPENT_SHARE)  # abstention that shows one of the thousand documents from which a band is chosen
 FEW = 3  # audits: −ln(1 − SURE)
 ALARM = 0.995  # with which what was delivered must contradict a promise: it is looked at after every judgement
 LONG = -math.log(1 - ALARM)  # usual pauses
@@ -64,7 +64,7 @@ class PartReport:
     share: Interval | None  # None while nothing is known
     judged: int  # judgements (of abstention: documents) behind the estimate
     detail: str
-    confidence: float = SURE  # with which each bound holds
+    confidence: float = BOUND_CONFIDENCE  # with which each bound holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,14 @@ def report(goal: Targets, evidence: Evidence, ever: StreamCounts, lately: Stream
     parts = [part for part in (precision, error, recall_, abstain) if part]
     if not parts:
         return None
-    worst = min(parts, key=lambda part: WORST.index(part.state))
+    worst = min(parts, key=lambda part: STATES.index(part.state))
     detail = " ".join(part.detail for part in parts if part.state == worst.state)
     return Report(worst.state, detail, precision, recall_, error, abstain, unseen)
 
 
 def recall(evidence: Evidence, passed: StreamCounts) -> Interval | None:
     """The share of the relevant documents that is not rejected; None while nothing relevant is known."""
-    missed = Interval(*(passed.rejected * share for share in _missed(evidence, SURE)))
+    missed = Interval(*(passed.rejected * share for share in _missed(evidence, BOUND_CONFIDENCE)))
     # What was audited is known, and of the rest not more than all can have been missed.
     most = evidence.finds + max(0, passed.rejected - evidence.audits)
     return _kept(evidence, passed, missed._replace(high=min(missed.high, most)))
@@ -118,7 +118,7 @@ def pooled(topics: Iterable[tuple[Evidence, StreamCounts]]) -> Interval | None:
     everything = sum((e for e, _ in every), Evidence()), sum((p for _, p in every), StreamCounts())
     # Fewer audits than FEW, without a find, would say less than that all of it may have been missed.
     audited = [(finds, p.rejected * share) for e, p in every if e.audits >= FEW for finds, share in _weighed(e)]
-    missed = intervals.total(audited, SURE) if audited else Interval(0.0, 0.0, 0.0)
+    missed = intervals.total(audited, BOUND_CONFIDENCE) if audited else Interval(0.0, 0.0, 0.0)
     # Of what is rejected without an audit nothing is known: all of it may have been missed.
     most = missed.high + sum(p.rejected for e, p in every if e.audits < FEW)
     return _kept(*everything, missed._replace(high=min(most, everything[1].rejected)))
@@ -148,7 +148,7 @@ def _kept(evidence: Evidence, passed: StreamCounts, missed: Interval) -> Interva
     shown = max(evidence.shown, 1)
     unjudged = max(0, passed.accepted + passed.abstained - evidence.shown)
     more = unjudged * kept / shown
-    most_more = unjudged * intervals.high(min(kept, shown), shown, SURE)
+    most_more = unjudged * intervals.high(min(kept, shown), shown, BOUND_CONFIDENCE)
     return Interval(
         _share(kept + more, max(noticed, missed.estimate)),
         _share(kept, max(noticed, missed.high)),
@@ -162,13 +162,13 @@ def _share(part: float, other: float) -> float:
 
 def _precision(goal: float, max_abstain: float | None, evidence: Evidence, passed: StreamCounts) -> PartReport:
     n, k = evidence.accepted, evidence.hits
-    found = intervals.interval(k, n, CONFIDENCE)
+    found = intervals.interval(k, n, PROMISE_CONFIDENCE)
     if evidence.worse_for:
         said = (
             f"The topic has become worse, {evidence.worse_for} judgements ago. What was judged before is no evidence "
             "any more; a precision is promised again when enough of what is shown has been judged since."
         )
-        return PartReport("at_risk", found, n, said, CONFIDENCE)
+        return PartReport("at_risk", found, n, said, PROMISE_CONFIDENCE)
     # Not what was accepted before the settings were changed.
     delivered = evidence.delivered if passed.accepted >= evidence.delivered else 0
     if intervals.high(evidence.right, delivered, ALARM) < goal:
@@ -176,30 +176,30 @@ def _precision(goal: float, max_abstain: float | None, evidence: Evidence, passe
             f"Of the last {delivered} accepted documents that were judged, {evidence.right} are relevant: "
             f"a precision of {goal:g} was not kept."
         )
-        return PartReport("at_risk", found, n, said, CONFIDENCE)
+        return PartReport("at_risk", found, n, said, PROMISE_CONFIDENCE)
     if n and evidence.certified:
         said = f"Of {n} judged documents that would be accepted, {k} are relevant."
-        return PartReport("met", found, n, said, CONFIDENCE)
+        return PartReport("met", found, n, said, PROMISE_CONFIDENCE)
     if found is not None:  # a committee that votes accepts before anything can be promised
         kept = found.high >= goal
         said = f"too few to promise a precision of {goal:g}" if kept else f"a precision of {goal:g} is not kept"
         said = f"Of {n} judged documents that would be accepted, {k} are relevant: {said}."
-        return PartReport("learning" if kept else "at_risk", found, n, said, CONFIDENCE)
+        return PartReport("learning" if kept else "at_risk", found, n, said, PROMISE_CONFIDENCE)
     if evidence.reach < goal:
         said = (
             f"No cut can promise a precision of {goal:g}: even of the documents that score highest at most "
             f"{_percent(evidence.reach)} are relevant."
         )
-        return PartReport("unreachable", found, n, said, CONFIDENCE)
+        return PartReport("unreachable", found, n, said, PROMISE_CONFIDENCE)
     if max_abstain is not None and max_abstain < SHOWS:
         said = (
             f"Nothing can be accepted yet with a promised precision of {goal:g}, and with at most "
             f"{_percent(max_abstain)} left undecided nothing is shown that could be judged: allow more abstention."
         )
-        return PartReport("unreachable", found, n, said, CONFIDENCE)
+        return PartReport("unreachable", found, n, said, PROMISE_CONFIDENCE)
     more = "more judgements" if not evidence.missing else f"about {_round(evidence.missing)} more judgements"
     said = f"Nothing can be accepted yet with a promised precision of {goal:g}: that needs {more} of what is shown."
-    return PartReport("learning", found, n, said, CONFIDENCE)
+    return PartReport("learning", found, n, said, PROMISE_CONFIDENCE)
 
 
 def _unwatched(evidence: Evidence, passed: StreamCounts) -> int:
@@ -223,7 +223,7 @@ def _recall(goal: float, evidence: Evidence, passed: StreamCounts) -> PartReport
         return PartReport("learning", None, n, "No relevant document is known yet, so nothing is known of recall.")
     if not (passed.rejected or evidence.lost or evidence.finds):
         said = "Nothing has been rejected yet, so nothing was missed."
-        return PartReport("learning" if passed.documents < ENOUGH else "met", found, n, said)
+        return PartReport("learning" if passed.documents < MIN_SAMPLE else "met", found, n, said)
     if found.low >= goal:
         said = f"At least {_percent(found.low)} of the relevant documents are not rejected."
         return PartReport("met", found, n, said)
@@ -282,7 +282,7 @@ def _error(goal: float, evidence: Evidence, passed: StreamCounts) -> PartReport:
         (evidence.accepted, evidence.hits) if evidence.accepted else (evidence.delivered, evidence.right)
     )
     # Both bounds must hold at once.
-    each = (1 + SURE) / 2
+    each = (1 + BOUND_CONFIDENCE) / 2
     accepted = intervals.interval(n_accepted - right, n_accepted, each)
     if accepted is None and passed.accepted:
         return PartReport(
@@ -302,9 +302,9 @@ def _error(goal: float, evidence: Evidence, passed: StreamCounts) -> PartReport:
 
 def _abstain(goal: float, passed: StreamCounts) -> PartReport:
     n = passed.documents
-    found = intervals.interval(passed.abstained, n, SURE)
-    if found is None or n < ENOUGH:
-        return PartReport("learning", found, n, f"Fewer than {ENOUGH} documents have passed under these settings.")
+    found = intervals.interval(passed.abstained, n, BOUND_CONFIDENCE)
+    if found is None or n < MIN_SAMPLE:
+        return PartReport("learning", found, n, f"Fewer than {MIN_SAMPLE} documents have passed under these settings.")
     if found.estimate <= goal:
         return PartReport("met", found, n, f"Of the last {n} documents {_percent(found.estimate)} were abstained from.")
     said = (

@@ -75,7 +75,7 @@ class ShownSample(NamedTuple):
         return Bounded(estimate, self.k, most)
 
 
-class Rejected(NamedTuple):
+class RejectedSample(NamedTuple):
     """The part that nobody sees but by audit."""
 
     total: int | None  # None if they were not counted
@@ -89,7 +89,7 @@ class Rejected(NamedTuple):
     most: float
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], total: int | None) -> "Rejected":
+    def of(cls, trials: Sequence[Trial], total: int | None) -> "RejectedSample":
         rejected = [t for t in trials if t.decision == "reject" and t.origin in ("audit", "found")]
         audits = [t for t in rejected if t.origin == "audit"]
         finds = [t for t in audits if t.relevant]

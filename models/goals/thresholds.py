@@ -37,7 +37,7 @@ ACCEPT, REJECT = 0.10, 0.05  # on the scale, before any judgement
 MOST = 0.05  # of the stream, before any judgement: a query of common words must not accept all of it
 RELEVANT_AT, RELEVANT = (0.08, 0.12, 0.16, 0.2, 0.3), 2.0  # imagined relevant documents, and their weight together
 UNRELATED_AT, UNRELATED = (0.0, 0.02, 0.04, 0.06, 0.08), 20.0  # imagined background, fading as a real one of ...
-ENOUGH = 200  # ... so many documents comes
+MIN_SAMPLE = 200  # ... so many documents comes
 # The weight of an unjudged document, as an irrelevant one. By how much F1 changes against a weight of 1, from the same
 # judgements, on two quarters of the training documents each (standard errors .001 to .03, at the end up to .004):
 #
@@ -118,7 +118,7 @@ def choose(
     the background, of which a part is unjudged. A wide one shows people twice as much, to learn what has changed."""
     prior = scale.at(ACCEPT)
     ranked = np.sort(background)
-    if len(ranked) >= ENOUGH:
+    if len(ranked) >= MIN_SAMPLE:
         prior = max(prior, _quantile(ranked, 1 - MOST))
     n = int(np.count_nonzero(relevant))
     if not scale.one > scale.zero:  # no query and no judgement has said anything: all scores are alike
@@ -129,7 +129,7 @@ def choose(
     if cut.threshold == NEVER:
         return Band(min(scale.at(REJECT), prior), NEVER, cut.value)
     accept = (n * cut.threshold + TRUST * prior) / (n + TRUST)
-    if len(background) < ENOUGH and 0 < n < len(relevant) <= FEW:
+    if len(background) < MIN_SAMPLE and 0 < n < len(relevant) <= FEW:
         return _apart(accept, held_out if scores is None else scores, relevant, ranked, scale, cut.value)
     return Band(_low(accept, ranked, scale, 2 * ABSTAIN if wide else ABSTAIN), accept, cut.value)
 
@@ -144,7 +144,7 @@ def _apart(accept: float, scores: Reals, relevant: Bools, ranked: Reals, scale: 
     return Band(max(_low(accept, ranked, scale), low + margin / 2), accept, f1)
 
 
-def f_beta(
+def f_beta_cut(
     scores: Reals, relevant: Bools, weights: Reals | None = None, beta: float = 1.0, guard: float = GUARD
 ) -> Cut:
     cuts, tp, accepted, found = cuts_of(scores, relevant, weights)
@@ -152,13 +152,13 @@ def f_beta(
     return _best(cuts, (1 + b2) * tp / (accepted + b2 * found), guard)
 
 
-def utility(scores: Reals, relevant: Bools, weights: Reals | None = None) -> Cut:
+def utility_cut(scores: Reals, relevant: Bools, weights: Reals | None = None) -> Cut:
     """The cut with the highest 2·tp − fp; accepting nothing, which gives 0, if no cut gives more."""
     cuts, tp, accepted, _ = cuts_of(scores, relevant, weights)
     return _best(cuts, 3 * tp - accepted, np.finfo(float).tiny)
 
 
-def break_even(scores: Reals, relevant: Bools, weights: Reals | None = None) -> Cut:
+def break_even_cut(scores: Reals, relevant: Bools, weights: Reals | None = None) -> Cut:
     """The cut that accepts as many as are relevant, or comes nearest to it between equal scores; its precision."""
     cuts, tp, accepted, found = cuts_of(scores, relevant, weights)
     if not len(cuts):
@@ -170,7 +170,7 @@ def break_even(scores: Reals, relevant: Bools, weights: Reals | None = None) -> 
 def _regularised(held_out: Reals, relevant: Bools, unjudged: Reals, scale: Scale) -> Cut:
     """The best F1 with the imagined documents. A cut below all that is relevant is never the best, so of the background
     that lies there one is enough, the highest: a cut may fall half-way to it."""
-    unrelated = UNRELATED * max(0.0, 1 - len(unjudged) / ENOUGH)
+    unrelated = UNRELATED * max(0.0, 1 - len(unjudged) / MIN_SAMPLE)
     low = unjudged < min(float(held_out[relevant].min()), scale.at(RELEVANT_AT[0]))
     above, under = unjudged[~low], unjudged[low]
     imagined = scale.zero + _IMAGINED_AT * (scale.one - scale.zero)
@@ -184,7 +184,7 @@ def _regularised(held_out: Reals, relevant: Bools, unjudged: Reals, scale: Scale
     weights[judged:all_but_background] = np.where(
         _IMAGINED_RELEVANT, RELEVANT / len(RELEVANT_AT), unrelated / len(UNRELATED_AT)
     )
-    return f_beta(scores, labels, weights)
+    return f_beta_cut(scores, labels, weights)
 
 
 def _quantile(ranked: Reals, q: float) -> float:
@@ -196,7 +196,7 @@ def _quantile(ranked: Reals, q: float) -> float:
 
 def _low(accept: float, ranked: Reals, scale: Scale, abstain: float = ABSTAIN) -> float:
     """`reject_below`: this share of the background, which is ascending, lies between it and `accept_above`."""
-    if len(ranked) < ENOUGH:
+    if len(ranked) < MIN_SAMPLE:
         return min(accept, accept - NARROW * (accept - scale.zero))
     below = int(np.searchsorted(ranked, accept, side="right"))
     wanted = min(below, round(abstain * len(ranked)))

@@ -27,7 +27,7 @@ class VolumeAlert(NamedTuple):
     detail: str = ""
 
 
-def flow(buckets: Sequence[StreamCounts]) -> VolumeAlert:
+def check_volume(buckets: Sequence[StreamCounts]) -> VolumeAlert:
     """From counts of consecutive stretches of the stream, of which the last is `lately`."""
     if not buckets or buckets[-1].documents < ENOUGH:
         return VolumeAlert()

@@ -19,7 +19,7 @@ import numpy as np
 
 from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Linear, Reals
-from models.goals.thresholds import f_beta as best_cut
+from models.goals.thresholds import f_beta_cut
 from models.learners.base import Vector
 from models.learners.documents import DocumentWindow
 from models.online.committee import Committee, Params, VotingRule, meta, rule, times_learned, votes
@@ -116,7 +116,7 @@ class Council:
         right, unseen = {}, {}
         for k, lanes in self._of_size.items():
             held_out = np.stack([lane.held_out(lane.vectors()[0], window) for lane in lanes], axis=1)
-            cuts = [best_cut(column, relevant, guard=0.0).threshold for column in held_out.T]
+            cuts = [f_beta_cut(column, relevant, guard=0.0).threshold for column in held_out.T]
             right[k] = (held_out > np.array(cuts)) == relevant[:, None]
             learned = np.stack([lane.learned(len(relevant)) for lane in lanes], axis=1)
             unseen[k] = ~learned if k > 1 else learned  # one member was shown everything: its own step is taken back

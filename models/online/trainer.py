@@ -126,14 +126,14 @@ class Trainer:
         window = self._window(lane.view)
         held_out = self._without_own(lane, v, window)
         unseen, unjudged = self._unseen(lane, linear, background), background.without(self._documents.keys())
-        since = self._ledger.changed()
+        since = self._ledger.last_change()
         band = self._usual_band(v, window, held_out, unseen, unjudged, wide=since > 0)
         held_out = self._without_group(held_out, lane, v, window)
-        judged = self._ledger.newest(held_out, since)
+        judged = self._ledger.window(held_out, since)
         if self._goal != Targets():
             unseen = self._held_out_among(background, held_out, unseen)
             band = promises.choose(self._goal, judged, unseen, band)
-        calibrated = calibration.of(judged, unseen[unjudged & (unseen < band.reject_below)])
+        calibrated = calibration.calibrate(judged, unseen[unjudged & (unseen < band.reject_below)])
         evidence = collect_evidence(
             self._goal.min_precision, judged, band, self._worse_for(since), self._ledger.watch()
         )
@@ -157,14 +157,14 @@ class Trainer:
         over = np.stack(held_out, axis=1) - np.array(cuts)
         unseen = self._held_out_among(background, over, np.stack(scores, axis=1) - np.array(cuts))
         committee, by, f1 = council.convene(forms, cuts, over, self._judged())
-        since, told, passed = self._ledger.changed(), turning_points(over, by), turning_points(unseen, by)
-        high, low = (self._ledger.newest(one, since) for one in told)
+        since, told, passed = self._ledger.last_change(), turning_points(over, by), turning_points(unseen, by)
+        high, low = (self._ledger.window(one, since) for one in told)
         band = promises.choose(
             self._goal, high, passed.accepted_below, Band(0.0, 0.0, f1), (low, passed.rejected_above)
         )
         self._voted = self._collection.size, told.decision_score(band.reject_below, band.accept_above)
         rejected = unjudged & (passed.rejected_above < band.reject_below)
-        calibrated = calibration.of(self._ledger.newest(over.mean(axis=1), since), unseen.mean(axis=1)[rejected])
+        calibrated = calibration.calibrate(self._ledger.window(over.mean(axis=1), since), unseen.mean(axis=1)[rejected])
         evidence = collect_evidence(self._goal.min_precision, high, band, self._worse_for(since), self._ledger.watch())
         linear, figures = mean_form(committee.members), self._figures(f1)
         return Model(linear, band.reject_below, band.accept_above, figures, evidence, calibrated, committee)
@@ -201,7 +201,7 @@ class Trainer:
     @property
     def alone(self) -> Bools:
         """Which of the documents learned from are not near an earlier one."""
-        return self._ledger.alone
+        return self._ledger.unique
 
     @property
     def signatures(self) -> NDArray[np.uint32]:
@@ -243,7 +243,7 @@ class Trainer:
 
     def _without_group(self, held_out: Reals, lane: LearnerRun, v: Vector, window: DocumentWindow) -> Reals:
         """The same scores without what near-duplicates taught, too."""
-        if self._ledger.alone.all():
+        if self._ledger.unique.all():
             return held_out
         group = self._ledger.groups.group[self._collection.size - window.size :]
         return minhash.apart(held_out, lane.scores(v, window), group)
@@ -270,7 +270,7 @@ class Trainer:
         )
 
     def _worse_for(self, since: int) -> int:
-        return int(np.count_nonzero(self._ledger.came_since(since))) if since else 0
+        return int(np.count_nonzero(self._ledger.arrived_since(since))) if since else 0
 
     def _figures(self, f1: float | None) -> ModelFigures:
         n = self._collection.size

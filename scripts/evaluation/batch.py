@@ -129,7 +129,7 @@ def measure(library: VectorCorpus, topic: str, setting: Setting, seed: int) -> T
 
 def threshold(relevant: Bools, held_out: Sequence[Reals]) -> float:
     """The middle of the cuts that these scores give, of those that accept anything."""
-    cuts = [thresholds.f_beta(scores, relevant).threshold for scores in held_out]
+    cuts = [thresholds.f_beta_cut(scores, relevant).threshold for scores in held_out]
     useful = [cut for cut in cuts if cut < thresholds.NEVER]
     return float(np.mean(useful)) if useful else thresholds.NEVER
 

@@ -15,7 +15,7 @@ from scipy.stats import binom, hypergeom
 from models.core.intervals import Interval, interval
 from models.core.measures import Bools
 from models.core.names import GoalState
-from models.goals.evidence import SURE
+from models.goals.evidence import BOUND_CONFIDENCE
 from models.goals.report import StreamCounts
 
 REJECT, ABSTAIN, ACCEPT = 0, 1, 2
@@ -121,7 +121,7 @@ def known_items(kept: Bools) -> tuple[float, float]:
     n = min(KNOWN, every)
     found = np.arange(n + 1)
     chances = hypergeom.pmf(found, every, right, n)
-    bounds = [interval(int(k), n, SURE) for k in found]
+    bounds = [interval(int(k), n, BOUND_CONFIDENCE) for k in found]
     covers = [_covers(bound, right / max(1, every)) for bound in bounds]
     lows = [bound.low if bound else 0.0 for bound in bounds]
     return float(chances @ lows), float(chances @ covers)

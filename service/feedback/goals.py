@@ -15,8 +15,8 @@ from itertools import compress
 import numpy as np
 
 from models.goals import report as assurance
-from models.goals.audit import drawn, lots
-from models.goals.evidence import SURE
+from models.goals.audit import drawn, hashes
+from models.goals.evidence import BOUND_CONFIDENCE
 from models.goals.promises import Targets
 from models.goals.report import Report
 from service.config import Config
@@ -57,7 +57,7 @@ class Goals:
         rate = max(self.rate(served), *(then.rate for then in served.settings.drawn), 0.0)
         mine = drawn(served.topic, firsts, rate).tolist()
         picked, of_them = list(compress(documents, mine)), list(compress(firsts, mine))
-        return [picked[i] for i in np.argsort(lots(served.topic, of_them), kind="stable").tolist()]
+        return [picked[i] for i in np.argsort(hashes(served.topic, of_them), kind="stable").tolist()]
 
     async def report(self, served: PublishedModel) -> Report | None:
         """How the goal stands; None without one."""
@@ -76,7 +76,7 @@ class Goals:
             estimate=share.estimate if share else None,
             low=share.low if share else None,
             high=share.high if share else None,
-            confidence=SURE,
+            confidence=BOUND_CONFIDENCE,
             audits=audits,
             detail=_said(len(auditing), audits, share.low if share else None),
         )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from models.core import intervals
 from models.core.vectors import Bag
-from models.goals.evidence import SURE
+from models.goals.evidence import BOUND_CONFIDENCE
 from models.text.analysis import Analysis
 from models.text.minhash import Told
 from service.config import Config
@@ -117,5 +117,5 @@ def _tested(
             )
         )
     tried = [item for item in items if item.counts]
-    share = intervals.interval(sum(item.decision != "reject" for item in tried), len(tried), SURE)
-    return items, KnownRecall(**share._asdict(), confidence=SURE, known=len(tried)) if share else None
+    share = intervals.interval(sum(item.decision != "reject" for item in tried), len(tried), BOUND_CONFIDENCE)
+    return items, KnownRecall(**share._asdict(), confidence=BOUND_CONFIDENCE, known=len(tried)) if share else None

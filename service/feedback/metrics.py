@@ -77,7 +77,7 @@ def _drift(judged: Sequence[StandingJudgement], trials: Sequence[Trial]) -> Drif
     came = np.array([judged[i].first.came_ms or i + 1 for i in places], np.int64)
     order = np.argsort(came, kind="stable")
     accepted = np.array([trials[i].decision == "accept" for i in places], np.bool_)
-    worse = drift.change(errors[order], accepted[order], came[order])
+    worse = drift.latest_change(errors[order], accepted[order], came[order])
     if worse is None:
         said = f"No more errors lately than before, in {len(places)} decisions that were tested."
         said = said if len(places) else "No decision has been tested yet."
@@ -96,11 +96,11 @@ def _flow(tally: TopicCounts) -> Volume:
     before = StreamCounts(
         ever.documents - newest.documents, ever.accepted - newest.accepted, ever.abstained - newest.abstained
     )
-    return Volume(**volume.flow([before, newest])._asdict())
+    return Volume(**volume.check_volume([before, newest])._asdict())
 
 
 def _reliability(trials: Sequence[Trial]) -> Reliability:
-    found = reliability.reliability(trials, prequential.SIDE)
+    found = reliability.reliability(trials, prequential.TAIL)
     bins = [
         ReliabilityBin(
             low=one.low,

@@ -8,7 +8,7 @@
 Others are decided with the model as it is now, so one may have become another kind since it passed, or none. What is
 offered depends on what a judgement is worth:
 
-1. While fewer than LEAST relevant documents are known, likely ones by descending score, then uncertain ones likewise:
+1. While fewer than MIN_RELEVANT relevant documents are known, likely ones by descending score, then uncertain ones:
    nothing can be promised, nor much be learned, without relevant documents.
 2. Later those nearest to one of the thresholds, of both kinds: there a judgement moves most.
 3. Where nobody has looked at what is accepted for long, and so a promise is at risk, likely ones before all others,
@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.vectors import Features
-from models.goals.audit import lots
-from models.goals.evidence import LEAST
+from models.goals.audit import hashes
+from models.goals.evidence import MIN_RELEVANT
 from models.goals.report import Report
 from models.text.minhash import Told
 from service.clock import now_ms
@@ -191,13 +191,13 @@ def _ranked(
     low, high = served.model.reject_below, served.model.accept_above
     reasons: dict[str, Reason] = {"accept": "likely", "abstain": "uncertain"}
     ids = [one.document for one in found]
-    lot = dict(zip(ids, lots(served.topic, ids).tolist(), strict=True))
+    lot = dict(zip(ids, hashes(served.topic, ids).tolist(), strict=True))
 
     def rank(one: ReviewCandidate) -> tuple[float, float]:
         score, decision = one.verdict.score, one.verdict.decision
         if unwatched and decision == "accept":
             return -1.0, lot[one.document]
-        if relevant < LEAST:
+        if relevant < MIN_RELEVANT:
             return float(decision != "accept"), -score
         return min(abs(score - low), abs(score - high)), -score
 

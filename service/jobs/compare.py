@@ -36,7 +36,7 @@ async def compare(context: JobContext, asked: Compare) -> CompareResult:
         context.part(n, parts, f"Tries {one.method}.")
         begun = time.monotonic()
         made = await context.work(
-            refit.refit, one.method, one.params, of.data, weights, of.spec.terms, tell=context.tell
+            refit.refit, one.method, one.params, of.data, weights, of.spec.terms, progress=context.tell
         )
         took = round(time.monotonic() - begun, 2)
         over = comparison.difference(made.pinned, served, of.data.relevant, of.data.near)

@@ -63,11 +63,12 @@ class Material:
     @property
     def too_little(self) -> str:
         """Why nothing can be fitted to it; empty if something can."""
-        if self.relevant < refit.LEAST:
-            return f"Too little to learn from: {self.relevant} relevant documents, and it takes {refit.LEAST}."
+        if self.relevant < refit.MIN_OF_EACH:
+            return f"Too little to learn from: {self.relevant} relevant documents, and it takes {refit.MIN_OF_EACH}."
         others = len(self.data.documents) - self.relevant
-        if others < refit.LEAST:
-            return f"Too little to learn from: {others} irrelevant or unjudged documents, and it takes {refit.LEAST}."
+        if others < refit.MIN_OF_EACH:
+            few = f"{others} irrelevant or unjudged documents"
+            return f"Too little to learn from: {few}, and it takes {refit.MIN_OF_EACH}."
         return ""
 
 
@@ -126,7 +127,7 @@ def served_scores(of: Material, weights: int) -> Reals:
 
 
 def score(scores: Reals, data: Dataset) -> Score:
-    return Score(sap=round(sap(scores, data.relevant), 4), f1=round(refit.crossed_f1(scores, data), 4))
+    return Score(sap=round(sap(scores, data.relevant), 4), f1=round(refit.held_out_f1(scores, data), 4))
 
 
 def gain(difference: Difference) -> Gain:
@@ -157,7 +158,7 @@ async def _retrained(context: JobContext, topic: str, asked: Retrain) -> Retrain
         return told
     weights = context.config.served_weights
     made = await context.work(
-        refit.refit, asked.method, asked.params, of.data, weights, of.spec.terms, tell=context.tell
+        refit.refit, asked.method, asked.params, of.data, weights, of.spec.terms, progress=context.tell
     )
     served = await context.work(served_scores, of, weights)
     difference = comparison.difference(made.pinned, served, of.data.relevant, of.data.near)
@@ -184,7 +185,7 @@ async def _retrained(context: JobContext, topic: str, asked: Retrain) -> Retrain
 def _base(made: Refit, of: Material, recipe: Recipe) -> Base:
     """Its thresholds are of use only when no document that it was fitted on stands any more: else they are chosen as
     for every model, from their held-out scores."""
-    cut = thresholds.f_beta(made.pinned, of.data.relevant).threshold
+    cut = thresholds.f_beta_cut(made.pinned, of.data.relevant).threshold
     fitted = dict(zip(of.data.documents, made.held_out.tolist(), strict=True))
     return Base(Model(made.linear, cut, cut), fitted, recipe)
 

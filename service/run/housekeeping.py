@@ -22,7 +22,7 @@ from functools import partial
 
 import structlog
 
-from models.goals.report import WORST
+from models.goals.report import STATES
 from service import logs
 from service.clock import now_ms
 from service.config import Config
@@ -96,7 +96,7 @@ async def note_goals(sluice: Sluice) -> None:
 
 
 def _states(goals: Sequence[PublishedModel], tallies: Sequence[TopicCounts]) -> dict[str, int]:
-    states: dict[str, int] = dict.fromkeys(WORST, 0)
+    states: dict[str, int] = dict.fromkeys(STATES, 0)
     for served, tally in zip(goals, tallies, strict=True):
         if found := report(served, tally):
             states[found.state] += 1

@@ -58,9 +58,9 @@ def standing(
     policy: Policy, served: PublishedModel, last: Last | None, now_ms: int, new: int | None = None
 ) -> RetrainDue:
     """Whether the topic is to be retrained now, and why or why not. How many judgements are `new` may be known."""
-    if served.relevant < refit.LEAST:
+    if served.relevant < refit.MIN_OF_EACH:
         few = f"{served.relevant} relevant documents were judged"
-        return RetrainDue(False, f"Too little to learn from: {few}, and it takes {refit.LEAST}.")
+        return RetrainDue(False, f"Too little to learn from: {few}, and it takes {refit.MIN_OF_EACH}.")
     if new is None:
         new = served.version - (last.version if last else 0)
     worse = served.model.evidence.worse_for

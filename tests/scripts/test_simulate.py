@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from models.core.intervals import interval
-from models.goals.evidence import SURE
+from models.goals.evidence import BOUND_CONFIDENCE
 from models.goals.promises import Targets
 from models.text.analysis import Analysis, bags
 from models.text.minhash import Groups
@@ -99,7 +99,7 @@ def test_known_items_cover_as_often_as_drawing_them_shows() -> None:
     kept = np.arange(60) < 50
     low, covers = known_items(kept)
     random = np.random.default_rng(0)
-    drawn = [interval(int(random.permutation(kept)[:KNOWN].sum()), KNOWN, SURE) for _ in range(4000)]
+    drawn = [interval(int(random.permutation(kept)[:KNOWN].sum()), KNOWN, BOUND_CONFIDENCE) for _ in range(4000)]
     found = [one for one in drawn if one]
     assert low == pytest.approx(np.mean([one.low for one in found]), abs=0.01)
     assert covers == pytest.approx(np.mean([one.low <= 50 / 60 <= one.high for one in found]), abs=0.015)
@@ -107,7 +107,7 @@ def test_known_items_cover_as_often_as_drawing_them_shows() -> None:
 
 @pytest.mark.parametrize("every", [1, 4, 30, 500])
 def test_known_items_cover_as_often_as_they_say(every: int) -> None:
-    assert all(known_items(np.arange(every) < kept)[1] >= 2 * SURE - 1 for kept in range(every + 1))
+    assert all(known_items(np.arange(every) < kept)[1] >= 2 * BOUND_CONFIDENCE - 1 for kept in range(every + 1))
 
 
 def test_planted_duplicates_are_near_and_stay_on_their_side(corpus: Corpus) -> None:

@@ -22,14 +22,14 @@ from types import TracebackType
 from typing import Self
 
 from models.batch.boosting import Ask, Candidates, Chosen
-from models.batch.farm import MOST, WorkerDied, WorkerShare
+from models.batch.farm import MAX_WORKERS, WorkerDied, WorkerShare
 from models.batch.matrix import Labels
 
 
 class Processes:
     def __init__(self, size: int) -> None:
-        if not 1 <= size <= MOST:
-            raise ValueError(f"processes must be a whole number from 1 to {MOST}")
+        if not 1 <= size <= MAX_WORKERS:
+            raise ValueError(f"processes must be a whole number from 1 to {MAX_WORKERS}")
         self._size = size
         self._workers: list[tuple[BaseProcess, Connection]] = []
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.batch.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Variant, boost, lead
-from models.batch.farm import MOST, WorkerDied, dealt, farm, fit
+from models.batch.farm import MAX_WORKERS, WorkerDied, farm, fit, shares
 from models.batch.matrix import Examples, Labels
 from models.core.vectors import Reals
 from service.jobs.farm.local import Processes
@@ -55,7 +55,7 @@ def test_however_terms_are_dealt_out_the_same_are_chosen(
     X, Y = corpus
     X = np.hstack([X, X[:, ::-1]])
     p = Params(variant, S=6, C=C, N=2)
-    parts = [part.rounds(Y) for part in dealt(p, examples(X), workers)]
+    parts = [part.rounds(Y) for part in shares(p, examples(X), workers)]
 
     def ask(chosen: Chosen | None, K: int) -> list[Candidates]:
         return [part.next(chosen, K) for part in parts]
@@ -66,7 +66,7 @@ def test_however_terms_are_dealt_out_the_same_are_chosen(
 @given(corpus=corpora(), workers=st.integers(1, 9))
 def test_every_term_is_dealt_to_one_worker(corpus: tuple[Reals, Labels], workers: int) -> None:
     x = examples(corpus[0])
-    parts = dealt(Params(), x, workers)
+    parts = shares(Params(), x, workers)
     assert 1 <= len(parts) <= workers
     assert np.concatenate([part.x.features for part in parts]).tolist() == x.features.tolist()
     assert [part.first for part in parts] == np.cumsum([0, *(len(part.x.features) for part in parts)])[:-1].tolist()
@@ -107,9 +107,9 @@ def test_terms_are_reduced_before_they_are_dealt_out() -> None:
     assert len(planes.features) <= 4
 
 
-@pytest.mark.parametrize("size", [0, MOST + 1])
+@pytest.mark.parametrize("size", [0, MAX_WORKERS + 1])
 def test_a_crew_of_no_size_is_refused(size: int) -> None:
     with pytest.raises(ValueError, match="must be a whole number from 1 to"):
         Processes(size)
     with pytest.raises(ValueError, match="must be a whole number from 1 to"):
-        dealt(Params(), corpus()[0], size)
+        shares(Params(), corpus()[0], size)

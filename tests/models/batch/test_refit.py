@@ -51,7 +51,7 @@ def test_near_duplicates_stand_in_one_fold_and_folds_share_the_relevant_document
 @pytest.mark.parametrize("kind", METHOD_KINDS)
 def test_every_method_gives_a_model_on_the_learners_scale_and_scores_without_each_document(kind: str) -> None:
     done: list[float] = []
-    made = refit.refit(kind, {}, DATA, WEIGHTS, tell=done.append)
+    made = refit.refit(kind, {}, DATA, WEIGHTS, progress=done.append)
     assert len(made.linear.features) <= WEIGHTS
     assert 0.3 < made.held_out[DATA.relevant].mean() < 1 + 1e-9
     assert made.held_out[~DATA.relevant].mean() == pytest.approx(0.0, abs=1e-9)
@@ -99,5 +99,5 @@ def test_a_method_that_tells_nothing_apart_keeps_scores_of_ordinary_size() -> No
 
 def test_cuts_are_chosen_on_other_folds() -> None:
     made = refit.refit("svm", {}, DATA, WEIGHTS)
-    assert 0.5 < refit.crossed_f1(made.held_out, DATA) <= 1.0
-    assert refit.crossed_f1(RNG.normal(size=len(DATA.bags)), DATA) < 0.6
+    assert 0.5 < refit.held_out_f1(made.held_out, DATA) <= 1.0
+    assert refit.held_out_f1(RNG.normal(size=len(DATA.bags)), DATA) < 0.6

@@ -110,7 +110,7 @@ def test_a_topic_with_documents_of_one_kind_only_is_finite(kind: str, params: Ma
 def test_one_hears_how_far_it_is(kind: str, params: Mapping[str, object]) -> None:
     told: list[float] = []
     bags, labels = corpus(7, 20)
-    fit(kind, params, bags, labels, tell=told.append)
+    fit(kind, params, bags, labels, progress=told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.goals.audit import drawn, lots
+from models.goals.audit import drawn, hashes
 from tests.support.waiting import PATIENCE_S
 
 IDS = [f"document {i}" for i in range(20_000)]
@@ -42,15 +42,15 @@ def test_topics_draw_independently_of_each_other() -> None:
 
 
 def test_lots_fall_evenly() -> None:
-    counts = np.bincount((lots("crude", IDS) >> np.uint64(60)).astype(np.int64), minlength=16)
+    counts = np.bincount((hashes("crude", IDS) >> np.uint64(60)).astype(np.int64), minlength=16)
     expected = len(IDS) / 16
     assert ((counts - expected) ** 2 / expected).sum() < 37.7  # χ² of 15 degrees of freedom, p = .001
 
 
 def test_another_process_draws_alike() -> None:
     """Python's own hash would not: it differs from process to process."""
-    program = "from models.goals.audit import lots; print(lots('crude', ['a', 'b', 'ö']).tolist())"
+    program = "from models.goals.audit import hashes; print(hashes('crude', ['a', 'b', 'ö']).tolist())"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, check=True, text=True, timeout=PATIENCE_S
     )
-    assert ran.stdout.strip() == str(lots("crude", ["a", "b", "ö"]).tolist())
+    assert ran.stdout.strip() == str(hashes("crude", ["a", "b", "ö"]).tolist())

@@ -23,9 +23,9 @@ def arrays(some: list[tuple[float, bool, float]]) -> tuple[Reals, np.ndarray, Re
     return np.array(f), np.array(relevant), np.array(weights)
 
 
-def judged(f: Reals, relevant: np.ndarray, origin: Origin = "shown", first: np.ndarray | None = None) -> JudgedWindow:
+def judged(f: Reals, relevant: np.ndarray, origin: Origin = "shown", current: np.ndarray | None = None) -> JudgedWindow:
     kinds = np.full(len(f), ORIGINS.index(origin), np.int8)
-    alone = np.ones(len(f), np.bool_) if first is None else first
+    alone = np.ones(len(f), np.bool_) if current is None else current
     return JudgedWindow(f, relevant, kinds, alone, alone, np.zeros(len(f)), np.zeros(len(f), np.bool_))
 
 
@@ -85,7 +85,7 @@ def test_of_what_it_calls_seventy_per_cent_seventy_are_relevant() -> None:
     rng = np.random.default_rng(2)
     f = rng.normal(size=4000)
     relevant = rng.random(4000) < 1 / (1 + np.exp(-3 * f + 1))
-    fitted = calibration.of(judged(f[:2000], relevant[:2000]), np.empty(0))
+    fitted = calibration.calibrate(judged(f[:2000], relevant[:2000]), np.empty(0))
     assert fitted is not None
     p = np.array([fitted.probability(x) for x in f[2000:]])
     for low in np.arange(0, 1, 0.2):
@@ -118,26 +118,26 @@ def test_with_few_judgements_it_is_hardly_too_sure(each: int, slope: float, leas
 
 def test_nothing_is_said_before_there_is_evidence_of_both_kinds() -> None:
     f = np.linspace(-1, 1, 100)
-    assert calibration.of(judged(f, f > 0.9), np.empty(0)) is None
-    assert calibration.of(judged(f, f > -2), np.empty(0)) is None
-    assert calibration.of(judged(f[:15], f[:15] > -0.86), np.zeros(1000)) is None
-    assert calibration.of(judged(f, f > 0), np.empty(0)) is not None
+    assert calibration.calibrate(judged(f, f > 0.9), np.empty(0)) is None
+    assert calibration.calibrate(judged(f, f > -2), np.empty(0)) is None
+    assert calibration.calibrate(judged(f[:15], f[:15] > -0.86), np.zeros(1000)) is None
+    assert calibration.calibrate(judged(f, f > 0), np.empty(0)) is not None
 
 
 def test_what_a_user_brought_along_does_not_count_nor_does_the_same_text_twice() -> None:
     f = np.linspace(-1, 1, 100)
-    assert calibration.of(judged(f, f > 0, "given"), np.empty(0)) is None
-    assert calibration.of(judged(f, f > 0, "found"), np.empty(0)) is None
+    assert calibration.calibrate(judged(f, f > 0, "given"), np.empty(0)) is None
+    assert calibration.calibrate(judged(f, f > 0, "found"), np.empty(0)) is None
     once = np.arange(100) % 20 == 0
-    assert calibration.of(judged(f, f > 0, first=once), np.empty(0)) is None
+    assert calibration.calibrate(judged(f, f > 0, current=once), np.empty(0)) is None
 
 
 def test_the_rejected_make_low_scores_improbable() -> None:
     rng = np.random.default_rng(3)
     f = rng.uniform(0, 1, 200)
     relevant = rng.random(200) < 0.3 + 0.4 * f
-    alone = calibration.of(judged(f, relevant), np.empty(0))
-    below = calibration.of(judged(f, relevant), rng.uniform(-1, 0, 1000))
+    alone = calibration.calibrate(judged(f, relevant), np.empty(0))
+    below = calibration.calibrate(judged(f, relevant), rng.uniform(-1, 0, 1000))
     assert alone
     assert below
     assert below.probability(-0.5) < alone.probability(-0.5) / 2

@@ -19,7 +19,7 @@ def errors(rng: np.random.Generator, *regimes: tuple[int, float]) -> Bools:
 def delay(series: Bools, change: int) -> int:
     """How many judgements after the change it is first seen."""
     for upto in range(change, len(series) + 1):
-        if drift.since(series[:upto]):
+        if drift.regime_start(series[:upto]):
             return upto - change
     return len(series)
 
@@ -31,19 +31,19 @@ def test_every_cut_is_looked_at_between_documents_that_did_not_come_together(
 ) -> None:
     """With a δ above 1, which promises nothing, short series have changes too."""
     wrong, came = [error for error, _ in series], np.cumsum([later for _, later in series], dtype=np.int64)
-    assert drift.since(np.array(wrong, np.bool_), came, delta) == reference.since(wrong, came.tolist(), delta)
+    assert drift.regime_start(np.array(wrong, np.bool_), came, delta) == reference.since(wrong, came.tolist(), delta)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5])
 def test_a_stream_that_stays_as_it_is_raises_no_alarm(share: float) -> None:
     rng = np.random.default_rng(10)
-    alarms = sum(drift.since(errors(rng, (600, share))) > 0 for _ in range(STREAMS))
+    alarms = sum(drift.regime_start(errors(rng, (600, share))) > 0 for _ in range(STREAMS))
     assert alarms <= drift.DELTA * STREAMS
 
 
 def test_a_topic_that_learns_raises_no_alarm() -> None:
     rng = np.random.default_rng(11)
-    assert not any(drift.since(errors(rng, (50, 0.6), (100, 0.3), (300, 0.1))) for _ in range(STREAMS))
+    assert not any(drift.regime_start(errors(rng, (50, 0.6), (100, 0.3), (300, 0.1))) for _ in range(STREAMS))
 
 
 @pytest.mark.parametrize(("after", "within"), [(0.9, 15), (0.6, 35), (0.4, 90)])
@@ -56,31 +56,33 @@ def test_a_planted_change_is_found_within_so_many_judgements(after: float, withi
 
 def test_the_change_is_dated() -> None:
     rng = np.random.default_rng(13)
-    found = [drift.since(errors(rng, (300, 0.1), (80, 0.6))) for _ in range(100)]
+    found = [drift.regime_start(errors(rng, (300, 0.1), (80, 0.6))) for _ in range(100)]
     assert np.quantile(np.abs(np.array(found) - 300), 0.9) <= 10
 
 
 def test_the_signal_goes_out_when_the_change_has_been_learned() -> None:
     rng = np.random.default_rng(14)
-    assert drift.since(errors(rng, (300, 0.1), (40, 0.7)))
-    assert not drift.since(errors(rng, (300, 0.1), (40, 0.7), (500, 0.05)))
+    assert drift.regime_start(errors(rng, (300, 0.1), (40, 0.7)))
+    assert not drift.regime_start(errors(rng, (300, 0.1), (40, 0.7), (500, 0.05)))
 
 
 def test_of_two_changes_the_later_counts() -> None:
     rng = np.random.default_rng(15)
-    assert drift.since(errors(rng, (300, 0.02), (300, 0.3), (100, 0.95))) == pytest.approx(600, abs=15)
+    assert drift.regime_start(errors(rng, (300, 0.02), (300, 0.3), (100, 0.95))) == pytest.approx(600, abs=15)
 
 
 def test_what_is_long_ago_is_not_looked_at() -> None:
     rng = np.random.default_rng(16)
-    assert not drift.since(errors(rng, (500, 0.0), (drift.NEWEST, 0.5)))
-    assert drift.since(errors(rng, (500, 0.5), (drift.NEWEST // 2, 0.1), (drift.NEWEST // 2, 0.5))) > 900
+    assert not drift.regime_start(errors(rng, (500, 0.0), (drift.WINDOW_SIZE, 0.5)))
+    assert (
+        drift.regime_start(errors(rng, (500, 0.5), (drift.WINDOW_SIZE // 2, 0.1), (drift.WINDOW_SIZE // 2, 0.5))) > 900
+    )
 
 
 def test_nothing_and_little_are_no_change() -> None:
-    assert drift.since(np.zeros(0, np.bool_)) == 0
-    assert drift.since(np.ones(1, np.bool_)) == 0
-    assert drift.since(np.array([False, True, True])) == 0
+    assert drift.regime_start(np.zeros(0, np.bool_)) == 0
+    assert drift.regime_start(np.ones(1, np.bool_)) == 0
+    assert drift.regime_start(np.array([False, True, True])) == 0
 
 
 def test_a_change_in_how_much_is_audited_is_no_change_of_the_filter() -> None:
@@ -91,8 +93,8 @@ def test_a_change_in_how_much_is_audited_is_no_change_of_the_filter() -> None:
         accepted = np.concatenate((rng.random(800) < 0.1, rng.random(160) < 0.9))
         wrong = rng.random(960) < np.where(accepted, 0.4, 0.01)
         came = np.arange(1, 961)
-        told += drift.change(wrong, accepted, came) is not None
-        mixed += drift.since(wrong, came) > 0
+        told += drift.latest_change(wrong, accepted, came) is not None
+        mixed += drift.regime_start(wrong, came) > 0
     assert told <= drift.DELTA * STREAMS
     assert mixed > 0.9 * STREAMS
 
@@ -103,10 +105,12 @@ def test_a_change_of_either_kind_is_found_and_the_latest_is_told() -> None:
     came = np.arange(1, 601)
     worse = rng.random(600) < np.where(came > 400, 0.7, 0.1)
     for kind in (accepted, ~accepted):
-        found = drift.change(worse & kind, accepted, came)
+        found = drift.latest_change(worse & kind, accepted, came)
         assert found is not None
         assert 380 <= found.place <= 420
         assert found.before.mean() < 0.2 < 0.5 < found.after.mean()
-    both = drift.change(np.where(accepted, rng.random(600) < np.where(came > 500, 0.8, 0.05), worse), accepted, came)
+    both = drift.latest_change(
+        np.where(accepted, rng.random(600) < np.where(came > 500, 0.8, 0.05), worse), accepted, came
+    )
     assert both is not None
     assert 480 <= both.place <= 520

@@ -29,7 +29,7 @@ def test_evidence_counts_each_judgement_for_what_it_is() -> None:
     sample = JudgedWindow(scores, relevant, origin, every, every, np.full(6, 0.5), np.arange(6) == 2)
     counted = collect_evidence(None, sample, Band(1.0, 7.5))
     assert counted == Evidence(accepted=1, hits=1, delivered=1, shown=2, kept=1, audits=2, finds=1, lost=1)
-    once = collect_evidence(None, replace(sample, alone=np.array([1, 1, 0, 1, 0, 0], np.bool_)), Band(1.0, 7.5))
+    once = collect_evidence(None, replace(sample, unique=np.array([1, 1, 0, 1, 0, 0], np.bool_)), Band(1.0, 7.5))
     assert (once.shown, once.kept, once.audits, once.finds, once.lost) == (1, 1, 1, 1, 0)
     two = collect_evidence(None, replace(sample, chance=np.array([0, 0, 0, 0.5, 0.1, 0])), Band(1.0, 7.5))
     assert two.drawn == ((0.1, 1, 0), (0.5, 1, 1))

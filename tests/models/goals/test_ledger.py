@@ -23,18 +23,18 @@ def test_a_filter_that_does_well_has_not_become_worse() -> None:
     ledger = Ledger()
     for i in range(400):
         ledger.add(words().features, i % 20 != 0, "shown", 0.0, accepted=True)
-    assert ledger.changed() == 0
-    assert ledger.newest(np.zeros(400)).first.all()
+    assert ledger.last_change() == 0
+    assert ledger.window(np.zeros(400)).current.all()
 
 
 def test_what_was_judged_before_it_became_worse_is_no_evidence() -> None:
     ledger = Ledger()
     for i in range(400):
         ledger.add(words().features, i < 300 or i % 2 == 0, "shown", 0.0, accepted=True)
-    assert 290 <= ledger.changed() <= 310
-    judged = ledger.newest(np.zeros(350), ledger.changed())
-    assert not judged.first[:200].any()
-    assert judged.first[-80:].all()
+    assert 290 <= ledger.last_change() <= 310
+    judged = ledger.window(np.zeros(350), ledger.last_change())
+    assert not judged.current[:200].any()
+    assert judged.current[-80:].all()
 
 
 def test_the_order_of_judgements_is_no_change_but_that_of_documents_is() -> None:
@@ -43,26 +43,26 @@ def test_the_order_of_judgements_is_no_change_but_that_of_documents_is() -> None
     together, sorted_, worse = Ledger(), Ledger(), Ledger()
     order = sorted(range(400), key=lambda i: i % 2)
     for i in order:
-        together.add(words().features, i % 2 == 0, "shown", 0.0, accepted=True, came=1000 + i // 100)
-        sorted_.add(words().features, i % 2 == 0, "shown", 0.0, accepted=True, came=1000 + i)
-        worse.add(words().features, i % 2 == 0 and i < 300, "shown", 0.0, accepted=True, came=1000 + i)
-    assert (together.changed(), sorted_.changed()) == (0, 0)
-    assert 1290 <= worse.changed() <= 1310
-    assert np.count_nonzero(worse.newest(np.zeros(400), worse.changed()).first) == 1400 - worse.changed()
+        together.add(words().features, i % 2 == 0, "shown", 0.0, accepted=True, arrived=1000 + i // 100)
+        sorted_.add(words().features, i % 2 == 0, "shown", 0.0, accepted=True, arrived=1000 + i)
+        worse.add(words().features, i % 2 == 0 and i < 300, "shown", 0.0, accepted=True, arrived=1000 + i)
+    assert (together.last_change(), sorted_.last_change()) == (0, 0)
+    assert 1290 <= worse.last_change() <= 1310
+    assert np.count_nonzero(worse.window(np.zeros(400), worse.last_change()).current) == 1400 - worse.last_change()
 
 
 def test_finds_among_the_rejected_are_errors_too() -> None:
     ledger = Ledger()
     for i in range(400):
         ledger.add(words().features, i >= 300 and i % 2 == 0, "audit", 0.01, accepted=False)
-    assert 290 <= ledger.changed() <= 310
+    assert 290 <= ledger.last_change() <= 310
 
 
 def test_near_duplicates_of_one_mistake_are_one_mistake() -> None:
     ledger, again = Ledger(), words().features
     for i in range(400):
         ledger.add(again if i >= 300 else words().features, i < 300, "shown", 0.0, accepted=True)
-    assert ledger.changed() == 0
+    assert ledger.last_change() == 0
 
 
 def test_a_topic_whose_reader_turned_away_promises_nothing_and_says_why() -> None:
@@ -95,6 +95,6 @@ def test_how_often_people_look_at_what_is_accepted_is_told_from_what_was_accepte
     ledger = Ledger()
     assert ledger.watch() == (0, 0.0)
     for accepted, after in [(True, 0), (True, 30), (True, 30), (False, 90), (True, 70)]:
-        ledger.add(words().features, True, "shown", 0.0, accepted=accepted, after=after)
-    ledger.add(words().features, True, "audit", 0.01, accepted=False, after=95)
+        ledger.add(words().features, True, "shown", 0.0, accepted=accepted, accepted_before=after)
+    ledger.add(words().features, True, "audit", 0.01, accepted=False, accepted_before=95)
     assert ledger.watch() == (70, 35.0)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from models.core.names import Origin
-from models.goals.prequential import CONFIDENCE, SIDE, errors, quality, windows
+from models.goals.prequential import CONFIDENCE, TAIL, errors, quality, windows
 from models.goals.reliability import reliability
 from models.goals.report import StreamCounts
-from models.goals.samples import Rejected, Trial
+from models.goals.samples import RejectedSample, Trial
 
 RUNS = 300
 
@@ -107,10 +107,10 @@ def test_what_was_missed_lies_within_its_bounds(chance: float, missed: int) -> N
     for _ in range(RUNS):
         finds = int(rng.binomial(missed, chance))
         trials = [trial("reject", n < finds, "audit", chance) for n in range(finds + 20)]
-        bounds = Rejected.of(trials, None).relevant(SIDE)
+        bounds = RejectedSample.of(trials, None).relevant(TAIL)
         low += bounds.low <= missed
         high += missed <= bounds.high
-    assert min(low, high) >= (1 - SIDE - 0.025) * RUNS  # and some luck
+    assert min(low, high) >= (1 - TAIL - 0.025) * RUNS  # and some luck
 
 
 @pytest.mark.parametrize(("often", "seldom"), [(0, 100), (60, 60), (100, 0)])
@@ -124,10 +124,10 @@ def test_what_was_missed_lies_within_its_bounds_when_the_rate_of_audits_has_chan
         for missed, chance in ((often, 0.5), (seldom, 0.02)):
             finds, others = int(rng.binomial(missed, chance)), int(rng.binomial(2000 - missed, chance))
             trials += [trial("reject", n < finds, "audit", chance) for n in range(finds + others)]
-        bounds = Rejected.of(trials, 4000).relevant(SIDE)
+        bounds = RejectedSample.of(trials, 4000).relevant(TAIL)
         low += bounds.low <= often + seldom
         high += often + seldom <= bounds.high
-    assert min(low, high) >= (1 - SIDE - 0.025) * RUNS
+    assert min(low, high) >= (1 - TAIL - 0.025) * RUNS
 
 
 # -- what is known, and what is not ------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_reliability_tells_a_calibrated_probability_from_one_that_is_too_sure() 
         trials = [
             Trial("accept", 0.0, r, "shown", 0.0, q) for q, r in zip(given.tolist(), relevant.tolist(), strict=True)
         ]
-        found = reliability(trials, SIDE)
+        found = reliability(trials, TAIL)
         assert found.brier
         assert found.brier.estimate == pytest.approx(float(np.mean((given - relevant) ** 2)))
         assert sum(one.documents for one in found.bins) == 3000
@@ -271,8 +271,8 @@ def test_reliability_tells_a_calibrated_probability_from_one_that_is_too_sure() 
 
 
 def test_without_a_probability_there_is_no_reliability() -> None:
-    assert reliability([trial("accept", True)], SIDE).bins == ()
-    assert reliability([trial("accept", True)], SIDE).brier is None
+    assert reliability([trial("accept", True)], TAIL).bins == ()
+    assert reliability([trial("accept", True)], TAIL).brier is None
 
 
 @pytest.mark.parametrize("chance", [0.02, 0.2, 1.0])
@@ -292,9 +292,9 @@ def test_misses_that_people_come_across_are_overstated_by_as_much_as_is_said_and
             trial("reject", bool(relevant[i]), "audit" if drawn[i] else "found", chance if drawn[i] else 0.0)
             for i in np.flatnonzero(judged).tolist()
         ]
-        share = Rejected.of(trials, rejected)
+        share = RejectedSample.of(trials, rejected)
         finds, audits = finds + share.finds, audits + share.audits
-        held += share.relevant(SIDE).high >= missed
+        held += share.relevant(TAIL).high >= missed
     expected = (audited + found * (1 - audited)) / audited  # of relevant ones, against ...
     expected /= 1 + (missed / rejected) * (expected - 1)  # ... all that are judged, among which there are more of them
     assert finds / audits == pytest.approx(expected * missed / rejected, rel=0.02 + 3 / np.sqrt(finds))

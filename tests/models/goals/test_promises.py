@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from models.core import intervals
 from models.goals import promises
-from models.goals.evidence import CONFIDENCE, EDGE, LEAST, SURE
+from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE
 from models.goals.promises import Targets, certified, choose
-from models.goals.thresholds import ENOUGH, NEVER, Band
+from models.goals.thresholds import MIN_SAMPLE, NEVER, Band
 from tests.models.goals.judged import judged, ranking
 
 STEADY = settings(derandomize=True, max_examples=100, deadline=None)
@@ -31,7 +31,7 @@ def test_sixteen_clean_documents_promise_nine_of_ten() -> None:
 def test_no_cut_is_tried_after_one_that_failed() -> None:
     """Two misses in the first twenty-nine are too many, and a hundred hits after them do not make up for it."""
     scores, relevant = ranking([True] * 3 + [False] * 2 + [True] * 100)
-    assert intervals.low(103, 105, CONFIDENCE) > 0.9
+    assert intervals.low(103, 105, PROMISE_CONFIDENCE) > 0.9
     assert certified(scores, relevant, 0.9) == NEVER
 
 
@@ -51,17 +51,17 @@ def test_a_cut_that_breaks_the_goal_is_seldom_taken_however_many_are_tried() -> 
     for _ in range(runs):
         scores, relevant = ranking((random.random(n) < goal - 1e-9).tolist())
         hits = np.cumsum(relevant)
-        passes = [intervals.low(int(k), i + 1, CONFIDENCE) >= goal for i, k in enumerate(hits)]
-        lowest += any(passes[LEAST - 1 :])
+        passes = [intervals.low(int(k), i + 1, PROMISE_CONFIDENCE) >= goal for i, k in enumerate(hits)]
+        lowest += any(passes[MIN_RELEVANT - 1 :])
         sequence += certified(scores, relevant, goal) < NEVER
     assert lowest > 0.4 * runs
-    assert sequence <= (1 - CONFIDENCE) * runs
+    assert sequence <= (1 - PROMISE_CONFIDENCE) * runs
 
 
 def test_the_sure_ones_do_not_pay_for_a_tail() -> None:
     """Two hundred hits and nine misses are still promised as a whole, but the misses all stand at the end."""
     scores, relevant = ranking([True] * 200 + [False] * 9)
-    assert intervals.low(200, 209, CONFIDENCE) > 0.9
+    assert intervals.low(200, 209, PROMISE_CONFIDENCE) > 0.9
     cut = certified(scores, relevant, 0.9)
     assert 150 < np.count_nonzero(scores > cut) <= 200
 
@@ -75,7 +75,7 @@ def test_nothing_is_accepted_that_scores_as_what_was_never_shown() -> None:
     assert certified(sample.held_out, sample.relevant, 0.25) < 0.1
     assert choose(goal, sample, stream, Band(0.4, 0.5)).accept_above >= 0.4
     wide = choose(Targets(min_precision=0.25, min_recall=0.9, max_abstain=1.0), sample, stream, Band(0.4, 0.5))
-    assert 0.5 * (1 - promises.SPARE) - 0.01 < wide.accept_above < 0.4
+    assert 0.5 * (1 - promises.SPENT_SHARE) - 0.01 < wide.accept_above < 0.4
 
 
 def test_equal_scores_are_never_separated() -> None:
@@ -92,9 +92,9 @@ def test_what_is_accepted_is_promised_and_clean_at_its_edge(rows: list[tuple[int
     above = scores > cut
     if cut < NEVER:
         hits, n = int(np.count_nonzero(relevant & above)), int(np.count_nonzero(above))
-        assert intervals.low(hits, n, CONFIDENCE) >= goal
-        edge = relevant[np.argsort(-scores)][:n][-EDGE:]
-        assert edge.all() or intervals.low(int(edge.sum()), len(edge), SURE) >= goal
+        assert intervals.low(hits, n, PROMISE_CONFIDENCE) >= goal
+        edge = relevant[np.argsort(-scores)][:n][-EDGE_SIZE:]
+        assert edge.all() or intervals.low(int(edge.sum()), len(edge), BOUND_CONFIDENCE) >= goal
 
 
 def test_promises_hold_on_streams_that_do_not_change() -> None:
@@ -140,7 +140,7 @@ def test_near_duplicates_are_counted_once() -> None:
 
 @STEADY
 @given(
-    st.lists(st.floats(-1, 1), min_size=ENOUGH, max_size=400),
+    st.lists(st.floats(-1, 1), min_size=MIN_SAMPLE, max_size=400),
     st.floats(0, 1),
     st.sampled_from([None, 0.5]),
     st.sampled_from([None, 0.5]),
@@ -163,7 +163,7 @@ def test_recall_spends_the_allowance_and_nothing_else_does() -> None:
     assert (frugal.reject_below, frugal.accept_above) == (USUAL.reject_below, USUAL.accept_above)
     generous = choose(Targets(min_recall=0.9, max_abstain=0.2), judged(*ranking([])), stream, USUAL)
     share = np.mean((stream >= generous.reject_below) & (stream <= generous.accept_above))
-    assert share == pytest.approx(promises.SPARE * 0.2, abs=0.002)
+    assert share == pytest.approx(promises.SPENT_SHARE * 0.2, abs=0.002)
 
 
 # -- error -------------------------------------------------------------------------------------------------------------

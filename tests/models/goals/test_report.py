@@ -258,7 +258,7 @@ def test_a_reader_who_goes_on_is_seldom_said_to_have_gone_and_one_who_stops_is(s
     for accepted in range(at_once, 20_001, at_once):
         for _ in range(rng.binomial(at_once, share)):
             features = rng.integers(1, 1 << 63, 20, dtype=np.uint64)
-            ledger.add(features, True, "shown", 0.0, accepted=True, after=accepted)
+            ledger.add(features, True, "shown", 0.0, accepted=True, accepted_before=accepted)
         if ledger.size >= 20:
             states.append(state(accepted + at_once - 1))
         if ledger.size >= 400:

@@ -9,7 +9,7 @@ from models.core import measures
 from models.core.measures import Bools, contingency
 from models.core.vectors import Reals
 from models.goals import thresholds
-from models.goals.thresholds import NEVER, Band, Scale, break_even, choose, f_beta, utility
+from models.goals.thresholds import NEVER, Band, Scale, break_even_cut, choose, f_beta_cut, utility_cut
 
 STEADY = settings(derandomize=True, max_examples=200)
 
@@ -21,39 +21,39 @@ NO = np.empty(0, np.bool_)
 
 
 def test_the_best_f1_is_after_the_third_relevant_document() -> None:
-    cut = f_beta(SCORES, RELEVANT)
+    cut = f_beta_cut(SCORES, RELEVANT)
     assert cut.threshold == pytest.approx(0.55)
     assert cut.value == pytest.approx(6 / 7)
 
 
 def test_a_small_beta_wants_precision() -> None:
-    assert f_beta(SCORES, RELEVANT, beta=0.25).threshold == pytest.approx(0.85)
+    assert f_beta_cut(SCORES, RELEVANT, beta=0.25).threshold == pytest.approx(0.85)
 
 
 def test_utility_counts_two_for_a_hit_and_minus_one_for_a_miss() -> None:
-    cut = utility(SCORES, RELEVANT)
+    cut = utility_cut(SCORES, RELEVANT)
     assert cut.threshold == pytest.approx(0.55)
     assert cut.value == pytest.approx(2 * 3 - 1)
 
 
 def test_utility_accepts_nothing_where_that_is_best() -> None:
-    assert utility(np.array([3.0, 2.0, 1.0, 0.0]), np.array([False, False, False, True])).threshold == NEVER
+    assert utility_cut(np.array([3.0, 2.0, 1.0, 0.0]), np.array([False, False, False, True])).threshold == NEVER
 
 
 def test_break_even_accepts_as_many_as_are_relevant() -> None:
-    cut = break_even(SCORES, RELEVANT)
+    cut = break_even_cut(SCORES, RELEVANT)
     assert cut.threshold == pytest.approx(0.65)
     assert cut.value == pytest.approx(measures.break_even(SCORES, RELEVANT))
 
 
 def test_a_bad_ranking_accepts_nothing() -> None:
     scores = np.arange(100.0)
-    assert f_beta(scores, scores < 1).threshold == NEVER
-    assert f_beta(scores, scores > 98).threshold < NEVER
+    assert f_beta_cut(scores, scores < 1).threshold == NEVER
+    assert f_beta_cut(scores, scores > 98).threshold < NEVER
 
 
 def test_without_a_relevant_document_there_is_no_cut() -> None:
-    for cut in (f_beta, utility, break_even):
+    for cut in (f_beta_cut, utility_cut, break_even_cut):
         assert cut(np.array([1.0, 2.0]), np.array([False, False])).threshold == NEVER
         assert cut(NONE, NO).threshold == NEVER
 
@@ -69,11 +69,11 @@ def test_no_other_cut_is_better_and_equal_scores_are_never_separated(ranking: tu
     scores, relevant = ranking
     cuts = [contingency(scores > t, relevant) for t in np.arange(-5, 5) + 0.5]
     if relevant.any():
-        cut = f_beta(scores, relevant, beta=beta)
+        cut = f_beta_cut(scores, relevant, beta=beta)
         assert cut.threshold not in scores
         assert cut.value == pytest.approx(measures.f_beta(contingency(scores > cut.threshold, relevant), beta))
         assert cut.value == pytest.approx(max(measures.f_beta(c, beta) for c in cuts))
-        cut = utility(scores, relevant)
+        cut = utility_cut(scores, relevant)
         assert cut.value == pytest.approx(max(0, *(2 * c.tp - c.fp for c in cuts)))
 
 
@@ -82,7 +82,9 @@ def test_no_other_cut_is_better_and_equal_scores_are_never_separated(ranking: tu
 def test_a_weight_counts_as_so_many_documents(ranking: tuple[Reals, Bools], data: st.DataObject) -> None:
     scores, relevant = ranking
     times = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(scores), max_size=len(scores))))
-    assert f_beta(scores, relevant, times.astype(float)) == f_beta(np.repeat(scores, times), np.repeat(relevant, times))
+    assert f_beta_cut(scores, relevant, times.astype(float)) == f_beta_cut(
+        np.repeat(scores, times), np.repeat(relevant, times)
+    )
 
 
 # -- the band ----------------------------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ def test_the_cut_is_the_best_of_all_documents_though_most_of_the_background_is_p
     background, scale = np.array(passed, float), Scale(0.0, length)
     imagined = [scale.at(height) for height in (*thresholds.RELEVANT_AT, *thresholds.UNRELATED_AT)]
     true = [*relevant, *[True] * len(thresholds.RELEVANT_AT)]
-    unrelated = thresholds.UNRELATED * max(0.0, 1 - len(background) / thresholds.ENOUGH)
+    unrelated = thresholds.UNRELATED * max(0.0, 1 - len(background) / thresholds.MIN_SAMPLE)
     weights = [1.0] * len(held_out)
     weights += [thresholds.RELEVANT / len(thresholds.RELEVANT_AT)] * len(thresholds.RELEVANT_AT)
     weights += [unrelated / len(thresholds.UNRELATED_AT)] * len(thresholds.UNRELATED_AT)
@@ -153,12 +155,12 @@ def test_the_cut_is_the_best_of_all_documents_though_most_of_the_background_is_p
     scores = np.array([*held_out, *imagined, *background])
     labels = np.zeros(len(scores), np.bool_)
     labels[: len(true)] = true
-    best = f_beta(scores, labels, np.array(weights))
+    best = f_beta_cut(scores, labels, np.array(weights))
     band = choose(held_out, relevant, background, np.ones(len(background), np.bool_), scale)
     assert band.f1 == pytest.approx(best.value, abs=1e-12)
     n, prior = int(relevant.sum()), scale.at(thresholds.ACCEPT)
     if best.threshold == NEVER:
         assert band.accept_above == NEVER
-    elif len(background) < thresholds.ENOUGH and n == len(relevant):  # nothing else moves the cut then
+    elif len(background) < thresholds.MIN_SAMPLE and n == len(relevant):  # nothing else moves the cut then
         mixed = (n * best.threshold + thresholds.TRUST * prior) / (n + thresholds.TRUST)
         assert band.accept_above == pytest.approx(mixed, abs=1e-12)

@@ -4,33 +4,35 @@ import numpy as np
 import pytest
 
 from models.goals.report import StreamCounts
-from models.goals.volume import flow
+from models.goals.volume import check_volume
 
 
 def test_a_topic_from_which_nothing_comes_any_more_is_silent() -> None:
-    found = flow([StreamCounts(10_000, 100, 50), StreamCounts(2000, 0, 0)])
+    found = check_volume([StreamCounts(10_000, 100, 50), StreamCounts(2000, 0, 0)])
     assert (found.silent, found.flooded) == (True, False)
     assert "2000" in found.detail
 
 
 def test_a_rare_topic_may_be_quiet_for_long() -> None:
-    assert not flow([StreamCounts(10_000, 2, 1), StreamCounts(2000, 0, 0)]).silent
-    assert not flow([StreamCounts(0, 0, 0), StreamCounts(100_000, 0, 0)]).silent
+    assert not check_volume([StreamCounts(10_000, 2, 1), StreamCounts(2000, 0, 0)]).silent
+    assert not check_volume([StreamCounts(0, 0, 0), StreamCounts(100_000, 0, 0)]).silent
 
 
 def test_a_topic_that_accepts_many_times_what_it_did_is_flooded() -> None:
-    assert flow([StreamCounts(10_000, 100, 50), StreamCounts(1000, 60, 5)]).flooded
-    assert flow([StreamCounts(5000, 0, 0), StreamCounts(1000, 60, 5)]).flooded
-    assert flow([StreamCounts(), StreamCounts(1000, 700, 0)]).flooded
+    assert check_volume([StreamCounts(10_000, 100, 50), StreamCounts(1000, 60, 5)]).flooded
+    assert check_volume([StreamCounts(5000, 0, 0), StreamCounts(1000, 60, 5)]).flooded
+    assert check_volume([StreamCounts(), StreamCounts(1000, 700, 0)]).flooded
 
 
 def test_little_more_than_before_is_no_flood() -> None:
-    assert not flow([StreamCounts(10_000, 1000, 0), StreamCounts(10_000, 1500, 0)]).flooded
-    assert not flow([StreamCounts(10_000, 10, 0), StreamCounts(1000, 4, 0)]).flooded
+    assert not check_volume([StreamCounts(10_000, 1000, 0), StreamCounts(10_000, 1500, 0)]).flooded
+    assert not check_volume([StreamCounts(10_000, 10, 0), StreamCounts(1000, 4, 0)]).flooded
 
 
 def test_of_few_documents_nothing_is_said() -> None:
-    assert flow([]) == flow([StreamCounts(10_000, 5000, 0), StreamCounts(100, 0, 0)]) == (False, False, "")
+    assert (
+        check_volume([]) == check_volume([StreamCounts(10_000, 5000, 0), StreamCounts(100, 0, 0)]) == (False, False, "")
+    )
 
 
 @pytest.mark.parametrize("share", [0.002, 0.02, 0.2])
@@ -39,6 +41,6 @@ def test_a_steady_topic_is_hardly_ever_flagged(share: float) -> None:
     flags = 0
     for _ in range(500):
         before, lately = rng.binomial(10_000, share), rng.binomial(2000, share)
-        found = flow([StreamCounts(10_000, int(before), 0), StreamCounts(2000, int(lately), 0)])
+        found = check_volume([StreamCounts(10_000, int(before), 0), StreamCounts(2000, int(lately), 0)])
         flags += found.silent or found.flooded
     assert flags <= 5

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from models.goals.report import StreamCounts
-from models.goals.volume import flow
+from models.goals.volume import check_volume
 from service.errors import NotFound
 from service.run.replay import replay
 from service.store import scripts
@@ -163,4 +163,4 @@ def test_a_young_topic_can_fall_silent_too() -> None:
     assert tally.lately == tally.ever
     assert (tally.newest.documents, tally.newest.accepted, tally.newest.abstained) == (1700, 0, 0)
     before = StreamCounts(4700 - 1700, 30, 8)
-    assert flow([before, tally.newest]).silent
+    assert check_volume([before, tally.newest]).silent
