@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from models.batch.registry import dealt
+from models.batch.folds import stratified_folds
 from models.core.measures import Bools, sap
 from models.core.vectors import Reals
 
@@ -51,7 +51,7 @@ def difference(
     theta = sap(scores, relevant) - sap(other, relevant)
     if G < 2:
         return Difference(theta if G else 0.0, -1.0, 1.0)
-    group = dealt(kind[:, None], G, seed)[member]
+    group = stratified_folds(kind[:, None], G, seed)[member]
     without = [
         sap(scores[kept], relevant[kept]) - sap(other[kept], relevant[kept]) for kept in (group != b for b in range(G))
     ]

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch import registry
+from models.batch.folds import stratified_folds
 from models.batch.matrix import Examples, Progress, no_progress
 from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Bag, Linear, Reals
@@ -55,7 +56,7 @@ class Dataset:
             groups.add(bag.features)
         first, member = np.unique(groups.group, return_inverse=True)
         some = np.bincount(member, weights=relevant, minlength=len(first)) > 0
-        return cls(documents, bags, relevant, groups.group, registry.dealt(some[:, None], FOLDS, seed)[member])
+        return cls(documents, bags, relevant, groups.group, stratified_folds(some[:, None], FOLDS, seed)[member])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +88,7 @@ def refit(
         def overall(done: float) -> None:
             progress((begun + done) / (FOLDS + 1))
 
-        planes = registry.fit_examples(p, x.rows(rows), labels[rows], seed, overall)
+        planes = registry.fit(p, x.rows(rows), labels[rows], seed, overall)
         return planes.linear(0).strongest(weights)
 
     for k in range(FOLDS):

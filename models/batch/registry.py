@@ -1,4 +1,4 @@
-"""Every method that learns from all judged documents at once, by name, and scores that it has not learned from.
+"""Every method that learns from all judged documents at once, by name.
 
 A batch method is a module with `Params` (frozen, validated, with the `view` it works in) and
 
@@ -6,32 +6,23 @@ A batch method is a module with `Params` (frozen, validated, with the `view` it 
 
 The learners of online/registry.py are batch methods too, when they are shown the documents in several passes, or by
 many draws with a pocket (batch/passes.py): their own parameters, and `passes` or `draws`.
-
-`crossed` gives what thresholds and comparisons need: the score of each document by a model trained without its fold.
-A fold is the same for all topics, since some methods learn them together; so documents are dealt out topic by topic,
-the rarest first, each to the fold that has fewest of that topic (Sechidis, Tsoumakas & Vlahavas, "On the stratification
-of multi-label data", 2011). A topic's only relevant document is scored by a model that has seen none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.batch import bayes, boosting, centroid, svm
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.batch.passes import drawn, in_passes, train
 from models.core.arrays import check
 from models.core.names import METHOD_KINDS, View
-from models.core.vectors import Bag, Reals
 from models.learners.base import DocumentVector
 from models.learners.documents import DocumentWindow
 from models.online.registry import parse_params, read_params
-
-FOLDS = 3
 
 
 class Method(Protocol):
@@ -72,53 +63,12 @@ def parse(kind: str, params: Mapping[str, object]) -> Any:
     return read_params(kind, OnlineMethod, {"kind": kind, **shown}, {"params": own})
 
 
-def fit(
-    kind: str,
-    params: Mapping[str, object],
-    documents: Sequence[Bag],
-    labels: Labels,
-    seed: int = 0,
-    progress: Progress = no_progress,
-) -> Planes:
-    """The planes of all topics, from bags as a log keeps them."""
-    p = parse(kind, params)
-    return fit_examples(p, Examples.of(documents, p.view), labels, seed, progress)
-
-
-def fit_examples(p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
-    """The same from examples that are seen through p's view already."""
+def fit(p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
+    """Planes of all topics, from examples in p's view."""
     if isinstance(p, OnlineMethod):
         return _fit_shown(p, x, labels, seed, progress)
     method = next(method for method in METHODS.values() if isinstance(p, method.Params))
     return method.fit(p, x, labels, seed, progress)
-
-
-def crossed(
-    p: Any, x: Examples, labels: Labels, folds: int = FOLDS, seed: int = 0, progress: Progress = no_progress
-) -> Reals:
-    """Φ of each document and topic, by a model that was fitted without the document's fold."""
-    fold, scores = dealt(labels, folds, seed), np.zeros(labels.shape)
-    for k in range(folds):
-        out = fold == k
-        if out.any() and not out.all():
-            scores[out] = fit_examples(p, x.rows(~out), labels[~out], seed).scores(x.rows(out))
-        progress((k + 1) / folds)
-    return scores
-
-
-def dealt(labels: Labels, folds: int, seed: int) -> NDArray[np.int64]:
-    """A fold for each document: the relevant ones of every topic as evenly as can be, all others by chance."""
-    g, m = labels.shape
-    rng = np.random.default_rng(seed)
-    fold, have = np.full(g, -1), np.zeros((folds, m), np.int64)
-    for i in np.argsort(labels.sum(axis=0), kind="stable"):
-        for j in rng.permutation(np.flatnonzero(labels[:, i] & (fold < 0))):
-            k = int(np.lexsort((have.sum(axis=1), have[:, i]))[0])
-            fold[j] = k
-            have[k] += labels[j]
-    rest = rng.permutation(np.flatnonzero(fold < 0))
-    fold[rest] = np.arange(len(rest)) % folds
-    return fold
 
 
 def _fit_shown(p: OnlineMethod, x: Examples, labels: Labels, seed: int, progress: Progress) -> Planes:

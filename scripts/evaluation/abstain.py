@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from models.batch import registry
 from models.batch.passes import train
-from models.batch.registry import fit_examples, parse
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.learners.documents import DocumentWindow
@@ -118,10 +118,10 @@ def half_way(scores: Reals, y: Bools) -> float:
 
 def method(kind: str, params: Mapping[str, object]) -> Fit:
     """One that learns from all documents at once, and cuts at 0."""
-    p = parse(kind, params)
+    p = registry.parse(kind, params)
 
     def fit(pair: Pair, rows: Order, seed: int) -> Plane:
-        planes = fit_examples(p, pair.examples(rows), pair.y[rows][:, None], seed)
+        planes = registry.fit(p, pair.examples(rows), pair.y[rows][:, None], seed)
         return Plane(planes.w[0], float(planes.bias[0]))
 
     return fit

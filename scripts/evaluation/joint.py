@@ -29,9 +29,11 @@ import numpy as np
 
 from models.batch import boosting
 from models.batch.feature_selection import reduced
+from models.batch.folds import stratified_folds
 from models.batch.matrix import Examples, Labels, Planes
-from models.batch.registry import crossed, fit_examples, parse
+from models.batch.registry import fit, parse
 from models.core.measures import break_even, contingency, sap
+from models.core.vectors import Reals
 from scripts.evaluation.batch import TopicResult, VectorCorpus, threshold
 
 FEW = 5  # relevant documents, below which left-out ones alone say too little
@@ -69,7 +71,7 @@ class JointRuns:
 
     def _fit(self, p: Any, x: Examples, labels: Labels, seed: int) -> Planes:
         if not isinstance(p, boosting.Params):
-            return fit_examples(p, x, labels, seed)
+            return fit(p, x, labels, seed)
         family = dataclasses.replace(p, S=1)
         run = self._boosted.get(family)
         if run is None or len(run.Z) < p.S:
@@ -79,8 +81,18 @@ class JointRuns:
 
     def _cuts(self, joint: Joint, p: Any, planes: Planes, x: Examples, labels: Labels, seed: int) -> list[float]:
         alone = joint.cut == "crossed"
-        known, unknown = planes.scores(x), crossed(p, x, labels, 10 if alone else 3, seed)
+        known, unknown = planes.scores(x), held_out_scores(p, x, labels, 10 if alone else 3, seed)
         return [
             threshold(y, (b,) if alone and np.count_nonzero(y) >= FEW else (a, b))
             for y, a, b in zip(labels.T, known.T, unknown.T, strict=True)
         ]
+
+
+def held_out_scores(p: Any, x: Examples, labels: Labels, folds: int, seed: int) -> Reals:
+    """Φ of each document and topic, by a model that was fitted without the document's fold."""
+    fold, scores = stratified_folds(labels, folds, seed), np.zeros(labels.shape)
+    for k in range(folds):
+        out = fold == k
+        if out.any() and not out.all():
+            scores[out] = fit(p, x.rows(~out), labels[~out], seed).scores(x.rows(out))
+    return scores

@@ -65,7 +65,7 @@ def test_a_held_out_score_is_that_of_a_model_fitted_without_the_fold(kind: str) 
     made, p = refit.refit(kind, {}, DATA, WEIGHTS), registry.parse(kind, {})
     out = DATA.fold == 2
     rest = Examples.of(DATA.bags, p.view).rows(~out)
-    linear = registry.fit_examples(p, rest, DATA.relevant[~out][:, None]).linear(0).strongest(WEIGHTS)
+    linear = registry.fit(p, rest, DATA.relevant[~out][:, None]).linear(0).strongest(WEIGHTS)
     mine = np.array([linear.score(view(linear.view, DATA.bags[i])) for i in np.flatnonzero(out).tolist()])
     slope, shift = np.polyfit(mine, made.held_out[out], 1)
     assert made.held_out[out] == pytest.approx(mine * slope + shift, abs=1e-5)

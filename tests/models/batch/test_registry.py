@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.batch.matrix import Examples, Labels
-from models.batch.registry import crossed, dealt, fit, fit_examples, parse
+from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
+from models.batch.registry import fit, parse
 from models.core.names import METHOD_KINDS, View
 from models.core.vectors import Bag, Reals
 from models.core.views import view
 from models.text.analysis import Analysis
 from models.text.analysis import bags as read_bags
+from scripts.evaluation.joint import held_out_scores
 from tests.support import reference
 
 SMALL: Mapping[str, Mapping[str, object]] = {"boosting": {"S": 10, "rho": 0.0}, "bayes": {"rho": 0.0}}
@@ -47,6 +48,18 @@ def corpus(seed: int, g: int = 60, m: int = 3) -> tuple[list[Bag], Labels]:
     return bags, labels
 
 
+def fit_bags(
+    kind: str,
+    params: Mapping[str, object],
+    bags: list[Bag],
+    labels: Labels,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Planes:
+    p = parse(kind, params)
+    return fit(p, Examples.of(bags, p.view), labels, seed, progress)
+
+
 def test_what_was_read_becomes_examples_without_a_bag_for_each() -> None:
     texts = [("Oil", "crude oil"), ("", ""), ("", "wheat and oil"), ("Wheat", "")]
     read = read_bags(texts, Analysis())
@@ -71,7 +84,7 @@ def test_what_can_be_told_apart_is_learned(kind: str, params: Mapping[str, objec
     bags, labels = corpus(1, 200)
     p = parse(kind, params)
     x = Examples.of(bags, p.view)
-    scores = crossed(p, x, labels)
+    scores = held_out_scores(p, x, labels, folds=3, seed=0)
     for i in range(labels.shape[1]):
         above = scores[labels[:, i], i][:, None] > scores[~labels[:, i], i][None]
         assert above.mean() > 0.9, (kind, i)
@@ -80,7 +93,7 @@ def test_what_can_be_told_apart_is_learned(kind: str, params: Mapping[str, objec
 @pytest.mark.parametrize(("kind", "params"), SETTINGS)
 def test_planes_score_as_the_linear_form_does(kind: str, params: Mapping[str, object]) -> None:
     bags, labels = corpus(2)
-    planes = fit(kind, params, bags, labels)
+    planes = fit_bags(kind, params, bags, labels)
     probes = [*corpus(3, 5)[0], bag({}), bag({7_000_001: 2.0}), bag({1: 1.0, 7_000_001: 1.0})]
     scores = planes.scores(Examples.of(probes, planes.view))
     for i in range(labels.shape[1]):
@@ -93,7 +106,7 @@ def test_planes_score_as_the_linear_form_does(kind: str, params: Mapping[str, ob
 @pytest.mark.parametrize(("kind", "params"), SETTINGS)
 def test_the_same_again_is_the_same_bit_for_bit(kind: str, params: Mapping[str, object]) -> None:
     bags, labels = corpus(4)
-    one, two = (fit(kind, params, bags, labels, seed=5) for _ in range(2))
+    one, two = (fit_bags(kind, params, bags, labels, seed=5) for _ in range(2))
     assert one.w.tobytes() == two.w.tobytes()
     assert one.bias.tobytes() == two.bias.tobytes()
 
@@ -102,7 +115,7 @@ def test_the_same_again_is_the_same_bit_for_bit(kind: str, params: Mapping[str, 
 def test_a_topic_with_documents_of_one_kind_only_is_finite(kind: str, params: Mapping[str, object]) -> None:
     bags, labels = corpus(6, 20, 2)
     labels[:, 0], labels[:, 1] = True, False
-    scores = fit(kind, params, bags, labels).scores(Examples.of(bags, parse(kind, params).view))
+    scores = fit_bags(kind, params, bags, labels).scores(Examples.of(bags, parse(kind, params).view))
     assert np.isfinite(scores).all()
 
 
@@ -110,7 +123,7 @@ def test_a_topic_with_documents_of_one_kind_only_is_finite(kind: str, params: Ma
 def test_one_hears_how_far_it_is(kind: str, params: Mapping[str, object]) -> None:
     told: list[float] = []
     bags, labels = corpus(7, 20)
-    fit(kind, params, bags, labels, progress=told.append)
+    fit_bags(kind, params, bags, labels, progress=told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
 
@@ -120,9 +133,9 @@ def test_methods_that_learn_each_topic_alone_do_not_mind_the_others(kind: str) -
     bags, labels = corpus(8)
     p = parse(kind, SMALL.get(kind, {}))
     x = Examples.of(bags, p.view)
-    together = fit_examples(p, x, labels)
+    together = fit(p, x, labels)
     for i in range(labels.shape[1]):
-        alone = fit_examples(p, x, np.ascontiguousarray(labels[:, [i]]))
+        alone = fit(p, x, np.ascontiguousarray(labels[:, [i]]))
         np.testing.assert_allclose(together.w[i], alone.w[0])
 
 
@@ -134,7 +147,7 @@ def test_naive_bayes_equals_the_product_of_probabilities(seed: int, alpha: float
         ("multinomial", "tf", reference.multinomial),
         ("bernoulli", "presence", reference.bernoulli),
     ):
-        planes = fit("bayes", {"model": model, "counts": "tf", "alpha": alpha, "rho": 0.0}, bags, labels)
+        planes = fit_bags("bayes", {"model": model, "counts": "tf", "alpha": alpha, "rho": 0.0}, bags, labels)
         X = dense(bags, planes.view)
         assert planes.view == through
         scores = planes.scores(Examples.of(bags, planes.view))
@@ -148,7 +161,7 @@ def test_naive_bayes_by_hand() -> None:
     P(a|c) = (1+2)/(2+3) = 3/5, P(b|c) = 2/5;  P(a|c̄) = (1+0)/(2+1) = 1/3, P(b|c̄) = 2/3
     """
     bags, labels = [bag({1: 2.0, 2: 1.0}), bag({2: 1.0})], np.array([[True], [False]])
-    linear = fit("bayes", {"counts": "tf", "alpha": 1.0, "rho": 0.0}, bags, labels).linear(0)
+    linear = fit_bags("bayes", {"counts": "tf", "alpha": 1.0, "rho": 0.0}, bags, labels).linear(0)
     assert linear.weights.tolist() == [pytest.approx(log(9 / 5)), pytest.approx(log(3 / 5))]
     assert linear.bias == 0.0
 
@@ -158,7 +171,7 @@ def test_naive_bayes_by_hand() -> None:
 def test_centroid_equals_the_difference_of_distances(seed: int) -> None:
     bags, labels = corpus(seed, 12, 2)
     X = dense(bags, "tfidf")
-    scores = fit("centroid", {}, bags, labels).scores(Examples.of(bags, "tfidf"))
+    scores = fit_bags("centroid", {}, bags, labels).scores(Examples.of(bags, "tfidf"))
     for j, i in np.ndindex(3, 2):
         assert scores[j, i] == pytest.approx(reference.centroid(X, labels[:, i].astype(float), X[j]), abs=1e-9)
 
@@ -168,7 +181,7 @@ def test_centroid_equals_the_difference_of_distances(seed: int) -> None:
 def test_centroid_by_cosine_is_the_difference_of_cosines(seed: int) -> None:
     bags, labels = corpus(seed, 12, 2)
     X = dense(bags, "tfidf")
-    scores = fit("centroid", {"by": "cosine"}, bags, labels).scores(Examples.of(bags, "tfidf"))
+    scores = fit_bags("centroid", {"by": "cosine"}, bags, labels).scores(Examples.of(bags, "tfidf"))
     for j, i in np.ndindex(3, 2):
         means = [X[labels[:, i] == kind].sum(axis=0) for kind in (True, False)]
         near = [X[j] @ mean / (np.linalg.norm(mean) or 1) for mean in means]  # documents have length 1
@@ -178,7 +191,7 @@ def test_centroid_by_cosine_is_the_difference_of_cosines(seed: int) -> None:
 def test_centroid_by_hand() -> None:
     """Means at 1 on either axis: the cut is where x_1 = x_2."""
     bags, labels = [bag({1: 3.0}), bag({2: 1.0})], np.array([[True], [False]])
-    linear = fit("centroid", {}, bags, labels).linear(0)
+    linear = fit_bags("centroid", {}, bags, labels).linear(0)
     assert linear.weights.tolist() == [1.0, -1.0]
     assert linear.bias == 0.0
 
@@ -187,7 +200,7 @@ def test_svm_is_where_its_gradient_vanishes() -> None:
     """w = 2C Σ y_j max(0, 1 − y_j Φ_j) x_j, and the same with a constant 1 for the bias."""
     bags, labels = corpus(9, 80, 2)
     X, C = dense(bags, "tfidf"), 0.5
-    planes = fit("svm", {"C": C}, bags, labels)
+    planes = fit_bags("svm", {"C": C}, bags, labels)
     scores = planes.scores(Examples.of(bags, "tfidf"))
     for i in range(2):
         y = np.where(labels[:, i], 1, -1)
@@ -199,37 +212,9 @@ def test_svm_is_where_its_gradient_vanishes() -> None:
 def test_svm_by_hand() -> None:
     """One document of each kind, on two axes: by symmetry w = (a, −a), b = 0, and a = 2C(1 − a): with C = 1, a = ⅔."""
     bags, labels = [bag({1: 1.0}), bag({2: 1.0})], np.array([[True], [False]])
-    linear = fit("svm", {}, bags, labels).linear(0)
+    linear = fit_bags("svm", {}, bags, labels).linear(0)
     assert linear.weights.tolist() == [pytest.approx(2 / 3, abs=1e-3), pytest.approx(-2 / 3, abs=1e-3)]
     assert linear.bias == pytest.approx(0, abs=1e-3)
-
-
-@given(seed=st.integers(0, 10**6), folds=st.integers(2, 5), m=st.integers(1, 4))
-def test_folds_share_every_topic(seed: int, folds: int, m: int) -> None:
-    _, labels = corpus(seed, 40, m)
-    fold = dealt(labels, folds, seed)
-    assert set(fold.tolist()) == set(range(folds))
-    rarest = int(np.argmin(labels.sum(axis=0)))
-    counts = np.bincount(fold[labels[:, rarest]], minlength=folds)
-    assert counts.max() - counts.min() <= 1
-    for i in range(m):
-        if labels[:, i].sum() >= 2 * folds:
-            assert np.bincount(fold[labels[:, i]], minlength=folds).max() < labels[:, i].sum()
-
-
-def test_a_crossed_score_knows_nothing_of_its_document() -> None:
-    """A word that only one document has can have no weight in the model that scores this document."""
-    bags, labels = corpus(10, 30, 1)
-    marked = [
-        bag({**dict(zip(b.features.tolist(), b.counts.tolist(), strict=True)), 9000 + j: 5.0})
-        for j, b in enumerate(bags)
-    ]
-    p = parse("bayes", {"rho": 0.0, "counts": "tf"})
-    x = Examples.of(marked, p.view)
-    fold, scores = dealt(labels, 3, 0), crossed(p, x, labels)
-    rows = fold != fold[0]
-    without = fit_examples(p, x.rows(rows), labels[rows])
-    assert scores[0, 0] == pytest.approx(without.scores(x)[0, 0])
 
 
 def test_parameters_are_refused_in_a_sentence() -> None:
