@@ -39,7 +39,6 @@ class Members(NamedTuple):
     first: Places
     columns: Places
     owner: Places  # the topic of each column
-    accept_above: Singles  # by topic
 
 
 class Hits(NamedTuple):
@@ -52,7 +51,6 @@ class Hits(NamedTuple):
     topics: Places
     starts: Places
     scores: Singles
-    accepted: Bools  # every score is above the topic's accept_above
 
 
 def score_into(index: Index, seen: ViewedBatch, first: int, out: Matrix) -> None:
@@ -155,16 +153,14 @@ def find(scores: Matrix, cut: Singles, m: Members) -> Hits:
             n += 1
     starts = np.zeros(n + 1, np.int64)
     own = np.empty(total, np.float32)
-    accepted = np.ones(n, np.bool_)
     for h in range(n):
         d, t = documents[h], topics[h]
         end = starts[h]
         for i in range(m.first[t], m.first[t + 1]):
             own[end] = scores[d, m.columns[i]]
-            accepted[h] &= own[end] > m.accept_above[t]
             end += 1
         starts[h + 1] = end
-    return Hits(documents[:n], topics[:n], starts, own, accepted)
+    return Hits(documents[:n], topics[:n], starts, own)
 
 
 @kernel

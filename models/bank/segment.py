@@ -180,8 +180,7 @@ def _body(topics: tuple[IndexedTopic, ...], parts: tuple[ViewIndex, ...], column
     first = np.cumsum(np.append(0, sizes))
     number = {topic.name: i for i, topic in enumerate(topics)}
     reject_below = _at_least(np.array([t.reject_below for t in topics]))[owner]
-    accept_above = _at_most(np.array([t.accept_above for t in topics]))
-    return Body(topics, number, parts, Members(first, columns, owner, accept_above), sizes, reject_below)
+    return Body(topics, number, parts, Members(first, columns, owner), sizes, reject_below)
 
 
 def _alive(body: Body, alive: Bools) -> Segment:
@@ -190,20 +189,11 @@ def _alive(body: Body, alive: Bools) -> Segment:
     return Segment(body, alive, cut, int(np.count_nonzero(stays)))
 
 
-# A score is float32 and a threshold float64. Rounding the threshold to the side of the scores that it lets pass leaves
-# every comparison as it was: s ≥ t exactly when s ≥ _at_least(t), and s > t exactly when s > _at_most(t).
-
-
 def _at_least(thresholds: Reals) -> Singles:
+    """Thresholds in the precision of scores, rounded up: s ≥ t exactly when s ≥ _at_least(t)."""
     with np.errstate(over="ignore"):
         near = thresholds.astype(np.float32)
         return np.where(near < thresholds, np.nextafter(near, np.float32(np.inf)), near)
-
-
-def _at_most(thresholds: Reals) -> Singles:
-    with np.errstate(over="ignore"):
-        near = thresholds.astype(np.float32)
-        return np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def ranges(starts: Places, sizes: Places) -> Places:

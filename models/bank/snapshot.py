@@ -108,18 +108,17 @@ def _gather(found: Sequence[Hits]) -> Hits:
     """Hits of several segments as one, by document."""
     if not found:
         none = np.empty(0, np.int64)
-        return Hits(none, none, np.zeros(1, np.int64), np.empty(0, np.float32), np.empty(0, np.bool_))
+        return Hits(none, none, np.zeros(1, np.int64), np.empty(0, np.float32))
     if len(found) == 1:
         return found[0]
     documents = np.concatenate([hits.documents for hits in found])
     topics = np.concatenate([hits.topics for hits in found])
     sizes = np.concatenate([np.diff(hits.starts) for hits in found])
     scores = np.concatenate([hits.scores for hits in found])
-    accepted = np.concatenate([hits.accepted for hits in found])
     order = np.argsort(documents, kind="stable")
     starts = np.cumsum(np.append(0, sizes[order]))
     moved = ranges((np.cumsum(sizes) - sizes)[order], sizes[order])
-    return Hits(documents[order], topics[order], starts, scores[moved], accepted[order])
+    return Hits(documents[order], topics[order], starts, scores[moved])
 
 
 def _slice(seen: dict[View, ViewedBatch], start: int, stop: int) -> dict[View, ViewedBatch]:
