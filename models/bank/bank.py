@@ -26,55 +26,44 @@ index itself); a posting's column as a number over the whole bank (uint32, 8 byt
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import compress
 from threading import Lock
+from typing import Generic
 
 from models.bank.index import WIDEST
-from models.bank.segment import COMMITTEE, Body, Entry, Segment, merge, segment_of
+from models.bank.segment import COMMITTEE, Body, Entry, Segment, T, merge, segment_of
 from models.bank.snapshot import Snapshot
 from models.core.arrays import check
-from models.core.vectors import Linear
-from models.goals.calibration import Calibration
-from models.online.committee import VotingRule
 
 CAP = 1 << 14
 AT_ONCE = 512  # columns that a put may copy: some milliseconds
 RATIO = 8
 
 
-class Bank:
+class Bank(Generic[T]):
     """Topics that are scored together; segments have at most `cap` columns, and a put copies at most `at_once`."""
 
     def __init__(self, *, cap: int = CAP, at_once: int = AT_ONCE) -> None:
         check(COMMITTEE <= cap <= WIDEST, f"a segment has {COMMITTEE} to {WIDEST} columns")
         self._cap, self._at_once = cap, min(cap, at_once)
-        self._snapshot = Snapshot()
+        self._snapshot: Snapshot[T] = Snapshot()
         self._writing = Lock()
         self._merging = Lock()
-        self._claimed: frozenset[Body] = frozenset()  # sources of the merge under way, which a put must not join
+        self._claimed: frozenset[Body[T]] = frozenset()  # sources of the merge under way, which a put must not join
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Snapshot[T]:
         return self._snapshot
 
-    def put(
-        self,
-        topic: str,
-        columns: Sequence[Linear],
-        reject_below: float,
-        accept_above: float,
-        version: int = 0,
-        calibration: Calibration | None = None,
-        voting: VotingRule | None = None,
-    ) -> None:
-        """Serve this topic so from now on, in place of what was served for it before."""
-        new = segment_of([Entry(topic, tuple(columns), reject_below, accept_above, version, calibration, voting)])
+    def put(self, topic: Entry[T]) -> None:
+        """Serve this topic from now on, in place of what was served under its name before."""
+        new = segment_of([topic])
         with self._writing:
-            segments = self._without([topic])
+            segments = self._without([topic.name])
             joined, width = [new], new.live
             while segments and self._joins(segments[-1], width):
                 joined.append(segments.pop())
                 width += joined[-1].live
             self._snapshot = Snapshot((*segments, merge(joined[::-1]) if len(joined) > 1 else new))
 
-    def load(self, topics: Iterable[Entry]) -> None:
+    def load(self, topics: Iterable[Entry[T]]) -> None:
         """Put many topics: as many puts, in large segments."""
         for batch in _batches(topics, self._cap):
             new = segment_of(list(batch.values()))
@@ -103,15 +92,15 @@ class Bank:
                 self._claimed = frozenset()
         return bool(sources)
 
-    def _without(self, topics: Collection[str]) -> list[Segment]:
+    def _without(self, topics: Collection[str]) -> list[Segment[T]]:
         segments = [s.without(topics) for s in self._snapshot.segments]
         return [s for s in segments if s.live or s.body in self._claimed]
 
-    def _joins(self, segment: Segment, width: int) -> bool:
+    def _joins(self, segment: Segment[T], width: int) -> bool:
         small = segment.live <= RATIO * width and segment.live + width <= self._at_once
         return small and segment.body not in self._claimed
 
-    def _replace(self, sources: Sequence[Segment], merged: Segment | None) -> None:
+    def _replace(self, sources: Sequence[Segment[T]], merged: Segment[T] | None) -> None:
         """Let the merged segment take the place of its sources, without the topics that have died in them since."""
         now = {s.body: s for s in self._snapshot.segments}
         for source in sources:
@@ -120,10 +109,10 @@ class Bank:
         self._snapshot = Snapshot((*([merged] if merged and merged.live else []), *now.values()))
 
 
-def _worth_merging(segments: Iterable[Segment], cap: int, at_once: int) -> list[Segment]:
+def _worth_merging(segments: Iterable[Segment[T]], cap: int, at_once: int) -> list[Segment[T]]:
     """Segments that are small or have many dead, smallest first, as many as fit into one and pay; perhaps none."""
     thin = [s for s in segments if 2 * s.live < cap or 4 * s.live < 3 * s.body.width]
-    sources: list[Segment] = []
+    sources: list[Segment[T]] = []
     live = 0
     for segment in sorted(thin, key=lambda s: s.live):
         if live + segment.live > cap:
@@ -135,7 +124,7 @@ def _worth_merging(segments: Iterable[Segment], cap: int, at_once: int) -> list[
     return sources
 
 
-def _pays(sources: Sequence[Segment], at_once: int) -> bool:
+def _pays(sources: Sequence[Segment[T]], at_once: int) -> bool:
     """A quarter of what they hold is dead; or what is added to the largest is at least 1/RATIO of it; or no more is
     copied than a put may copy. For a small segment, too, each word of a document is looked up: with two topics beside
     ninety others, deciding takes a quarter longer.
@@ -146,9 +135,9 @@ def _pays(sources: Sequence[Segment], at_once: int) -> bool:
     return 4 * dead > live + dead or (added > 0 and (RATIO * added >= live - added or live <= at_once))
 
 
-def _batches(topics: Iterable[Entry], cap: int) -> Iterator[dict[str, Entry]]:
+def _batches(topics: Iterable[Entry[T]], cap: int) -> Iterator[dict[str, Entry[T]]]:
     """The topics by name, the last of each name, as many at a time as make a segment."""
-    batch: dict[str, Entry] = {}
+    batch: dict[str, Entry[T]] = {}
     width = 0
     for topic in topics:
         if batch and width + len(topic.columns) > cap:

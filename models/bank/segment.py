@@ -10,7 +10,7 @@ alive, and the scores below which a column is not worth a look, where a dead col
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,36 +20,30 @@ from models.bank.seen import ViewedBatch
 from models.core.arrays import check
 from models.core.names import VIEWS, View
 from models.core.vectors import Linear, Reals, Singles
-from models.goals.calibration import Calibration
-from models.online.committee import VotingRule
 
 # To look up the weights of one column costs as much as a pass over this many, which share the way to them.
 PROBE = 256
 COMMITTEE = 64  # the most columns of a topic
 
+T = TypeVar("T")
 
-class Entry(NamedTuple):
-    """What is served for a topic, as its owner put it."""
+
+class Entry(NamedTuple, Generic[T]):
+    """A topic as its owner puts it into the bank. The bank does not look into the payload."""
 
     name: str
     columns: tuple[Linear, ...]
     reject_below: float
-    accept_above: float
-    version: int = 0
-    calibration: Calibration | None = None
-    voting: VotingRule | None = None  # how several columns decide together
+    payload: T
 
 
-class IndexedTopic(NamedTuple):
-    """What the bank remembers of a topic; its weights are in the index."""
+class IndexedTopic(NamedTuple, Generic[T]):
+    """What the bank keeps of an entry besides its weights, which are in the index."""
 
     name: str
     columns: int
     reject_below: float
-    accept_above: float
-    version: int
-    calibration: Calibration | None
-    voting: VotingRule | None
+    payload: T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,10 +56,10 @@ class ViewIndex:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Body:
+class Body(Generic[T]):
     """What segments that differ only in who is alive have in common."""
 
-    topics: tuple[IndexedTopic, ...]
+    topics: tuple[IndexedTopic[T], ...]
     number: dict[str, int]
     parts: tuple[ViewIndex, ...]
     members: Members
@@ -78,8 +72,8 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Segment:
-    body: Body
+class Segment(Generic[T]):
+    body: Body[T]
     alive: Bools
     cut: Singles
     live: int  # columns of topics that are alive
@@ -93,7 +87,7 @@ class Segment:
         """The columns of these topics, one topic after the other."""
         return self.body.members.columns[ranges(self.body.members.first[numbers], self.body.sizes[numbers])]
 
-    def without(self, names: Collection[str]) -> "Segment":
+    def without(self, names: Collection[str]) -> "Segment[T]":
         """The segment in which these topics, if it has them, are dead."""
         found = [n for n in map(self.find, names) if n is not None]
         if not found:
@@ -125,12 +119,11 @@ class Segment:
                 probe_into(part.index, seen[part.view], columns[here] - part.first, places[here], out)
 
 
-def segment_of(topics: Sequence[Entry]) -> Segment:
+def segment_of(topics: Sequence[Entry[T]]) -> Segment[T]:
     """A segment of these topics, which have different names."""
     for topic in topics:
         check(0 < len(topic.columns) <= COMMITTEE, f"a topic has 1 to {COMMITTEE} columns")
         check(topic.reject_below == topic.reject_below, "reject_below must be a number")
-        check(topic.accept_above == topic.accept_above, "accept_above must be a number")
     linears = [linear for topic in topics for linear in topic.columns]
     view = np.array([VIEWS.index(linear.view) for linear in linears])
     order = np.argsort(view, kind="stable")
@@ -140,15 +133,12 @@ def segment_of(topics: Sequence[Entry]) -> Segment:
     for code in np.unique(view).tolist():
         here = np.flatnonzero(view == code)
         parts.append(ViewIndex(VIEWS[code], int(columns[here[0]]), index_of([linears[i] for i in here])))
-    served = tuple(
-        IndexedTopic(t.name, len(t.columns), t.reject_below, t.accept_above, t.version, t.calibration, t.voting)
-        for t in topics
-    )
-    body = _body(served, tuple(parts), columns)
+    indexed = tuple(IndexedTopic(t.name, len(t.columns), t.reject_below, t.payload) for t in topics)
+    body = _body(indexed, tuple(parts), columns)
     return _alive(body, np.ones(len(topics), np.bool_))
 
 
-def merge(segments: Sequence[Segment]) -> Segment:
+def merge(segments: Sequence[Segment[T]]) -> Segment[T]:
     """One segment of all topics that are alive in these."""
     stays = [s.alive[s.body.members.owner] for s in segments]
     moves = [np.full(s.body.width, -1, np.int64) for s in segments]
@@ -173,7 +163,7 @@ def merge(segments: Sequence[Segment]) -> Segment:
     return _alive(body, np.ones(len(topics), np.bool_))
 
 
-def _body(topics: tuple[IndexedTopic, ...], parts: tuple[ViewIndex, ...], columns: Places) -> Body:
+def _body(topics: tuple[IndexedTopic[T], ...], parts: tuple[ViewIndex, ...], columns: Places) -> Body[T]:
     sizes = np.array([t.columns for t in topics], np.int64)
     owner = np.empty(len(columns), np.int64)
     owner[columns] = np.repeat(np.arange(len(topics)), sizes)
@@ -183,7 +173,7 @@ def _body(topics: tuple[IndexedTopic, ...], parts: tuple[ViewIndex, ...], column
     return Body(topics, number, parts, Members(first, columns, owner), sizes, reject_below)
 
 
-def _alive(body: Body, alive: Bools) -> Segment:
+def _alive(body: Body[T], alive: Bools) -> Segment[T]:
     stays = alive[body.members.owner]
     cut = np.where(stays, body.reject_below, np.float32(np.inf))
     return Segment(body, alive, cut, int(np.count_nonzero(stays)))

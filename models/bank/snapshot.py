@@ -7,12 +7,13 @@ of the document at hand stay in the cache.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from typing import Generic
 
 import numpy as np
 
 from models.bank.scan import Hits, Matrix, Places
 from models.bank.seen import ViewedBatch, see
-from models.bank.segment import IndexedTopic, Segment, ranges
+from models.bank.segment import IndexedTopic, Segment, T, ranges
 from models.core.names import View
 from models.core.vectors import Singles
 from models.text.analysis import Bags
@@ -21,10 +22,10 @@ CELLS = 1 << 20  # scores against one segment that are held at a time: 4 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
+class Snapshot(Generic[T]):
     """The bank at one moment. Immutable: any number of threads may score with it."""
 
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[Segment[T], ...] = ()
     _first: Places = field(init=False)  # the number of each segment's first topic, and one more
 
     def __post_init__(self) -> None:
@@ -33,16 +34,16 @@ class Snapshot:
     def __len__(self) -> int:
         return sum(int(np.count_nonzero(s.alive)) for s in self.segments)
 
-    def __iter__(self) -> Iterator[IndexedTopic]:
+    def __iter__(self) -> Iterator[IndexedTopic[T]]:
         for segment in self.segments:
             yield from compress(segment.body.topics, segment.alive.tolist())
 
-    def get(self, name: str) -> IndexedTopic | None:
+    def get(self, name: str) -> IndexedTopic[T] | None:
         """What is served for this topic."""
         number = self._number(name)
         return None if number is None else self.topic(number)
 
-    def topic(self, number: int) -> IndexedTopic:
+    def topic(self, number: int) -> IndexedTopic[T]:
         """The topic that `Hits.topics` calls by this number."""
         at = int(np.searchsorted(self._first, number, side="right")) - 1
         return self.segments[at].body.topics[number - int(self._first[at])]

@@ -77,8 +77,8 @@ class SluiceDecider(Work):
         corpus = load(sizes.corpus, sizes.generated)
         past = TopicMaker(corpus.past)
         self._frequencies = past.frequencies
-        self._bank, self._load_s = Bank(), 0.0
-        self._latest: list[Entry] = []
+        self._bank, self._load_s = Bank[float](), 0.0
+        self._latest: list[Entry[float]] = []
         made = past.topics(topics, sizes.weights)
         while chunk := list(islice(made, CHUNK)):
             self._load_s += timed(self._bank.load, chunk).wall
@@ -100,7 +100,7 @@ class SluiceDecider(Work):
         alone = [timed(self._decide, [document]) for document in self._stream[:ALONE]]
         hits = self._decide(self._stream[:BATCH]) / len(self._stream[:BATCH])
         text = [timed(bags, self._stream[:BATCH], PLAIN) for _ in range(5)]
-        put = [timed(self._bank.put, *topic) for topic in self._latest]
+        put = [timed(self._bank.put, topic) for topic in self._latest]
         self._merged()  # turns come after this, and a service has merged what was put two seconds ago
         return {
             "served_weights": served,

@@ -76,7 +76,7 @@ def fill(url: str, sizes: Sizes) -> None:
 
     async def write() -> None:
         store = Store(url, TIMEOUT_S)
-        waiting: list[Entry] = []
+        waiting: list[Entry[float]] = []
         for topic in past.topics(sizes.topics, sizes.weights):
             waiting.append(topic)
             if len(waiting) == AT_ONCE:
@@ -104,9 +104,9 @@ def loaded(url: str) -> Loaded:
     return asyncio.run(start())
 
 
-async def _publish(store: Store, topic: Entry) -> None:
+async def _publish(store: Store, topic: Entry[float]) -> None:
     settings = TopicSettings(name=topic.name, created_ms=0)
     await store.create(topic.name, BORN, Event("created", 0, 0, settings=settings.model_dump_json()))
-    model = Model(topic.columns[0], topic.reject_below, topic.accept_above)
+    model = Model(topic.columns[0], topic.reject_below, topic.payload)
     served = PublishedModel(topic.name, BORN, 1, 0, settings, model, 0, 0)
     await store.save(topic.name, Saved(BORN, 1, served.to_bytes()), "{}", 1)

@@ -42,7 +42,7 @@ class TopicMaker:
         """n kinds of documents, the same for every caller."""
         return islice(chain(self._labelled(), self._by_word()), n)
 
-    def topics(self, n: int, weights: int) -> Iterator[Entry]:
+    def topics(self, n: int, weights: int) -> Iterator[Entry[float]]:
         made = centroids(self.X, self.kinds(n), weights)
         return (topic(f"topic-{i}", self.vocabulary[at], w) for i, (at, w) in enumerate(made))
 
@@ -75,7 +75,8 @@ def centroids(X: Matrix, kinds: Iterator[Kind], weights: int) -> Iterator[tuple[
         yield strongest, v[strongest].astype(np.float32)
 
 
-def topic(name: str, features: Features, w: Singles) -> Entry:
+def topic(name: str, features: Features, w: Singles) -> Entry[float]:
+    """A topic for the bank, with `accept_above` for its payload."""
     reject_below, accept_above = cuts(w)
     return Entry(name, (Linear("tfidf", features, w, 0.0),), reject_below, accept_above)
 

@@ -26,7 +26,10 @@ from pydantic_core import to_json
 from models.bank.bank import Bank
 from models.bank.segment import Entry, IndexedTopic
 from models.bank.snapshot import Snapshot
+from models.core.arrays import check
 from models.core.vectors import Bag, Singles
+from models.goals.calibration import Calibration
+from models.online.committee import VotingRule
 from models.text.analysis import Analysis, Bags, bags, terms
 from models.text.duplicates import same
 from models.text.function_words import ENGLISH
@@ -47,10 +50,21 @@ OPPOSITE = {"accept", "reject"}
 NONE: frozenset[str] = frozenset()
 
 
+class ServedTopic(NamedTuple):
+    """What turns a topic's scores into a decision; the bank keeps it beside the weights."""
+
+    name: str
+    reject_below: float
+    accept_above: float
+    version: int
+    calibration: Calibration | None
+    voting: VotingRule | None  # how the members of a committee decide together
+
+
 class TopicVerdict(NamedTuple):
     """What a topic, as the snapshot has it, makes of a document."""
 
-    topic: IndexedTopic
+    topic: ServedTopic
     score: float
     rule: RuleName | None = None  # that overrules the model
     members: tuple[float, ...] = ()  # the scores whose mean it is, where a committee votes
@@ -142,7 +156,7 @@ class Serving:
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
         self.topics: dict[str, PublishedModel] = {}
-        self._bank = Bank()
+        self._bank: Bank[ServedTopic] = Bank()
         self._overlay = TopicRules()
         self._writing = Lock()  # so that bank and topics change together; readers do not look at it
         self._tidy = True  # nothing has been put or removed since the bank was last merged
@@ -166,7 +180,7 @@ class Serving:
                 return
             if time.monotonic() - self._ended.get(served.born, -inf) < GONE_S:
                 return
-            self._bank.put(*_column(served))
+            self._bank.put(_column(served))
             self._overlay.put({served.topic: served.settings.rules})
             self.topics[served.topic] = served
             self._tidy = False
@@ -350,13 +364,13 @@ def content_id(document: Document) -> str:
     return blake2b(f"{document.title}\0{document.text}".encode(), digest_size=16).hexdigest()
 
 
-def _column(served: PublishedModel) -> Entry:
-    model = served.model
-    band = model.reject_below, model.accept_above
-    together = model.committee
-    if together and together.rule:
-        return Entry(served.topic, together.members, *band, served.version, model.calibration, together.rule)
-    return Entry(served.topic, (model.linear,), *band, served.version, model.calibration)
+def _column(served: PublishedModel) -> Entry[ServedTopic]:
+    model, together = served.model, served.model.committee
+    check(model.accept_above == model.accept_above, "accept_above must be a number")
+    voting = together.rule if together else None
+    columns = together.members if together and voting else (model.linear,)
+    topic = ServedTopic(served.topic, model.reject_below, model.accept_above, served.version, model.calibration, voting)
+    return Entry(served.topic, columns, model.reject_below, topic)
 
 
 def _by_rules(verdicts: Sequence[TopicVerdict], rules: Mapping[str, RuleName]) -> list[TopicVerdict]:
@@ -381,11 +395,12 @@ def _like(own: Sequence[TopicVerdict], first: Sequence[TopicVerdict]) -> tuple[l
     return verdicts, alike
 
 
-def _verdict(topic: IndexedTopic, scores: Sequence[float], start: int) -> TopicVerdict:
+def _verdict(column: IndexedTopic[ServedTopic], scores: Sequence[float], start: int) -> TopicVerdict:
     """Of the topic whose scores begin there."""
+    topic = column.payload
     if topic.voting is None:
         return TopicVerdict(topic, scores[start])
-    members = tuple(scores[start : start + topic.columns])
+    members = tuple(scores[start : start + column.columns])
     return TopicVerdict(topic, sum(members) / len(members), members=members)
 
 
@@ -399,7 +414,7 @@ def _affordable(verdicts: int, most: int) -> None:
 
 
 def _scored(
-    snapshot: Snapshot, counted: Bags, idf: Singles, topics: list[str], most: int
+    snapshot: Snapshot[ServedTopic], counted: Bags, idf: Singles, topics: list[str], most: int
 ) -> Iterator[list[TopicVerdict]]:
     _affordable(len(counted) * len(topics), most)
     columns = [snapshot.get(topic) for topic in topics]
@@ -414,7 +429,7 @@ def _scored(
 
 
 def _not_rejected(
-    snapshot: Snapshot, counted: Bags, idf: Singles, ruled: Sequence[dict[str, RuleName]], most: int
+    snapshot: Snapshot[ServedTopic], counted: Bags, idf: Singles, ruled: Sequence[dict[str, RuleName]], most: int
 ) -> Iterator[list[TopicVerdict]]:
     """What the models do not reject, and what a rule accepts although they do."""
     hits = snapshot.hits(counted, idf)

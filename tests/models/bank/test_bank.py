@@ -39,7 +39,7 @@ def stacked(bags: Sequence[Bag]) -> tuple[Bags, Singles]:
     return Bags(indptr, features, counts), np.concatenate([np.empty(0, np.float32), *(b.idf for b in bags)])
 
 
-def scores(snapshot: Snapshot, bags: Sequence[Bag], topics: Sequence[str] | None = None) -> NDArray[np.float32]:
+def scores(snapshot: Snapshot[int], bags: Sequence[Bag], topics: Sequence[str] | None = None) -> NDArray[np.float32]:
     return snapshot.score(*stacked(bags), topics)
 
 
@@ -63,13 +63,12 @@ def linears(draw: st.DrawFn) -> Linear:
 
 
 @st.composite
-def topics(draw: st.DrawFn) -> Entry:
+def topics(draw: st.DrawFn) -> Entry[int]:
     columns = tuple(draw(st.lists(linears(), min_size=1, max_size=3)))
-    low, high = sorted(draw(st.tuples(reals, reals)))
-    return Entry(draw(st.sampled_from(NAMES)), columns, low, high, draw(st.integers(0, 99)))
+    return Entry(draw(st.sampled_from(NAMES)), columns, draw(reals), draw(st.integers(0, 99)))
 
 
-Change = tuple[str, Entry | str | list[Entry] | None]
+Change = tuple[str, Entry[int] | str | list[Entry[int]] | None]
 changes: st.SearchStrategy[list[Change]] = st.lists(
     st.one_of(
         st.tuples(st.just("put"), topics()),
@@ -82,16 +81,12 @@ changes: st.SearchStrategy[list[Change]] = st.lists(
 )
 
 
-def put(bank: Bank, topic: Entry) -> None:
-    bank.put(topic.name, topic.columns, topic.reject_below, topic.accept_above, topic.version)
-
-
-def apply(bank: Bank, steps: Sequence[Change]) -> dict[str, Entry]:
+def apply(bank: Bank[int], steps: Sequence[Change]) -> dict[str, Entry[int]]:
     """Change the bank, and a plain dictionary beside it."""
-    expected: dict[str, Entry] = {}
+    expected: dict[str, Entry[int]] = {}
     for _, what in steps:
         if isinstance(what, Entry):
-            put(bank, what)
+            bank.put(what)
             expected[what.name] = what
         elif isinstance(what, str):
             bank.remove(what)
@@ -104,8 +99,8 @@ def apply(bank: Bank, steps: Sequence[Change]) -> dict[str, Entry]:
     return expected
 
 
-def small_bank() -> Bank:
-    return Bank(cap=COMMITTEE, at_once=6)
+def small_bank() -> Bank[int]:
+    return Bank[int](cap=COMMITTEE, at_once=6)
 
 
 @settings(max_examples=150, deadline=None)
@@ -121,8 +116,7 @@ def test_whatever_was_put_and_removed_each_topic_scores_as_it_would_alone(steps:
         got = scores(snapshot, bags, [name])
         assert got.dtype == np.float32
         np.testing.assert_allclose(got, alone.reshape(got.shape), rtol=1e-5, atol=1e-4)
-        band = topic.reject_below, topic.accept_above
-        assert snapshot.get(name) == (name, len(topic.columns), *band, topic.version, topic.calibration, topic.voting)
+        assert snapshot.get(name) == (name, len(topic.columns), topic.reject_below, topic.payload)
     assert snapshot.get("never put") is None
 
 
@@ -141,8 +135,8 @@ def test_a_score_is_the_same_to_the_last_bit_alone_in_a_batch_and_after_merging(
         assert scores(bank.snapshot(), bags, names).tobytes() == before.tobytes()
     first = 0
     for name in names:
-        alone = Bank()
-        put(alone, expected[name])
+        alone = Bank[int]()
+        alone.put(expected[name])
         last = first + len(expected[name].columns)
         assert scores(alone.snapshot(), bags).tobytes() == before[:, first:last].tobytes()
         first = last
@@ -176,9 +170,9 @@ def test_thresholds_are_compared_exactly_although_scores_are_single(threshold: f
         score = np.nextafter(near, np.float32(step * np.inf)) if step else near
     if not np.isfinite(score):
         return
-    bank = Bank()
+    bank = Bank[int]()
     bias = Linear("presence", np.empty(0, np.uint64), np.empty(0, np.float32), float(score))
-    bank.put("t", [bias], threshold, threshold)
+    bank.put(Entry("t", (bias,), threshold, 0))
     hits = bank.snapshot().hits(*stacked([EMPTY]))
     assert len(hits.topics) == (float(score) >= threshold)
     assert hits.scores.tolist() == [float(score)] * len(
@@ -189,7 +183,7 @@ def test_thresholds_are_compared_exactly_although_scores_are_single(threshold: f
 EMPTY = Bag(np.empty(0, np.uint64), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
-def crowd(size: int, seed: int = 0) -> list[Entry]:
+def crowd(size: int, seed: int = 0) -> list[Entry[int]]:
     """Topics as they are in life: a few features that many share, many that few do."""
     rng = np.random.default_rng(seed)
     vocabulary = np.unique(rng.integers(0, 2**64, 5000, dtype=np.uint64))
@@ -199,11 +193,11 @@ def crowd(size: int, seed: int = 0) -> list[Entry]:
     for i in range(size):
         features = np.unique(rng.choice(vocabulary, 60, p=likely / likely.sum()))
         weights = rng.normal(size=len(features)).astype(np.float32)
-        made.append(Entry(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, 3.0))
+        made.append(Entry(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, i))
     return made
 
 
-def read(topics: Sequence[Entry], size: int, seed: int = 1) -> list[Bag]:
+def read(topics: Sequence[Entry[int]], size: int, seed: int = 1) -> list[Bag]:
     """Documents made of the features of a few topics each."""
     rng = np.random.default_rng(seed)
     bags = []
@@ -224,7 +218,7 @@ def test_shared_features_stand_in_dense_rows_and_both_kinds_of_row_score_alike()
     shared = sum(len(c.features) for c in columns) - len(index.postings.weights)
     assert 0 < len(index.postings.dense) < len(index.table.features)
     assert shared >= len(index.postings.dense) * len(many) / SHARED
-    bank = Bank()
+    bank = Bank[int]()
     bank.load(many)
     got = scores(bank.snapshot(), bags)
     alone = [[t.columns[0].score(view("tfidf", bag)) for t in many] for bag in bags]
@@ -240,12 +234,12 @@ def test_a_served_weight_costs_at_most_ten_bytes_besides_dense_rows() -> None:
 
 
 def test_a_put_shares_the_large_segments_and_so_costs_the_same_however_many_topics_there_are() -> None:
-    bank = Bank(cap=256, at_once=16)
+    bank = Bank[int](cap=256, at_once=16)
     many = crowd(512)
     bank.load(many)
     base = {s.body for s in bank.snapshot().segments}
     for topic in crowd(40, seed=3):
-        put(bank, topic)
+        bank.put(topic)
         bodies = {s.body for s in bank.snapshot().segments}
         assert base <= bodies
         assert len(bodies) < len(base) + 8
@@ -253,7 +247,7 @@ def test_a_put_shares_the_large_segments_and_so_costs_the_same_however_many_topi
 
 
 def test_topics_are_scored_in_the_order_asked_for_and_an_unknown_one_is_an_error() -> None:
-    bank = Bank(cap=COMMITTEE)
+    bank = Bank[int](cap=COMMITTEE)
     many = crowd(300)
     bank.load(many)
     bags = read(many, 3)
@@ -266,13 +260,13 @@ def test_topics_are_scored_in_the_order_asked_for_and_an_unknown_one_is_an_error
 
 
 def test_nothing_in_nothing_out() -> None:
-    bank = Bank()
+    bank = Bank[int]()
     assert scores(bank.snapshot(), [EMPTY]).shape == (1, 0)
     assert len(bank.snapshot().hits(*stacked([EMPTY])).topics) == 0
     assert not bank.merge()
     bank.remove("nobody")
     bank.load([])
-    put(bank, crowd(1)[0])
+    bank.put(crowd(1)[0])
     assert scores(bank.snapshot(), []).shape == (0, 1)
     assert scores(bank.snapshot(), [EMPTY])[0, 0] == np.float32(crowd(1)[0].columns[0].bias)
 
@@ -280,12 +274,12 @@ def test_nothing_in_nothing_out() -> None:
 def test_read_only_arrays_are_as_good_as_others() -> None:
     many = crowd(3)
     bags = read(many, 2)
-    bank = Bank()
+    bank = Bank[int]()
     for topic in many:
         (linear,) = topic.columns
         linear.features.setflags(write=False)
         linear.weights.setflags(write=False)
-        put(bank, topic)
+        bank.put(topic)
     stack, idf = stacked(bags)
     expected = bank.snapshot().score(stack, idf)
     for array in (stack.indptr, stack.features, stack.counts, idf):
@@ -298,30 +292,29 @@ FINE = Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), 0.0)
 
 
 @pytest.mark.parametrize(
-    ("columns", "low", "high"),
+    ("columns", "reject_below"),
     [
-        ([], 0, 1),
-        ([FINE] * (COMMITTEE + 1), 0, 1),
-        ([FINE], NAN, 1),
-        ([FINE], 0, NAN),
-        ([Linear("tf", UNIVERSE[:2], np.array([1, NAN], np.float32), 0.0)], 0, 1),
-        ([Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), NAN)], 0, 1),
-        ([Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), 0.0, float("inf"))], 0, 1),
-        ([Linear("tf", UNIVERSE[:2], np.ones(3, np.float32), 0.0)], 0, 1),
-        ([Linear("tf", UNIVERSE[[1, 0]], np.ones(2, np.float32), 0.0)], 0, 1),
-        ([Linear("tf", UNIVERSE[[1, 1]], np.ones(2, np.float32), 0.0)], 0, 1),
+        ([], 0),
+        ([FINE] * (COMMITTEE + 1), 0),
+        ([FINE], NAN),
+        ([Linear("tf", UNIVERSE[:2], np.array([1, NAN], np.float32), 0.0)], 0),
+        ([Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), NAN)], 0),
+        ([Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), 0.0, float("inf"))], 0),
+        ([Linear("tf", UNIVERSE[:2], np.ones(3, np.float32), 0.0)], 0),
+        ([Linear("tf", UNIVERSE[[1, 0]], np.ones(2, np.float32), 0.0)], 0),
+        ([Linear("tf", UNIVERSE[[1, 1]], np.ones(2, np.float32), 0.0)], 0),
     ],
 )
 def test_what_could_only_be_served_wrongly_is_refused_and_leaves_the_bank_as_it_was(
-    columns: list[Linear], low: float, high: float
+    columns: list[Linear], reject_below: float
 ) -> None:
-    bank = Bank()
-    bank.put("t", [FINE], 0, 1)
+    bank = Bank[int]()
+    bank.put(Entry("t", (FINE,), 0, 0))
     before = bank.snapshot()
     with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
-        bank.put("t", columns, low, high)
+        bank.put(Entry("t", tuple(columns), reject_below, 0))
     with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
-        bank.load([Entry("t", tuple(columns), low, high)])
+        bank.load([Entry("t", tuple(columns), reject_below, 0)])
     assert bank.snapshot() is before
 
 
@@ -329,19 +322,24 @@ def constant(value: float) -> Linear:
     return Linear("presence", np.empty(0, np.uint64), np.empty(0, np.float32), value)
 
 
+def constants(name: str, *values: float, payload: int = 0) -> Entry[int]:
+    """A topic whose columns score these values, whatever the document."""
+    return Entry(name, tuple(map(constant, values)), 0.0, payload)
+
+
 def test_what_is_written_during_a_merge_is_neither_lost_nor_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    bank = Bank(cap=COMMITTEE, at_once=1)
+    bank = Bank[int](cap=COMMITTEE, at_once=1)
     for i in range(6):
-        bank.put(f"t{i}", [constant(i)], 0, 1)
+        bank.put(constants(f"t{i}", i))
     old = bank.snapshot()
 
-    def slow(segments: Sequence[Segment]) -> Segment:
+    def slow(segments: Sequence[Segment[int]]) -> Segment[int]:
         merged = merge(segments)
-        bank.put("t1", [constant(10), constant(11)], 0, 1)
+        bank.put(constants("t1", 10, 11))
         bank.remove("t2")
-        bank.put("new", [constant(20)], 0, 1)
-        bank.put("t3", [constant(30)], 0, 1)
-        bank.put("t3", [constant(31)], 0, 1)
+        bank.put(constants("new", 20))
+        bank.put(constants("t3", 30))
+        bank.put(constants("t3", 31))
         return merged
 
     monkeypatch.setattr(models.bank.bank, "merge", slow)
@@ -353,10 +351,10 @@ def test_what_is_written_during_a_merge_is_neither_lost_nor_undone(monkeypatch: 
 
 
 def test_merging_ends_with_few_segments_and_no_dead_weight_to_speak_of() -> None:
-    bank = Bank(cap=128, at_once=8)
+    bank = Bank[int](cap=128, at_once=8)
     many = crowd(1000)
     for topic in many:
-        put(bank, topic)
+        bank.put(topic)
     for topic in many[::2]:
         bank.remove(topic.name)
     while bank.merge():
@@ -370,11 +368,11 @@ def test_merging_ends_with_few_segments_and_no_dead_weight_to_speak_of() -> None
 def test_merging_leaves_one_segment_of_few_topics_and_one_of_what_is_fresh_beside_many() -> None:
     """Two topics put again beside ninety once stayed apart, and each word of a document was looked up twice."""
     for size, puts, sizes in ((90, 2, [90]), (1000, 12, [988, 12])):
-        bank = Bank(at_once=256)
+        bank = Bank[int](at_once=256)
         many = crowd(size)
         bank.load(many)
         for topic in many[:puts]:
-            put(bank, topic)
+            bank.put(topic)
         assert len(bank.snapshot().segments) > len(sizes)
         while bank.merge():
             pass
@@ -383,18 +381,18 @@ def test_merging_leaves_one_segment_of_few_topics_and_one_of_what_is_fresh_besid
 
 def test_readers_see_whole_topics_while_writers_write_and_a_third_merges() -> None:
     """Each version of a topic has three columns that score the version: a reader must never see two at once."""
-    bank = Bank(cap=COMMITTEE, at_once=9)
+    bank = Bank[int](cap=COMMITTEE, at_once=9)
     mine, rounds = 12, 50
     names = [f"w{w}-{i}" for w in range(2) for i in range(mine)]
-    bank.load(Entry(name, (constant(0),) * 3, 0.0, 1.0) for name in names)
+    bank.load(constants(name, 0, 0, 0) for name in names)
     done = threading.Event()
     failures: list[str] = []
 
     def write(w: int) -> None:
         for version in range(1, rounds + 1):
             for i in range(mine):
-                bank.put(f"w{w}-{i}", [constant(version)] * 3, 0.0, 1.0, version)
-            bank.put(f"passing-{w}", [constant(1)], 0.0, 1.0)
+                bank.put(constants(f"w{w}-{i}", version, version, version, payload=version))
+            bank.put(constants(f"passing-{w}", 1))
             bank.remove(f"passing-{w}")
 
     def tidy() -> None:
@@ -407,7 +405,7 @@ def test_readers_see_whole_topics_while_writers_write_and_a_third_merges() -> No
             snapshot = bank.snapshot()
             got = scores(snapshot, [EMPTY], names).reshape(len(names), 3)
             served = [snapshot.get(name) for name in names]
-            if any(s is None or not np.all(row == s.version) for s, row in zip(served, got, strict=True)):
+            if any(s is None or not np.all(row == s.payload) for s, row in zip(served, got, strict=True)):
                 failures.append("columns of two versions, or a topic missing")
             if np.any(got[:, 0] < last):
                 failures.append("an older version after a newer one")
@@ -434,7 +432,7 @@ def test_a_score_of_zero_has_no_sign() -> None:
     bag = Bag(features, np.ones(1, np.float32), nothing)
     alone, beside = small_bank(), small_bank()
     for bank in (alone, beside):
-        bank.load([Entry("a", (minus,), 0.0, 0.0)])
-    beside.load([Entry("b", (Linear("tfidf", features, nothing, 0.0),), 0.0, 0.0)])
+        bank.load([Entry("a", (minus,), 0.0, 0)])
+    beside.load([Entry("b", (Linear("tfidf", features, nothing, 0.0),), 0.0, 0)])
     for bank in (alone, beside):
         assert scores(bank.snapshot(), [bag], ["a"]).tobytes() == np.zeros((1, 1), np.float32).tobytes()
