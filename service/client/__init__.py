@@ -11,16 +11,7 @@ answer, or was told to come back later, is sent again only where that is safe.
 """
 
 from service.client.calls import Retries
+from service.client.clients import AsyncClient, Client
 from service.client.errors import ClientError, Refused, Unreachable
-from service.client.operations import Operations
-from service.client.transport import Awaiting, Blocking
 
 __all__ = ["AsyncClient", "Client", "ClientError", "Refused", "Retries", "Unreachable"]
-
-
-class Client(Operations, Blocking):
-    pass
-
-
-class AsyncClient(Operations, Awaiting):
-    pass

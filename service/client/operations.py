@@ -1,4 +1,4 @@
-"""Every call of the API, once, for both clients (how: methods.py)."""
+"""Every call of the API, once, for both clients (how: clients.py)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ from pydantic import TypeAdapter
 from service.client.calls import Call, nothing, reading
 from service.client.errors import ClientError, Refused
 from service.client.lines import NDJSON, Lines, plain
-from service.client.methods import Heard, Operation, Pages, Streamed
 from service.client.sse import Listener
 from service.client.transport import Listed
 from service.schemas import (
@@ -42,255 +41,256 @@ RESULT: TypeAdapter[Result | Problem] = TypeAdapter(Result | Problem)
 LEARNED: TypeAdapter[Learned | Problem] = TypeAdapter(Learned | Problem)
 
 
-class Operations:
-    # -- topics --------------------------------------------------------------------------------------------------------
+# -- topics ------------------------------------------------------------------------------------------------------------
 
-    @Operation
-    def create(self, topic: NewTopic | Fields) -> Call[Topic]:
-        """Makes a topic. If a try got no answer and the next finds the id taken, by a topic just like this one, then it
-        was the first that made it. Without an id it is sent once."""
-        wanted = plain(topic)
-        if not wanted.get("id"):
-            return Call("POST", "/topics", reading(Topic), repeatable=False, json=wanted)
-        instead = Call("GET", _topic(wanted["id"]), _made_as(wanted))
-        return Call("POST", "/topics", reading(Topic), json=wanted, done_if=409, instead=instead)
 
-    @Operation
-    def topic(self, topic: str) -> Call[Topic]:
-        return Call("GET", _topic(topic), reading(Topic))
+def create(topic: NewTopic | Fields) -> Call[Topic]:
+    """Makes a topic. If a try got no answer and the next finds the id taken, by a topic just like this one, then it
+    was the first that made it. Without an id it is sent once."""
+    wanted = plain(topic)
+    if not wanted.get("id"):
+        return Call("POST", "/topics", reading(Topic), repeatable=False, json=wanted)
+    instead = Call("GET", _topic(wanted["id"]), _made_as(wanted))
+    return Call("POST", "/topics", reading(Topic), json=wanted, done_if=409, instead=instead)
 
-    @Pages
-    def topics(self, limit: int = 100) -> Listed[Topic]:
-        """All topics, by id."""
-        return Listed("/topics", Page[Topic], limit)
 
-    @Operation
-    def change(self, topic: str, change: TopicChange | Fields, if_match: str | None = None) -> Call[Topic]:
-        """Changes some settings. With `if_match`, an ETag, it is sent once: by a second try it would be another's."""
-        headers = {} if if_match is None else {"If-Match": if_match}
-        return Call("PATCH", _topic(topic), reading(Topic), if_match is None, json=plain(change), headers=headers)
+def topic(topic: str) -> Call[Topic]:
+    return Call("GET", _topic(topic), reading(Topic))
 
-    @Operation
-    def delete(self, topic: str) -> Call[None]:
-        return Call("DELETE", _topic(topic), nothing, done_if=404)
 
-    # -- documents -----------------------------------------------------------------------------------------------------
+def topics(limit: int = 100) -> Listed[Topic]:
+    """All topics, by id."""
+    return Listed("/topics", Page[Topic], limit)
 
-    @Operation
-    def classify(
-        self,
-        documents: Sequence[Document | Fields],
-        topics: Sequence[str] | None = None,
-        *,
-        explain: bool = False,
-        store: bool = True,
-        all: bool = False,
-    ) -> Call[list[Result]]:
-        """What every topic, or those named, make of some documents; `all`: rejections too."""
-        asked: dict[str, Any] = {"documents": [plain(one) for one in documents], "explain": explain, "store": store}
-        asked |= {"topics": list(topics)} if topics is not None else {}
-        asked |= {"include": "all"} if all else {}
-        return Call("POST", "/classify", lambda content: reading(Results)(content).results, json=asked)
 
-    @Streamed
-    def classify_all(
-        self,
-        topics: Sequence[str] | None = None,
-        *,
-        explain: bool = False,
-        store: bool = True,
-        all: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> Lines[Result]:
-        """The same of any number of documents, in memory that does not grow."""
-        params = {"explain": explain, "store": store, "topics": topics, "include": "all" if all else None}
-        return Lines("/classify", RESULT, params, progress)
+def change(topic: str, change: TopicChange | Fields, if_match: str | None = None) -> Call[Topic]:
+    """Changes some settings. With `if_match`, an ETag, it is sent once: by a second try it would be another's."""
+    headers = {} if if_match is None else {"If-Match": if_match}
+    return Call("PATCH", _topic(topic), reading(Topic), if_match is None, json=plain(change), headers=headers)
 
-    @Operation
-    def feedback(
-        self, topic: str, document: str | Document | Fields, relevant: bool, by: str | None = None
-    ) -> Call[Learned]:
-        """Judges a document, by its id or with its text."""
-        about = document if isinstance(document, str) else plain(document)
-        said = {"topic": topic, "document": about, "relevant": relevant} | ({"by": by} if by else {})
-        return Call("POST", "/feedback", reading(Learned), json=said)
 
-    @Operation
-    def feedback_on(self, judgements: Sequence[Judgement | Fields]) -> Call[list[Learned | Problem]]:
-        """Several judgements at once; each learned, or what is wrong with it."""
-        asked = {"judgements": [plain(one) for one in judgements]}
-        return Call("POST", "/feedback", lambda content: reading(LearnedAll)(content).results, json=asked)
+def delete(topic: str) -> Call[None]:
+    return Call("DELETE", _topic(topic), nothing, done_if=404)
 
-    @Streamed
-    def feedback_all(self, progress: Callable[[int], None] | None = None) -> Lines[Learned]:
-        """Any number of judgements."""
-        return Lines("/feedback", LEARNED, {}, progress)
 
-    @Pages
-    def judgements(self, topic: str, limit: int = 100) -> Listed[PastJudgement]:
-        """Those that stand, newest first."""
-        return Listed(f"{_topic(topic)}/judgements", Page[PastJudgement], limit)
+# -- documents ---------------------------------------------------------------------------------------------------------
 
-    @Operation
-    def withdraw(self, topic: str, document: str) -> Call[Withdrawn]:
-        def gone(content: bytes) -> Withdrawn:
-            version = reading(Topic)(content).status.version
-            return Withdrawn(topic=topic, document=document, version=version)
 
-        path = f"{_topic(topic)}/judgements/{_part(document)}"
-        return Call("DELETE", path, reading(Withdrawn), done_if=404, instead=Call("GET", _topic(topic), gone))
+def classify(
+    documents: Sequence[Document | Fields],
+    topics: Sequence[str] | None = None,
+    *,
+    explain: bool = False,
+    store: bool = True,
+    all: bool = False,
+) -> Call[list[Result]]:
+    """What every topic, or those named, make of some documents; `all`: rejections too."""
+    asked: dict[str, Any] = {"documents": [plain(one) for one in documents], "explain": explain, "store": store}
+    asked |= {"topics": list(topics)} if topics is not None else {}
+    asked |= {"include": "all"} if all else {}
+    return Call("POST", "/classify", lambda content: reading(Results)(content).results, json=asked)
 
-    # -- review, measures ----------------------------------------------------------------------------------------------
 
-    @Operation
-    def review(self, topic: str, limit: int = 20) -> Call[ReviewPage]:
-        """Documents worth a judgement, best first."""
-        return Call("GET", f"{_topic(topic)}/review", reading(ReviewPage), params={"limit": limit})
+def classify_all(
+    topics: Sequence[str] | None = None,
+    *,
+    explain: bool = False,
+    store: bool = True,
+    all: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Lines[Result]:
+    """The same of any number of documents, in memory that does not grow."""
+    params = {"explain": explain, "store": store, "topics": topics, "include": "all" if all else None}
+    return Lines("/classify", RESULT, params, progress)
 
-    @Operation
-    def skip(self, topic: str, document: str) -> Call[Skipped]:
-        return Call("POST", f"{_topic(topic)}/review/skip", reading(Skipped), json={"document": document})
 
-    @Operation
-    def add_known(self, topic: str, documents: Sequence[str | Document | Fields]) -> Call[KnownAdded]:
-        """Tests the topic with relevant documents that were found elsewhere."""
-        asked = {"documents": [one if isinstance(one, str) else plain(one) for one in documents]}
-        return Call("POST", f"{_topic(topic)}/known", reading(KnownAdded), json=asked)
+def feedback(topic: str, document: str | Document | Fields, relevant: bool, by: str | None = None) -> Call[Learned]:
+    """Judges a document, by its id or with its text."""
+    about = document if isinstance(document, str) else plain(document)
+    said = {"topic": topic, "document": about, "relevant": relevant} | ({"by": by} if by else {})
+    return Call("POST", "/feedback", reading(Learned), json=said)
 
-    @Pages
-    def known(self, topic: str, limit: int = 100) -> Listed[KnownItem]:
-        return Listed(f"{_topic(topic)}/known", Page[KnownItem], limit)
 
-    @Operation
-    def delete_known(self, topic: str, document: str) -> Call[None]:
-        return Call("DELETE", f"{_topic(topic)}/known/{_part(document)}", nothing, done_if=404)
+def feedback_on(judgements: Sequence[Judgement | Fields]) -> Call[list[Learned | Problem]]:
+    """Several judgements at once; each learned, or what is wrong with it."""
+    asked = {"judgements": [plain(one) for one in judgements]}
+    return Call("POST", "/feedback", lambda content: reading(LearnedAll)(content).results, json=asked)
 
-    @Operation
-    def recall(self) -> Call[PooledRecall]:
-        """Recall over all topics that audit."""
-        return Call("GET", "/recall", reading(PooledRecall))
 
-    @Operation
-    def metrics(self, topic: str) -> Call[Metrics]:
-        return Call("GET", f"{_topic(topic)}/metrics", reading(Metrics))
+def feedback_all(progress: Callable[[int], None] | None = None) -> Lines[Learned]:
+    """Any number of judgements."""
+    return Lines("/feedback", LEARNED, {}, progress)
 
-    @Operation
-    def preview(self, topic: str, settings: PreviewRequest | Fields) -> Call[Preview]:
-        """What other settings would change."""
-        return Call("POST", f"{_topic(topic)}/preview", reading(Preview), json=plain(settings))
 
-    # -- what flows through --------------------------------------------------------------------------------------------
+def judgements(topic: str, limit: int = 100) -> Listed[PastJudgement]:
+    """Those that stand, newest first."""
+    return Listed(f"{_topic(topic)}/judgements", Page[PastJudgement], limit)
 
-    @Heard
-    def tail(self, topic: str, after: str | None = None) -> Listener[Passed]:
-        """What the topic lets through, as it happens; after an event, or "0", first what has come since."""
-        return Listener(f"{_topic(topic)}/stream", reading(Passed), after)
 
-    @Pages
-    def accepted(self, topic: str, limit: int = 100) -> Listed[Passed]:
-        """What the topic has let through, newest first."""
-        return Listed(f"{_topic(topic)}/accepted", Page[Passed], limit)
+def withdraw(topic: str, document: str) -> Call[Withdrawn]:
+    def gone(content: bytes) -> Withdrawn:
+        version = reading(Topic)(content).status.version
+        return Withdrawn(topic=topic, document=document, version=version)
 
-    @Operation
-    def routes(self, topic: str) -> Call[RouteList]:
-        """Where the topic's decisions go, and how the deliveries stand."""
-        return Call("GET", f"{_topic(topic)}/routes", reading(RouteList))
+    path = f"{_topic(topic)}/judgements/{_part(document)}"
+    return Call("DELETE", path, reading(Withdrawn), done_if=404, instead=Call("GET", _topic(topic), gone))
 
-    @Operation
-    def replace_routes(self, topic: str, routes: Sequence[Fields]) -> Call[RouteList]:
-        """Says where the topic's decisions go from now on."""
-        return Call("PUT", f"{_topic(topic)}/routes", reading(RouteList), json={"routes": list(routes)})
 
-    @Pages
-    def dead(self, topic: str, route: str, limit: int = 100) -> Listed[DeadDelivery]:
-        """Deliveries that were given up, newest first."""
-        return Listed(f"{_topic(topic)}/routes/{_part(route)}/dead", Page[DeadDelivery], limit)
+# -- review, measures --------------------------------------------------------------------------------------------------
 
-    @Operation
-    def replay(self, topic: str, route: str, after: str | None = None) -> Call[Replayed]:
-        """Delivers again what was given up, or what came after an event. Sent once: each time delivers once more."""
-        path, what = f"{_topic(topic)}/routes/{_part(route)}/replay", {} if after is None else {"after": after}
-        return Call("POST", path, reading(Replayed), repeatable=False, json=what)
 
-    @Operation
-    def flow(self) -> Call[Flow]:
-        """How the stream of documents to decide stands."""
-        return Call("GET", "/flow", reading(Flow))
+def review(topic: str, limit: int = 20) -> Call[ReviewPage]:
+    """Documents worth a judgement, best first."""
+    return Call("GET", f"{_topic(topic)}/review", reading(ReviewPage), params={"limit": limit})
 
-    # -- versions, models, files ---------------------------------------------------------------------------------------
 
-    @Pages
-    def versions(self, topic: str, limit: int = 100) -> Listed[Version]:
-        """Newest first."""
-        return Listed(f"{_topic(topic)}/versions", Page[Version], limit)
+def skip(topic: str, document: str) -> Call[Skipped]:
+    return Call("POST", f"{_topic(topic)}/review/skip", reading(Skipped), json={"document": document})
 
-    @Operation
-    def restore(self, topic: str, version: int) -> Call[Topic]:
-        """Serves an old version again. Sent once: each time makes a new version."""
-        return Call("POST", f"{_topic(topic)}/versions/{version}/restore", reading(Topic), repeatable=False)
 
-    @Operation
-    def model(self, topic: str) -> Call[ModelInfo]:
-        return Call("GET", f"{_topic(topic)}/model", reading(ModelInfo))
+def add_known(topic: str, documents: Sequence[str | Document | Fields]) -> Call[KnownAdded]:
+    """Tests the topic with relevant documents that were found elsewhere."""
+    asked = {"documents": [one if isinstance(one, str) else plain(one) for one in documents]}
+    return Call("POST", f"{_topic(topic)}/known", reading(KnownAdded), json=asked)
 
-    @Operation
-    def model_file(self, topic: str) -> Call[ModelFile]:
-        return Call("GET", f"{_topic(topic)}/model", reading(ModelFile), params={"format": "export"})
 
-    @Operation
-    def replace_model(self, topic: str, file: ModelFile) -> Call[Topic]:
-        """Serves a model from elsewhere. Sent once: a second try could undo what was learned since the first."""
-        said = file.model_dump(mode="json")
-        return Call("PUT", f"{_topic(topic)}/model", reading(Topic), repeatable=False, json=said)
+def known(topic: str, limit: int = 100) -> Listed[KnownItem]:
+    return Listed(f"{_topic(topic)}/known", Page[KnownItem], limit)
 
-    @Operation
-    def export_topic(self, topic: str) -> Call[bytes]:
-        """The topic with its log, as a file."""
-        return Call("GET", f"{_topic(topic)}/export", bytes)
 
-    @Operation
-    def import_topic(self, file: bytes, id: str | None = None, replace: bool = False) -> Call[Topic]:
-        """Makes a topic of a file; the same one again changes nothing. To replace another is tried once: a second try
-        could undo what was learned since the first."""
-        params = {"id": id, "replace": replace or None}
-        return Call(
-            "POST",
-            "/topics/import",
-            reading(Topic),
-            repeatable=not replace,
-            params=params,
-            content=file,
-            headers=NDJSON,
-        )
+def delete_known(topic: str, document: str) -> Call[None]:
+    return Call("DELETE", f"{_topic(topic)}/known/{_part(document)}", nothing, done_if=404)
 
-    # -- jobs ----------------------------------------------------------------------------------------------------------
 
-    @Operation
-    def submit(self, job: Fields) -> Call["Job"]:
-        """Begins background work. Sent once: a second try would begin it again."""
-        return Call("POST", "/jobs", _job, repeatable=False, json=job)
+def recall() -> Call[PooledRecall]:
+    """Recall over all topics that audit."""
+    return Call("GET", "/recall", reading(PooledRecall))
 
-    @Operation
-    def job(self, job: str) -> Call["Job"]:
-        return Call("GET", f"/jobs/{_part(job)}", _job)
 
-    @Pages
-    def jobs(self, limit: int = 100) -> Listed["Job"]:
-        """Newest first."""
-        from service.schemas.jobs import Job
+def metrics(topic: str) -> Call[Metrics]:
+    return Call("GET", f"{_topic(topic)}/metrics", reading(Metrics))
 
-        return Listed("/jobs", Page[Job], limit)
 
-    @Operation
-    def cancel(self, job: str) -> Call["Job"]:
-        return Call("DELETE", f"/jobs/{_part(job)}", _job)
+def preview(topic: str, settings: PreviewRequest | Fields) -> Call[Preview]:
+    """What other settings would change."""
+    return Call("POST", f"{_topic(topic)}/preview", reading(Preview), json=plain(settings))
 
-    # -- health --------------------------------------------------------------------------------------------------------
 
-    @Operation
-    def ready(self) -> Call[Health]:
-        """The store answers and all topics are loaded."""
-        return Call("GET", "/readyz", reading(Health))
+# -- what flows through ------------------------------------------------------------------------------------------------
+
+
+def tail(topic: str, after: str | None = None) -> Listener[Passed]:
+    """What the topic lets through, as it happens; after an event, or "0", first what has come since."""
+    return Listener(f"{_topic(topic)}/stream", reading(Passed), after)
+
+
+def accepted(topic: str, limit: int = 100) -> Listed[Passed]:
+    """What the topic has let through, newest first."""
+    return Listed(f"{_topic(topic)}/accepted", Page[Passed], limit)
+
+
+def routes(topic: str) -> Call[RouteList]:
+    """Where the topic's decisions go, and how the deliveries stand."""
+    return Call("GET", f"{_topic(topic)}/routes", reading(RouteList))
+
+
+def replace_routes(topic: str, routes: Sequence[Fields]) -> Call[RouteList]:
+    """Says where the topic's decisions go from now on."""
+    return Call("PUT", f"{_topic(topic)}/routes", reading(RouteList), json={"routes": list(routes)})
+
+
+def dead(topic: str, route: str, limit: int = 100) -> Listed[DeadDelivery]:
+    """Deliveries that were given up, newest first."""
+    return Listed(f"{_topic(topic)}/routes/{_part(route)}/dead", Page[DeadDelivery], limit)
+
+
+def replay(topic: str, route: str, after: str | None = None) -> Call[Replayed]:
+    """Delivers again what was given up, or what came after an event. Sent once: each time delivers once more."""
+    path, what = f"{_topic(topic)}/routes/{_part(route)}/replay", {} if after is None else {"after": after}
+    return Call("POST", path, reading(Replayed), repeatable=False, json=what)
+
+
+def flow() -> Call[Flow]:
+    """How the stream of documents to decide stands."""
+    return Call("GET", "/flow", reading(Flow))
+
+
+# -- versions, models, files -------------------------------------------------------------------------------------------
+
+
+def versions(topic: str, limit: int = 100) -> Listed[Version]:
+    """Newest first."""
+    return Listed(f"{_topic(topic)}/versions", Page[Version], limit)
+
+
+def restore(topic: str, version: int) -> Call[Topic]:
+    """Serves an old version again. Sent once: each time makes a new version."""
+    return Call("POST", f"{_topic(topic)}/versions/{version}/restore", reading(Topic), repeatable=False)
+
+
+def model(topic: str) -> Call[ModelInfo]:
+    return Call("GET", f"{_topic(topic)}/model", reading(ModelInfo))
+
+
+def model_file(topic: str) -> Call[ModelFile]:
+    return Call("GET", f"{_topic(topic)}/model", reading(ModelFile), params={"format": "export"})
+
+
+def replace_model(topic: str, file: ModelFile) -> Call[Topic]:
+    """Serves a model from elsewhere. Sent once: a second try could undo what was learned since the first."""
+    said = file.model_dump(mode="json")
+    return Call("PUT", f"{_topic(topic)}/model", reading(Topic), repeatable=False, json=said)
+
+
+def export_topic(topic: str) -> Call[bytes]:
+    """The topic with its log, as a file."""
+    return Call("GET", f"{_topic(topic)}/export", bytes)
+
+
+def import_topic(file: bytes, id: str | None = None, replace: bool = False) -> Call[Topic]:
+    """Makes a topic of a file; the same one again changes nothing. To replace another is tried once: a second try
+    could undo what was learned since the first."""
+    params = {"id": id, "replace": replace or None}
+    return Call(
+        "POST",
+        "/topics/import",
+        reading(Topic),
+        repeatable=not replace,
+        params=params,
+        content=file,
+        headers=NDJSON,
+    )
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def submit(job: Fields) -> Call["Job"]:
+    """Begins background work. Sent once: a second try would begin it again."""
+    return Call("POST", "/jobs", _job, repeatable=False, json=job)
+
+
+def job(job: str) -> Call["Job"]:
+    return Call("GET", f"/jobs/{_part(job)}", _job)
+
+
+def jobs(limit: int = 100) -> Listed["Job"]:
+    """Newest first."""
+    from service.schemas.jobs import Job
+
+    return Listed("/jobs", Page[Job], limit)
+
+
+def cancel(job: str) -> Call["Job"]:
+    return Call("DELETE", f"/jobs/{_part(job)}", _job)
+
+
+# -- health ------------------------------------------------------------------------------------------------------------
+
+
+def ready() -> Call[Health]:
+    """The store answers and all topics are loaded."""
+    return Call("GET", "/readyz", reading(Health))
 
 
 def _job(content: bytes) -> "Job":

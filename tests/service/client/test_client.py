@@ -5,15 +5,16 @@ import json
 import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import Any, assert_type
 
 import httpx
 import pytest
 
-from service.client import AsyncClient, Client, ClientError, Refused, Retries, Unreachable
+from service.client import AsyncClient, Client, ClientError, Refused, Retries, Unreachable, operations
 from service.client.calls import Call
 from service.client.errors import Strange
-from service.schemas import Document, NewTopic, Problem, Result
+from service.schemas import Document, Health, NewTopic, Problem, Result, Topic
+from service.schemas.flow import Passed
 from tests.support.api import GRAIN, OIL, QUERY, Api, serving
 from tests.support.live import Live, live
 from tests.support.streaming import document, oil
@@ -279,8 +280,31 @@ def test_blank_lines_are_left_out_and_answers_stay_with_what_was_asked() -> None
 def test_what_a_method_takes_can_be_looked_up() -> None:
     with answering(lambda _: httpx.Response(204)) as client:
         assert list(inspect.signature(client.change).parameters) == ["topic", "change", "if_match"]
+        assert list(inspect.signature(client.classify_all).parameters)[:2] == ["items", "topics"]
     assert Client.change.__doc__ == client.change.__doc__
     assert dict(inspect.getmembers(Client))["classify_all"] is Client.classify_all
+
+
+def test_both_clients_have_every_operation() -> None:
+    described = {name for name, one in inspect.getmembers(operations, inspect.isfunction) if not name.startswith("_")}
+    described = {name for name in described if getattr(operations, name).__module__ == operations.__name__}
+    assert len(described) > 30
+    for client in (Client, AsyncClient):
+        assert described <= set(vars(client))
+
+
+async def test_a_type_checker_knows_what_each_client_returns() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json={"status": "ok", "topics": 1}))
+    with Client("http://sluice", transport=transport) as client:
+        assert_type(client.ready(), Health)
+        assert_type(client.topics(), Iterator[Topic])
+        assert_type(client.tail("crude"), Iterator[Passed])
+        assert_type(client.classify_all([]), Iterator[Result | Problem])
+    async with AsyncClient("http://sluice", transport=transport) as awaiting:
+        assert_type(await awaiting.ready(), Health)
+        assert_type(awaiting.topics(), AsyncIterator[Topic])
+        assert_type(awaiting.tail("crude"), AsyncIterator[Passed])
+        assert_type(awaiting.classify_all([]), AsyncIterator[Result | Problem])
 
 
 def test_a_refusal_is_not_asked_for_again() -> None:
