@@ -1,7 +1,7 @@
 """Every call of the API, once, for both clients (how: clients.py)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
@@ -29,12 +29,10 @@ from service.schemas import (
     Withdrawn,
 )
 from service.schemas.flow import DeadDelivery, Flow, Passed, Replayed, RouteList
+from service.schemas.jobs import Job
 from service.schemas.metrics import Metrics, Preview, PreviewRequest
 from service.schemas.models import ModelFile, ModelInfo, Version
 from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
-
-if TYPE_CHECKING:
-    from service.schemas.jobs import Job
 
 Fields = Mapping[str, Any]
 RESULT: TypeAdapter[Result | Problem] = TypeAdapter(Result | Problem)
@@ -265,24 +263,22 @@ def import_topic(file: bytes, id: str | None = None, replace: bool = False) -> C
 # -- jobs --------------------------------------------------------------------------------------------------------------
 
 
-def submit(job: Fields) -> Call["Job"]:
+def submit(job: Fields) -> Call[Job]:
     """Begins background work. Sent once: a second try would begin it again."""
-    return Call("POST", "/jobs", _job, repeatable=False, json=job)
+    return Call("POST", "/jobs", reading(Job), repeatable=False, json=job)
 
 
-def job(job: str) -> Call["Job"]:
-    return Call("GET", f"/jobs/{_part(job)}", _job)
+def job(job: str) -> Call[Job]:
+    return Call("GET", f"/jobs/{_part(job)}", reading(Job))
 
 
-def jobs(limit: int = 100) -> Listed["Job"]:
+def jobs(limit: int = 100) -> Listed[Job]:
     """Newest first."""
-    from service.schemas.jobs import Job
-
     return Listed("/jobs", Page[Job], limit)
 
 
-def cancel(job: str) -> Call["Job"]:
-    return Call("DELETE", f"/jobs/{_part(job)}", _job)
+def cancel(job: str) -> Call[Job]:
+    return Call("DELETE", f"/jobs/{_part(job)}", reading(Job))
 
 
 # -- health ------------------------------------------------------------------------------------------------------------
@@ -291,12 +287,6 @@ def cancel(job: str) -> Call["Job"]:
 def ready() -> Call[Health]:
     """The store answers and all topics are loaded."""
     return Call("GET", "/readyz", reading(Health))
-
-
-def _job(content: bytes) -> "Job":
-    from service.schemas.jobs import Job  # only now: it knows all methods, which takes a while
-
-    return Job.model_validate_json(content)
 
 
 def _topic(topic: str) -> str:

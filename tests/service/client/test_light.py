@@ -26,6 +26,13 @@ def loaded(code: str, *arguments: str) -> list[str]:
     return ran.stderr.splitlines()[-1].split()
 
 
+def test_the_client_loads_nothing_of_the_server() -> None:
+    modules = loaded("import sys, service.client; print(*sys.modules, file=sys.stderr)")
+    assert "service.client.transport" in modules
+    assert not HEAVY & set(modules)
+    assert len(modules) < 550
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "limit"),
     [
@@ -41,6 +48,15 @@ def test_the_help_does_not_wait_for_what_it_does_not_need(arguments: list[str], 
     unneeded = HEAVY | {"httpx", "pydantic_settings", "rich", "service.config", "service.schemas", "structlog"}
     assert not unneeded & set(modules)
     assert len(modules) < limit
+
+
+def test_a_command_loads_the_client_and_nothing_to_draw_with() -> None:
+    code, *modules = loaded(SLUICE, "topics", "--url", "http://127.0.0.1:9")
+    assert code == "1"
+    assert "service.client" in modules
+    unneeded = HEAVY | {"click", "pydantic_settings", "pygments", "rich", "structlog"}
+    assert not unneeded & set(modules)
+    assert len(modules) < 450
 
 
 def test_the_help_shows_the_defaults_of_the_configuration() -> None:
