@@ -71,7 +71,7 @@ def totals(y: Reals, v: Reals, largest: Reals, confidence: float) -> tuple[Reals
 
 
 @lru_cache(maxsize=256)
-def allowed(goal: float, confidence: float, most: int) -> Counts:
+def allowed_misses(goal: float, confidence: float, most: int) -> Counts:
     """For n = 0 … most: so many misses in n tries still leave `low` at the goal or above; −1 where none may be."""
     n = np.arange(most + 1)
     # low(n − m, n) ≥ goal  ⇔  P(Bin(n, 1 − goal) ≤ m) ≤ 1 − c: m at which they are equal lies between two numbers.

@@ -23,7 +23,7 @@ Features = NDArray[np.uint64]
 Reals = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
-SERVED = 2000  # weights of a topic's model that are served, the largest, unless settings say otherwise
+SERVED_WEIGHTS = 2000  # weights of a topic's model that are served, the largest, unless settings say otherwise
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -147,6 +147,6 @@ def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) ->
 
 def _tries(goal: float, share: float) -> int:
     """How many judged documents above a cut, this share of them relevant, would promise the goal; 0 if none would."""
-    most = intervals.allowed(goal, PROMISE_CONFIDENCE, WINDOW_SIZE)
+    most = intervals.allowed_misses(goal, PROMISE_CONFIDENCE, WINDOW_SIZE)
     holds = np.floor(np.arange(len(most)) * (1 - share)) <= most
     return int(np.argmax(holds)) if holds.any() else 0

@@ -111,13 +111,13 @@ def certified(scores: Reals, relevant: Bools, goal: float, shown: float = -math.
         return NEVER
     cuts, _, accepted, _ = cuts_of(scores, relevant)
     missed = np.concatenate(([0], np.cumsum(~relevant[np.argsort(-scores)])))
-    allowed = intervals.allowed(goal, PROMISE_CONFIDENCE, 1 << len(scores).bit_length())
+    allowed = intervals.allowed_misses(goal, PROMISE_CONFIDENCE, 1 << len(scores).bit_length())
     one_more = np.flatnonzero(np.diff(allowed) > 0) + 1
     tried = np.searchsorted(accepted, one_more[one_more >= MIN_RELEVANT])
     tried = np.unique(tried[tried < len(accepted)])
     n = accepted[tried].astype(np.int64)
     passes = missed[n] <= allowed[n]
-    near, spared = np.minimum(n, EDGE_SIZE), np.maximum(intervals.allowed(goal, BOUND_CONFIDENCE, EDGE_SIZE), 0)
+    near, spared = np.minimum(n, EDGE_SIZE), np.maximum(intervals.allowed_misses(goal, BOUND_CONFIDENCE, EDGE_SIZE), 0)
     clean = missed[n] - missed[n - near] <= spared[near]
     failed = np.flatnonzero(~passes[1:])  # the strictest may fail
     reached = slice(failed[0] + 1 if len(failed) else None)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from models.core.measures import Bools
 from models.core.names import View
-from models.core.vectors import SERVED, Bag, Features, Linear, Reals
+from models.core.vectors import SERVED_WEIGHTS, Bag, Features, Linear, Reals
 from models.core.views import view
 from models.goals import calibration, promises, thresholds
 from models.goals.evidence import collect_evidence
@@ -58,7 +58,7 @@ class Trainer:
         *,
         base: Model | None = None,
         fitted: Mapping[str, float] = MappingProxyType({}),
-        weights: int = SERVED,
+        weights: int = SERVED_WEIGHTS,
     ) -> None:
         """`fitted` names the documents that the base was fitted on, judged or not, each with its score by a model that
         was fitted without it."""
@@ -246,7 +246,7 @@ class Trainer:
         if self._ledger.unique.all():
             return held_out
         group = self._ledger.groups.group[self._collection.size - window.size :]
-        return minhash.apart(held_out, lane.scores(v, window), group)
+        return minhash.without_group(held_out, lane.scores(v, window), group)
 
     def _held_out_among(self, background: Background, held_out: Reals, scores: Reals) -> Reals:
         """The scores of the background in which judged documents have those without their own influence."""
@@ -390,7 +390,7 @@ def fold(
     background: Background,
     *,
     base: Model | None = None,
-    weights: int = SERVED,
+    weights: int = SERVED_WEIGHTS,
 ) -> Model:
     """The model that these judgements make, in their order."""
     trainer = Trainer(spec, base=base, weights=weights)

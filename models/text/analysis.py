@@ -86,7 +86,7 @@ class Bags:
         row = slice(self.indptr[i], self.indptr[i + 1])
         return self.features[row], self.counts[row]
 
-    def some(self, places: Sequence[int]) -> "Bags":
+    def take(self, places: Sequence[int]) -> "Bags":
         """Those of some documents, in arrays of their own."""
         starts, lengths = self.indptr[:-1][places], np.diff(self.indptr)[places]
         indptr = np.concatenate(([0], np.cumsum(lengths)))

@@ -102,7 +102,7 @@ class _Block:
     def forget(self, name: str, signature: Signature) -> None:
         """If it is a first, and was not like this, nobody repeats it any more."""
         place = self._places.get(name, NONE)
-        if place != NONE and not same(self._signatures[place], signature):
+        if place != NONE and not are_duplicates(self._signatures[place], signature):
             self._signatures[place] = NOTHING
             del self._places[name]
 
@@ -163,14 +163,14 @@ def _near(kept: Signatures, newest: NDArray[np.int32], before: NDArray[np.int32]
         for _ in range(MOST):
             if place == NONE:
                 break
-            if same(kept[place], own):
+            if are_duplicates(kept[place], own):
                 return int(place)
             place = before[place, band]
     return NONE
 
 
 @kernel
-def same(one: Signature, other: Signature) -> bool:
+def are_duplicates(one: Signature, other: Signature) -> bool:
     agree = 0
     for k in range(len(one)):
         agree += one[k] == other[k]

@@ -60,7 +60,7 @@ class Groups:
         return self._signatures.nbytes + self._group.nbytes
 
 
-def apart(held_out: Reals, scores: Reals, group: NDArray[np.int64]) -> Reals:
+def without_group(held_out: Reals, scores: Reals, group: NDArray[np.int64]) -> Reals:
     """Scores without what any document of the group has taught, from those without a document's own part.
 
     What a near-duplicate adds to a document's score is much what it adds to its own.
@@ -69,14 +69,14 @@ def apart(held_out: Reals, scores: Reals, group: NDArray[np.int64]) -> Reals:
     return scores - own[group]
 
 
-class Told:
+class SeenDocuments:
     """Documents that somebody has been told of; what is near one of them is no news."""
 
     def __init__(self, signatures: NDArray[np.uint32]) -> None:
         self._size = len(signatures)
         self._signatures = np.concatenate((signatures, np.zeros((16, HASHES), np.uint32)))
 
-    def tell(self, features: Features) -> bool:
+    def add_if_new(self, features: Features) -> bool:
         """Whether the document is news; it is none from now on."""
         own = signature(features)
         if _first_near(self._signatures[: self._size], own) != NONE:

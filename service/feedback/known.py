@@ -21,7 +21,7 @@ from models.core import intervals
 from models.core.vectors import Bag
 from models.goals.evidence import BOUND_CONFIDENCE
 from models.text.analysis import Analysis
-from models.text.minhash import Told
+from models.text.minhash import SeenDocuments
 from service.config import Config
 from service.errors import FieldError, NotFound, TooLarge
 from service.feedback.judge import TITLE_CHARS, UNKNOWN, id_of
@@ -103,14 +103,14 @@ def _tested(
     signatures: NDArray[np.uint32],
     epoch: Epoch,
 ) -> tuple[list[KnownItem], KnownRecall | None]:
-    told = Told(signatures)
+    told = SeenDocuments(signatures)
     items: list[KnownItem] = []
     for document, blob in blobs:
         found = KnownDocument.from_bytes(blob)
         bag = to_bag(found.bag)
         bag = Bag(bag.features, bag.counts, epoch.frequencies.idf(bag.features))
         decision, score = served.judge(bag)
-        counts = document not in judged and told.tell(bag.features)
+        counts = document not in judged and told.add_if_new(bag.features)
         items.append(
             KnownItem(
                 document=document, title=found.title, score=round(score, DIGITS), decision=decision, counts=counts

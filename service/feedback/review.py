@@ -32,7 +32,7 @@ from models.core.vectors import Features
 from models.goals.audit import hashes
 from models.goals.evidence import MIN_RELEVANT
 from models.goals.report import Report
-from models.text.minhash import Told
+from models.text.minhash import SeenDocuments
 from service.clock import now_ms
 from service.config import Config
 from service.errors import NotFound
@@ -113,9 +113,9 @@ class Review:
         reminded = await self._look(served, skipped[:REMINDED])
 
         def chosen() -> list[Offer]:
-            told = Told(past.signatures)
+            told = SeenDocuments(past.signatures)
             for candidate in reminded:
-                told.tell(candidate.features)
+                told.add_if_new(candidate.features)
             ranked = _ranked(served, found, past.relevant, bool(report and report.unwatched))
             return list(_mixed(ranked, audits, told, limit))
 
@@ -206,10 +206,10 @@ def _ranked(
 
 
 def _mixed(
-    ranked: Sequence[tuple[Reason, ReviewCandidate]], audits: Sequence[ReviewCandidate], told: Told, limit: int
+    ranked: Sequence[tuple[Reason, ReviewCandidate]], audits: Sequence[ReviewCandidate], told: SeenDocuments, limit: int
 ) -> Iterator[Offer]:
-    shown = (_offer(one, reason) for reason, one in ranked if told.tell(one.features))
-    audit = (_offer(one, "audit") for one in audits if told.tell(one.features))
+    shown = (_offer(one, reason) for reason, one in ranked if told.add_if_new(one.features))
+    audit = (_offer(one, "audit") for one in audits if told.add_if_new(one.features))
     for place in range(1, limit + 1):
         first, second = (audit, shown) if place % AUDITED == 0 else (shown, audit)
         offer = next(first, None) or next(second, None)

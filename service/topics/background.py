@@ -150,10 +150,10 @@ class Epochs:
         """Counts those of the documents that are new, each once; it has its bag at its place. Called from threads."""
         first: dict[str, int] = {}
         places = [i for i, document in enumerate(documents) if document in new and first.setdefault(document, i) == i]
-        newest = bags.some(places[-SAMPLE:])
+        newest = bags.take(places[-SAMPLE:])
         sampled = [Sampled(documents[i], *newest[k]) for k, i in enumerate(places[-SAMPLE:])]
         with self._counting:
-            self._counter.add_all(bags if len(places) == len(documents) else bags.some(places))
+            self._counter.add_all(bags if len(places) == len(documents) else bags.take(places))
             self._recent.extend(sampled)
 
     @property

@@ -31,7 +31,7 @@ from models.core.vectors import Bag, Singles
 from models.goals.calibration import Calibration
 from models.online.committee import VotingRule
 from models.text.analysis import Analysis, Bags, bags, terms
-from models.text.duplicates import same
+from models.text.duplicates import are_duplicates
 from models.text.function_words import ENGLISH
 from models.text.minhash import signatures
 from service.config import Config
@@ -263,7 +263,7 @@ class Serving:
         found: dict[int, First] = {}
         for place, name in enumerate(decided.ids):
             i = at.get(repeated.get(name, ""))
-            if i is not None and same(signed[i], own[place]):
+            if i is not None and are_duplicates(signed[i], own[place]):
                 found[place] = First(known[i].document, known[i].came_ms, models.bag(i), models.verdicts[i])
         return found
 

@@ -53,14 +53,14 @@ def test_each_bound_holds_as_often_as_it_says(share: float, n: int) -> None:
 @STEADY
 @given(st.floats(0.01, 0.99), st.sampled_from([0.6, 0.75, 0.95]))
 def test_the_table_of_allowed_misses_says_what_the_bound_says(goal: float, c: float) -> None:
-    most = intervals.allowed(goal, c, 60)
+    most = intervals.allowed_misses(goal, c, 60)
     for n in range(1, 61):
         promised = [m for m in range(n + 1) if intervals.low(n - m, n, c) >= goal]
         assert most[n] == max(promised, default=-1), n
 
 
 def test_certainty_is_never_promised() -> None:
-    assert (intervals.allowed(1.0, 0.75, 100) == -1).all()
+    assert (intervals.allowed_misses(1.0, 0.75, 100) == -1).all()
 
 
 def test_counts_of_equal_weight_have_the_exact_bounds_of_their_sum() -> None:

@@ -289,7 +289,7 @@ def test_threads_do_not_share_scratch() -> None:
 def test_some_of_the_bags_are_the_bags_of_some(pairs: list[tuple[str, str]], data: st.DataObject) -> None:
     whole = bags(pairs, Analysis())
     places = data.draw(st.lists(st.integers(0, len(pairs) - 1), max_size=8)) if pairs else []
-    some = whole.some(places)
+    some = whole.take(places)
     assert len(some) == len(places)
     for k, i in enumerate(places):
         (features, counts), (wanted, how_often) = some[k], whole[i]

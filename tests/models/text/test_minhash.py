@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from models.core.vectors import Features
 from models.text.analysis import Analysis, bags
-from models.text.minhash import HASHES, Groups, Told, apart, signature
+from models.text.minhash import HASHES, Groups, SeenDocuments, signature, without_group
 
 STEADY = settings(derandomize=True, max_examples=50, deadline=None)
 RANDOM = np.random.default_rng(5)
@@ -89,12 +89,12 @@ def test_an_empty_document_has_a_signature() -> None:
 def test_a_document_is_scored_without_what_its_copies_taught() -> None:
     """Each of three copies added .2 to a score of .1; the fourth document stands alone."""
     scores, held_out = np.array([0.7, 0.7, 0.7, 0.5]), np.array([0.5, 0.5, 0.5, 0.4])
-    assert apart(held_out, scores, np.array([0, 0, 0, 3])).tolist() == pytest.approx([0.1, 0.1, 0.1, 0.4])
+    assert without_group(held_out, scores, np.array([0, 0, 0, 3])).tolist() == pytest.approx([0.1, 0.1, 0.1, 0.4])
 
 
 def test_what_was_told_is_no_news_and_neither_is_its_near_duplicate() -> None:
     rng = np.random.default_rng(3)
     documents = [np.unique(rng.integers(1 << 62, size=60, dtype=np.uint64)) for _ in range(40)]
-    told = Told(np.stack([signature(one) for one in documents[:5]]))
-    assert [told.tell(one) for one in documents] == [False] * 5 + [True] * 35
-    assert not any(told.tell(one[3:]) for one in documents)
+    told = SeenDocuments(np.stack([signature(one) for one in documents[:5]]))
+    assert [told.add_if_new(one) for one in documents] == [False] * 5 + [True] * 35
+    assert not any(told.add_if_new(one[3:]) for one in documents)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from models.core.vectors import SERVED
+from models.core.vectors import SERVED_WEIGHTS
 from service.config import Config, StartError
 
 
@@ -17,7 +17,7 @@ def test_the_environment_is_read_when_asked_and_what_is_given_wins(monkeypatch: 
 
 
 def test_as_many_weights_are_served_as_are_measured() -> None:
-    assert Config().served_weights == SERVED  # defined twice, because settings are read before numpy is loaded
+    assert Config().served_weights == SERVED_WEIGHTS  # defined twice, because settings are read before numpy is loaded
 
 
 @pytest.mark.parametrize(
