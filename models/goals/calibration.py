@@ -1,33 +1,27 @@
-"""How probable it is that a document with this score is relevant.
+"""The probability that a document with this score is relevant.
 
     P(relevant | f) = 1 / (1 + exp(A f + B))            A ≤ 0, so it never falls as the score f rises
 
     A, B minimise  − Σ w_i ( t_i ln p_i + (1 − t_i) ln(1 − p_i) )
-    t_i = (N₊ + 1) / (N₊ + 2)  of a relevant document,   1 / (N₋ + 2)  of another
+    t_i = (N₊ + 1) / (N₊ + 2)  for a relevant document,   1 / (N₋ + 2)  for an irrelevant one
 
 Platt, "Probabilistic outputs for support vector machines", 1999; found by Newton's method with backtracking in the form
 of Lin, Lin & Weng, "A note on Platt's probabilistic outputs for support vector machines", 2007, whose ln(1 + eᵘ) never
-overflows. Scores are brought to mean 0 and deviation 1 first: those of Winnow are a thousand times those of WH. N₊ and
-N₋ are sums of weights.
+overflows. Scores are first standardised to mean 0 and deviation 1: those of Winnow are a thousand times those of
+Widrow-Hoff. N₊ and N₋ are sums of weights.
 
-The scores are held out. What was shown to people and judged weighs 1 each. What lies below `reject_below` is nearly all
-unjudged; documents of the background there stand for it as irrelevant, and audited ones as what they are, all of them
-together with the weight BELOW of the judged ones. Near-duplicates count once, and what a user brought along or found
-among the rejected does not count: it was chosen for being typical.
+The scores are held out. Each document that was shown and judged weighs 1. What lies below `reject_below` is nearly all
+unjudged: documents of the background there stand for it as irrelevant, and audited ones as what they are. All of these
+together weigh REJECTED_WEIGHT times as much as the judged ones. Near-duplicates count once. What a user brought along
+or found among the rejected does not count: it was chosen for being typical.
 
-Measured on training documents (the last quarter; Reuters 12 topics, arXiv 6, 20 Newsgroups 8; only what was shown is
-judged), log loss of what is not rejected / of everything, after 100 judgements and at the end:
+Against judged documents alone, log loss is about the same on what is not rejected, and a fifth to a quarter lower on
+everything. Isotonic regression needs some hundred judgements to come close, and its curve has steps.
 
-                                 Reuters                    arXiv                      20 Newsgroups
-    Platt, judged only           .376/.085    .320/.068     .573/.151    .507/.152     .616/.193    .385/.116
-    Platt, BELOW = ½ (chosen)    .379/.070    .313/.051     .587/.131    .496/.115     .647/.149    .383/.094
-    Platt, BELOW = 2             .388/.063    .312/.042     .619/.128    .494/.100     .704/.145    .395/.087
-    isotonic, judged only        .398/.071    .331/.062     .633/.168    .506/.149     .752/.200    .396/.107
-
-Isotonic regression needs some hundred judgements to come near, and steps. With few judgements the expected calibration
-error is .05 to .16, because what is said is too low, not because it is too sure: what a young topic was shown is not
-what it is shown later. The smoothed targets are prior enough; a ridge on the slope, more smoothing, or the mean over
-the posterior of A and B help where scores say little and cost more where they say much (docs/experiments.md).
+With few judgements the expected calibration error is .05 to .16, because probabilities are too low, not because they
+are too extreme: what a young topic was shown is not what it is shown later. The smoothed targets are prior enough; a
+ridge on the slope, more smoothing, or the mean over the posterior of A and B help where scores say little and cost more
+where they say much. docs/experiments.md has the figures.
 """
 
 from math import exp, log, log1p
@@ -40,10 +34,10 @@ from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.goals.evidence import JudgedWindow
 
-BELOW = 0.5
-LEAST = 8  # relevant and irrelevant documents that were shown and judged
-STEPS, RIDGE, LEAST_STEP, DESCENT = 100, 1e-12, 1e-10, 1e-4  # as in the note of 2007
-CLOSE = 1e-6  # a gradient as small as this share of the weight; a fixed one takes more steps the more is judged
+REJECTED_WEIGHT = 0.5  # of all rejected documents together, as a share of the judged ones
+MIN_OF_EACH = 8  # relevant, and irrelevant, documents that were shown and judged
+MAX_STEPS, RIDGE, MIN_STEP, DESCENT = 100, 1e-12, 1e-10, 1e-4  # as in the note of 2007
+TOLERANCE = 1e-6  # of the gradient, as a share of the total weight; a fixed one takes more steps the more is judged
 
 
 class Calibration(NamedTuple):
@@ -57,22 +51,22 @@ class Calibration(NamedTuple):
 
 
 def calibrate(judged: JudgedWindow, rejected: Reals) -> Calibration | None:
-    """From judged documents, and the scores of unjudged ones that are rejected; None before there is evidence."""
+    """Fits the sigmoid to judged documents and to scores of rejected unjudged ones; None before there is evidence."""
     shown = judged.current & judged.has_origin("shown")
     positive = int(np.count_nonzero(judged.relevant & shown))
     n = int(np.count_nonzero(shown))
-    if min(positive, n - positive) < LEAST:
+    if min(positive, n - positive) < MIN_OF_EACH:
         return None
     audit = judged.current & judged.has_origin("audit")
     below = np.concatenate((judged.held_out[audit], rejected))
     relevant = np.concatenate((judged.relevant[shown], judged.relevant[audit], np.zeros(len(rejected), np.bool_)))
     weights = np.ones(n + len(below))
-    weights[n:] = BELOW * n / max(len(below), 1)
+    weights[n:] = REJECTED_WEIGHT * n / max(len(below), 1)
     return fit(np.concatenate((judged.held_out[shown], below)), relevant, weights)
 
 
 def fit(f: Reals, relevant: Bools, weights: Reals) -> Calibration:
-    """The sigmoid of least loss among those that do not fall; there are relevant and irrelevant documents."""
+    """The sigmoid of least loss among those that do not fall. There must be relevant and irrelevant documents."""
     positive, negative = float(weights[relevant].sum()), float(weights[~relevant].sum())
     t = np.where(relevant, (positive + 1) / (positive + 2), 1 / (negative + 2))
     centre, spread = float(f.mean()), float(f.std())
@@ -80,15 +74,16 @@ def fit(f: Reals, relevant: Bools, weights: Reals) -> Calibration:
         A, B = _newton((f - centre) / spread, t, weights, log((negative + 1) / (positive + 1)))
         if A < 0:
             return Calibration(A / spread, B - A * centre / spread)
-    mean = float((weights * t).sum() / weights.sum())  # the best constant: higher scores are no better than lower ones
+    # Higher scores are no likelier to be relevant: the best constant.
+    mean = float((weights * t).sum() / weights.sum())
     return Calibration(0.0, log(1 / mean - 1))
 
 
 @kernel
 def _newton(z: Reals, t: Reals, w: Reals, B: float) -> tuple[float, float]:
-    A, close = 0.0, CLOSE * w.sum()
+    A, close = 0.0, TOLERANCE * w.sum()
     loss = _loss(A, B, z, t, w)
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         g1, g2, h11, h21, h22 = 0.0, 0.0, RIDGE, 0.0, RIDGE
         for i in range(len(z)):
             p = _sigmoid(A * z[i] + B)
@@ -106,7 +101,7 @@ def _newton(z: Reals, t: Reals, w: Reals, B: float) -> tuple[float, float]:
         new = _loss(A + dA, B + dB, z, t, w)
         while new >= loss + DESCENT * step * slope:
             step /= 2
-            if step < LEAST_STEP:
+            if step < MIN_STEP:
                 return A, B  # as close as rounding allows
             new = _loss(A + step * dA, B + step * dB, z, t, w)
         A, B, loss = A + step * dA, B + step * dB, new
@@ -118,7 +113,7 @@ def _loss(A: float, B: float, z: Reals, t: Reals, w: Reals) -> float:
     loss = 0.0
     for i in range(len(z)):
         u = A * z[i] + B
-        # t ln(1 + eᵘ) + (1 − t)(ln(1 + eᵘ) − u), with the exponential of a number that is not positive
+        # t ln(1 + eᵘ) + (1 − t)(ln(1 + eᵘ) − u), written so that no exponent is positive
         loss += w[i] * (log1p(exp(-abs(u))) + (t[i] * u if u > 0 else (t[i] - 1) * u))
     return loss
 

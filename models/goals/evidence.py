@@ -23,7 +23,7 @@ from models.core import intervals
 from models.core.measures import Bools
 from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
-from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, cuts_of
+from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 
 PROMISE_CONFIDENCE = 0.8  # of a promise on precision
 BOUND_CONFIDENCE = 0.95  # of every other bound, and before a goal is called out of reach
@@ -128,7 +128,7 @@ def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) ->
         # A cut chosen for the goal keeps it; one of a model that was made elsewhere was not, and has to be tested.
         above = relevant[scores > band.accept_above]
         return {"certified": intervals.low(int(np.count_nonzero(above)), len(above), PROMISE_CONFIDENCE) >= goal}
-    _, hits, accepted, _ = cuts_of(scores, relevant)
+    _, hits, accepted, _ = all_cuts(scores, relevant)
     enough = accepted >= MIN_RELEVANT
     if not enough.any():
         return {"missing": max(0, _tries(goal, 1.0) - len(scores))}

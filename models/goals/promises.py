@@ -53,7 +53,7 @@ from models.core import intervals
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE, JudgedWindow
-from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, cuts_of
+from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 
 SPENT_SHARE = 0.35  # of the abstention that is allowed
 DEFAULT_ABSTAIN = 0.15  # of abstention, where recall is wanted and nothing is said of abstention
@@ -109,7 +109,7 @@ def certified(scores: Reals, relevant: Bools, goal: float, shown: float = -math.
     as that can be promised; NEVER if it cannot."""
     if np.count_nonzero(relevant) < MIN_RELEVANT:
         return NEVER
-    cuts, _, accepted, _ = cuts_of(scores, relevant)
+    cuts, _, accepted, _ = all_cuts(scores, relevant)
     missed = np.concatenate(([0], np.cumsum(~relevant[np.argsort(-scores)])))
     allowed = intervals.allowed_misses(goal, PROMISE_CONFIDENCE, 1 << len(scores).bit_length())
     one_more = np.flatnonzero(np.diff(allowed) > 0) + 1

@@ -265,7 +265,7 @@ class Trainer:
             unseen,
             unjudged,
             _scale(v, self._lanes[self._served[0]].view),
-            window.scores(v.w, v.bias, v.rest) if self._collection.size <= thresholds.FEW else None,
+            window.scores(v.w, v.bias, v.rest) if self._collection.size <= thresholds.MAX_SEPARATED else None,
             wide=wide,
         )
 

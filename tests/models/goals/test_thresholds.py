@@ -123,7 +123,7 @@ def test_the_band_holds_its_share_of_the_stream() -> None:
     judged, relevant = np.linspace(0.3, 0.8, 50), np.linspace(0.3, 0.8, 50) > 0.45
     band = choose(judged, relevant, background, np.ones(1000, np.bool_), SCALE)
     between = (background >= band.reject_below) & (background <= band.accept_above)
-    assert between.mean() == pytest.approx(thresholds.ABSTAIN, abs=0.002)
+    assert between.mean() == pytest.approx(thresholds.ABSTAIN_SHARE, abs=0.002)
 
 
 @STEADY
@@ -147,20 +147,20 @@ def test_the_cut_is_the_best_of_all_documents_though_most_of_the_background_is_p
     background, scale = np.array(passed, float), Scale(0.0, length)
     imagined = [scale.at(height) for height in (*thresholds.RELEVANT_AT, *thresholds.UNRELATED_AT)]
     true = [*relevant, *[True] * len(thresholds.RELEVANT_AT)]
-    unrelated = thresholds.UNRELATED * max(0.0, 1 - len(background) / thresholds.MIN_SAMPLE)
+    unrelated = thresholds.UNRELATED_WEIGHT * max(0.0, 1 - len(background) / thresholds.MIN_SAMPLE)
     weights = [1.0] * len(held_out)
-    weights += [thresholds.RELEVANT / len(thresholds.RELEVANT_AT)] * len(thresholds.RELEVANT_AT)
+    weights += [thresholds.RELEVANT_WEIGHT / len(thresholds.RELEVANT_AT)] * len(thresholds.RELEVANT_AT)
     weights += [unrelated / len(thresholds.UNRELATED_AT)] * len(thresholds.UNRELATED_AT)
-    weights += [thresholds.UNJUDGED] * len(background)
+    weights += [thresholds.UNJUDGED_WEIGHT] * len(background)
     scores = np.array([*held_out, *imagined, *background])
     labels = np.zeros(len(scores), np.bool_)
     labels[: len(true)] = true
     best = f_beta_cut(scores, labels, np.array(weights))
     band = choose(held_out, relevant, background, np.ones(len(background), np.bool_), scale)
     assert band.f1 == pytest.approx(best.value, abs=1e-12)
-    n, prior = int(relevant.sum()), scale.at(thresholds.ACCEPT)
+    n, prior = int(relevant.sum()), scale.at(thresholds.PRIOR_ACCEPT)
     if best.threshold == NEVER:
         assert band.accept_above == NEVER
     elif len(background) < thresholds.MIN_SAMPLE and n == len(relevant):  # nothing else moves the cut then
-        mixed = (n * best.threshold + thresholds.TRUST * prior) / (n + thresholds.TRUST)
+        mixed = (n * best.threshold + thresholds.PRIOR_WEIGHT * prior) / (n + thresholds.PRIOR_WEIGHT)
         assert band.accept_above == pytest.approx(mixed, abs=1e-12)
