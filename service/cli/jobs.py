@@ -16,7 +16,7 @@ from service.cli.terminal import (
     Url,
     connected,
     own_options,
-    params_of,
+    parse_params,
     table,
 )
 
@@ -73,7 +73,7 @@ def retrain(
     as_json: AsJson = False,
 ) -> None:
     """Fit topics anew to all their judgements, and serve the result if it is better."""
-    asked = {"kind": "retrain", "method": method, "params": params_of(param), "topics": topic or None}
+    asked = {"kind": "retrain", "method": method, "params": parse_params(param), "topics": topic or None}
     _submit(asked | {"publish": publish}, wait, url, as_json)
 
 

@@ -41,7 +41,7 @@ class Failed(Exception):
     """A command could not do what it was asked; the message is a sentence for the person at the terminal."""
 
 
-def params_of(given: Sequence[str] | None) -> dict[str, Any]:
+def parse_params(given: Sequence[str] | None) -> dict[str, Any]:
     """Parameters as they are typed: a value is JSON if it can be, else a text."""
     found: dict[str, Any] = {}
     for text in given or ():

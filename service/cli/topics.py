@@ -1,6 +1,5 @@
 """`sluice topics`: standing queries, made, listed, read, changed, deleted; their judgements, versions and figures."""
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,14 +8,13 @@ from service.cli.terminal import (
     HERE,
     AsJson,
     Output,
-    Params,
     Url,
     connected,
     literal,
     own_options,
-    params_of,
     table,
 )
+from service.cli.topic_options import TopicOptions, with_topic_options
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -32,15 +30,6 @@ app = typer.Typer(
 )
 
 Id = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's id.")]
-Query = Annotated[str | None, typer.Option(help="What it is about, in a few words.")]
-Name = Annotated[str | None, typer.Option(help="For people.")]
-Learner = Annotated[str | None, typer.Option(help="Such as wh, eg, winnow or auto.")]
-Goal = Annotated[list[str] | None, typer.Option(metavar="NAME=SHARE", help="Such as min_precision=.9; any number.")]
-AcceptIf = Annotated[str | None, typer.Option(help="A rule that accepts, whatever the model thinks.")]
-RejectIf = Annotated[str | None, typer.Option(help="A rule that rejects, whatever the model thinks.")]
-Pin = Annotated[list[str] | None, typer.Option(metavar="TERM", help="A term that speaks for it; any number.")]
-Ban = Annotated[list[str] | None, typer.Option(metavar="TERM", help="A term that has no say; any number.")]
-Audit = Annotated[float | None, typer.Option(help="Share of rejected documents drawn for audit.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -66,62 +55,38 @@ def show(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def create(
-    topic: Id,
-    query: Query = None,
-    name: Name = None,
-    learner: Learner = None,
-    param: Params = None,
-    goal: Goal = None,
-    accept_if: AcceptIf = None,
-    reject_if: RejectIf = None,
-    pin: Pin = None,
-    ban: Ban = None,
-    audit: Audit = None,
-    url: Url = HERE,
-    as_json: AsJson = False,
-) -> None:
-    """Make a topic. A query is enough: it works at once."""
-    fields = _fields(query, name, _learner(learner, param), goal, audit)
-    fields |= _rules(accept_if, reject_if) | _terms(pin, ban)
+@with_topic_options
+def create(topic: Id, options: TopicOptions, url: Url = HERE, as_json: AsJson = False) -> None:
+    """Create a topic. A query is enough for it to decide at once."""
     with connected(url) as sluice:
-        _put(sluice.create({"id": topic} | fields), as_json)
+        _put(sluice.create({"id": topic} | options.settings()), as_json)
 
 
 @app.command()
+@with_topic_options
 def change(
     topic: Id,
-    query: Query = None,
-    name: Name = None,
-    learner: Learner = None,
-    param: Params = None,
-    goal: Goal = None,
-    accept_if: AcceptIf = None,
-    reject_if: RejectIf = None,
-    pin: Pin = None,
-    ban: Ban = None,
-    audit: Audit = None,
+    options: TopicOptions,
     preview: Annotated[bool, typer.Option("--preview", help="Change nothing; show what would change.")] = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Change some of a topic's settings. Of goals, of pins, and of bans, all that shall be are named; '' takes them
-    back."""
-    fields = _fields(query, name, _learner(learner, param), goal, audit)
+    """Change some of a topic's settings.
+
+    What is not given stays. --goal, --pin and --ban replace all goals, pins or bans that there were; '' removes them.
+    """
+    settings = options.settings()
+    if not settings:
+        raise typer.BadParameter("give at least one setting to change")
     with connected(url) as sluice:
-        rules = _rules(accept_if, reject_if)
-        if rules:  # those that are not named stay
-            rules = {"rules": sluice.topic(topic).rules.model_dump() | rules["rules"]}
-        terms = _terms(pin, ban)
-        if terms:
-            terms = {"terms": sluice.topic(topic).terms.model_dump() | terms["terms"]}
-        if not fields and not rules and not terms:
-            raise typer.BadParameter("name what shall be changed")
+        nested = settings.keys() & {"rules", "terms"}
+        current = sluice.topic(topic).model_dump(include=nested) if nested else {}
+        settings |= {name: current[name] | settings[name] for name in nested}
         if preview:
-            asked = {field: value for field, value in (fields | rules | terms).items() if field != "name"}
-            Output(as_json).put(sluice.preview(topic, asked), _previewed)
+            settings.pop("name", None)
+            Output(as_json).put(sluice.preview(topic, settings), _previewed)
         else:
-            _put(sluice.change(topic, fields | rules | terms), as_json)
+            _put(sluice.change(topic, settings), as_json)
 
 
 @app.command()
@@ -185,43 +150,6 @@ def metrics(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
     """How a topic has done, each figure with an interval."""
     with connected(url) as sluice:
         Output(as_json).put(sluice.metrics(topic), _figures)
-
-
-def _learner(kind: str | None, params: list[str] | None) -> dict[str, Any] | None:
-    if params and not kind:
-        raise typer.BadParameter("--param goes with --learner")
-    return {"kind": kind, "params": params_of(params)} if kind else None
-
-
-def _fields(
-    query: str | None, name: str | None, learner: dict[str, Any] | None, goal: list[str] | None, audit: float | None
-) -> dict[str, Any]:
-    if audit is not None and not math.isfinite(audit):
-        raise typer.BadParameter("--audit takes a share, such as .01")
-    given: dict[str, Any] = {"query": query, "name": name, "learner": learner, "audit": audit}
-    given["goal"] = dict(map(_part_of_goal, filter(None, goal))) if goal else None
-    return {field: value for field, value in given.items() if value is not None}
-
-
-def _part_of_goal(text: str) -> tuple[str, float]:
-    name, _, share = text.partition("=")
-    try:
-        value = float(share)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise typer.BadParameter(f"{text!r} is not like min_precision=.9")
-    return name, value
-
-
-def _rules(accept_if: str | None, reject_if: str | None) -> dict[str, Any]:
-    given = {name: rule for name, rule in (("accept_if", accept_if), ("reject_if", reject_if)) if rule is not None}
-    return {"rules": given} if given else {}
-
-
-def _terms(pin: list[str] | None, ban: list[str] | None) -> dict[str, Any]:
-    given = {name: [one for one in terms if one] for name, terms in (("pin", pin), ("ban", ban)) if terms}
-    return {"terms": given} if given else {}
 
 
 def _put(topic: "Topic", as_json: bool) -> None:

@@ -245,7 +245,7 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
         (["feedback", "crude", "d1", "perhaps"], 2, "Usage:"),
         (["topics", "change", "crude"], 2, "Usage:"),
         (["topics", "create", "x", "--goal", "precise"], 2, "Usage:"),
-        (["topics", "create", "x", "--goal", "min_precision=nan"], 2, "is not like min_precision=.9"),
+        (["topics", "create", "x", "--goal", "min_precision=nan"], 2, "is not of the form min_precision=.9"),
         (["topics", "create", "x", "--audit", "inf"], 2, "takes a share"),
         (["topics", "--url", "http://127.0.0.1:9", "delete", "crude"], 2, "--url goes after delete"),
         (["jobs", "--json", "list"], 2, "--json goes after list"),

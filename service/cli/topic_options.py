@@ -1,0 +1,78 @@
+"""The settings of a topic as options of `sluice topics create` and `sluice topics change`, declared once for both."""
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from service.cli.terminal import Params, parse_params
+
+
+class TopicOptions(NamedTuple):
+    query: Annotated[str | None, typer.Option(help="What the topic is about, in a few words.")] = None
+    name: Annotated[str | None, typer.Option(help="A name for people to read.")] = None
+    learner: Annotated[str | None, typer.Option(help="How it learns, such as wh, eg, winnow or auto.")] = None
+    param: Params = None
+    goal: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=SHARE", help="A goal, such as min_precision=.9; repeatable.")
+    ] = None
+    accept_if: Annotated[str | None, typer.Option(help="Accept what matches this rule, whatever the model says.")] = (
+        None
+    )
+    reject_if: Annotated[str | None, typer.Option(help="Reject what matches this rule, whatever the model says.")] = (
+        None
+    )
+    pin: Annotated[
+        list[str] | None, typer.Option(metavar="TERM", help="A term in favour of the topic; repeatable.")
+    ] = None
+    ban: Annotated[list[str] | None, typer.Option(metavar="TERM", help="A term to ignore; repeatable.")] = None
+    audit: Annotated[float | None, typer.Option(help="Share of rejected documents to draw for audit.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that were given, as the API takes them; of rules and terms, only the parts that were given."""
+        if self.param and not self.learner:
+            raise typer.BadParameter("--param needs --learner")
+        if self.audit is not None and not math.isfinite(self.audit):
+            raise typer.BadParameter("--audit takes a share, such as .01")
+        rules = {"accept_if": self.accept_if, "reject_if": self.reject_if}
+        terms = {"pin": self.pin, "ban": self.ban}
+        settings: dict[str, Any] = {
+            "query": self.query,
+            "name": self.name,
+            "learner": {"kind": self.learner, "params": parse_params(self.param)} if self.learner else None,
+            "goal": dict(map(_parse_goal, filter(None, self.goal))) if self.goal else None,
+            "rules": {name: rule for name, rule in rules.items() if rule is not None} or None,
+            "terms": {name: list(filter(None, given)) for name, given in terms.items() if given} or None,
+            "audit": self.audit,
+        }
+        return {name: value for name, value in settings.items() if value is not None}
+
+
+def with_topic_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Puts the options of `TopicOptions` in place of a command's argument `options`: typer reads the signature."""
+    declared = inspect.signature(TopicOptions).parameters
+
+    @wraps(command)
+    def called(**arguments: Any) -> None:
+        options = TopicOptions(**{name: arguments.pop(name) for name in declared})
+        command(options=options, **arguments)
+
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        parameters += declared.values() if name == "options" else [parameter]
+    vars(called)["__signature__"] = inspect.Signature(parameters)
+    return called
+
+
+def _parse_goal(text: str) -> tuple[str, float]:
+    name, _, share = text.partition("=")
+    try:
+        value = float(share)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{text!r} is not of the form min_precision=.9")
+    return name, value
