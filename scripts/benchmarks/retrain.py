@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 
 from scripts.common.corpus import SEED, Corpus, load
 from scripts.common.live import ApiConnection, api_process, job_process, latencies
+from scripts.common.report import tracked
 from service.store.embedded import Embedded
 
 AT_ONCE = 100  # judgements a request, when topics are made
@@ -52,8 +51,8 @@ def measure(sizes: Sizes) -> list[dict[str, Any]]:
     ):
         names = {f"topic-{n}": name for n, name in enumerate(largest)}
         _teach(client, corpus.past, names, sizes.judgements)
-        shown = track(sizes.methods, "Retraining", transient=True, console=Console(stderr=True))
-        return [_beside(service.port, client, corpus, names, method) for method in shown]
+        methods = tracked(sizes.methods, "Retraining")
+        return [_beside(service.port, client, corpus, names, method) for method in methods]
 
 
 def _teach(client: ApiConnection, past: Corpus, names: dict[str, str], judgements: int) -> None:

@@ -1,17 +1,15 @@
 """Whether Sluice keeps its promises: a labelled stream, simulated readers, and a goal for every topic."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import track
 
 from models.goals.promises import Targets
 from models.goals.report import pooled
 from scripts.common.corpus import Corpus, read, read_queries
-from scripts.evaluation.report import progress
+from scripts.common.report import tracked
 from scripts.evaluation.stream import Stream
 from scripts.simulation import remote, report
 from scripts.simulation.attainment import passed, pooled_covers
@@ -76,8 +74,7 @@ def simulate(
     else:
         passing = Stream(replace(corpus, train=len(corpus.documents)))
         results, promised = [], []
-        watched: Iterable[str] = track(names, "topics", console=progress, transient=True)
-        for name in watched:
+        for name in tracked(names, "topics"):
             wish = TopicSpec(name, asked.get(name, name), goal, learner)
             course, whole = run(passing, wanted[name], wish, plans[name], corpus.train)
             results.append(measure(passing, wanted[name], wish, course, whole, counted))

@@ -5,18 +5,17 @@ each, what waits for audit now and then. The topics are deleted in the end, what
 """
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
-from rich.progress import track
 
 from models.core.intervals import Interval
 from models.core.measures import Bools
 from models.goals.promises import Targets
 from scripts.common.corpus import Corpus
-from scripts.evaluation.report import progress
+from scripts.common.report import tracked
 from scripts.simulation.attainment import REJECT, Attainment, Claim, Decisions, compare
 from scripts.simulation.reader import Plan
 from service.client import Client, Refused
@@ -76,10 +75,7 @@ class RemoteSimulation:
     def pass_by(self) -> None:
         waiting: list[tuple[int, str, int]] = []  # when it is judged, topic, document
         batches = list(_chunks(range(self._corpus.train), BATCH))
-        watched: Iterable[tuple[int, Sequence[int]]] = track(
-            list(enumerate(batches)), "documents", console=progress, transient=True
-        )
-        for n, batch in watched:
+        for n, batch in tracked(list(enumerate(batches)), "documents"):
             for name, decided in self._classify(batch, store=True).items():
                 plan = self._plans[name]
                 self._decisions[name][batch[0] : batch[-1] + 1] = decided

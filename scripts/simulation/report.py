@@ -1,6 +1,5 @@
 """Tables for people (Markdown), and JSON."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +7,8 @@ from pathlib import Path
 from models.core.intervals import Interval
 from models.core.measures import macro
 from models.goals.promises import Targets
-from scripts.evaluation.report import figure, table
+from scripts.common.report import decimals, print_table
+from scripts.common.report import write_json as write
 from scripts.simulation.attainment import NEARLY, Attainment, FollowUp
 
 
@@ -28,14 +28,14 @@ def summary(
         rows += [[f"at the end of the stream: abstained ≤ {goal.max_abstain:g}", _of(kept, len(every))]]
     rows += [
         ["recall interval (audits) covers", _of(sum(one.recall_covers for one in every), len(every))],
-        ["… lower bound, mean", figure(macro([one.said.recall.low for one in every if one.said.recall]))],
-        ["recall interval (known items) covers, chance", figure(macro([one.known_covers for one in every]))],
-        ["… lower bound, mean", figure(macro([one.known_low for one in every]))],
+        ["… lower bound, mean", decimals(macro([one.said.recall.low for one in every if one.said.recall]))],
+        ["recall interval (known items) covers, chance", decimals(macro([one.known_covers for one in every]))],
+        ["… lower bound, mean", decimals(macro([one.known_low for one in every]))],
     ]
     if pooled:
-        rows += [["recall interval, all topics together", f"{figure(pooled.low)} to {figure(pooled.high)}"]]
+        rows += [["recall interval, all topics together", f"{decimals(pooled.low)} to {decimals(pooled.high)}"]]
         rows += [["… covers", "yes" if covers else "no"]]
-    table(["", ""], rows, title)
+    print_table(["", ""], rows, title)
 
 
 def _after(when: str, goal: Targets, every: Sequence[tuple[Attainment, FollowUp]]) -> list[list[str]]:
@@ -47,14 +47,14 @@ def _after(when: str, goal: Targets, every: Sequence[tuple[Attainment, FollowUp]
         rows += [
             [f"{when}: precision ≥ {aim - NEARLY:g}", _of(sum(after.holds(aim) for after in met), len(met))],
             ["… significantly below the goal", str(sum(after.broken(aim) for after in met))],
-            ["… mean", figure(macro([after.precision for after in met if after.precision is not None]))],
-            ["… relevant documents accepted, mean of all topics", figure(macro([after.found for _, after in every]))],
+            ["… mean", decimals(macro([after.precision for after in met if after.precision is not None]))],
+            ["… relevant documents accepted, mean of all topics", decimals(macro([after.found for _, after in every]))],
         ]
-    rows += [[f"{when}: relevant documents not rejected, mean", figure(macro([after.kept for _, after in every]))]]
+    rows += [[f"{when}: relevant documents not rejected, mean", decimals(macro([after.kept for _, after in every]))]]
     if (most := goal.max_abstain) is not None:
         kept = sum(after.abstained <= most for _, after in every)
         rows += [[f"{when}: abstained ≤ {most:g}", _of(kept, len(every))]]
-        rows += [["… mean", figure(macro([after.abstained for _, after in every]))]]
+        rows += [["… mean", decimals(macro([after.abstained for _, after in every]))]]
     return rows
 
 
@@ -72,20 +72,20 @@ def topics(every: Sequence[Attainment]) -> None:
     ]
     after = ["accepted", "precision", "found", "kept", "abstained"]
     going_on = [f"{name}, judging on" for name in after] if any(one.going_on for one in every) else []
-    table(["topic", "judged", "said", *after, *going_on, "state"], rows, "Each topic")
+    print_table(["topic", "judged", "said", *after, *going_on, "state"], rows, "Each topic")
 
 
 def _row(after: FollowUp) -> list[str]:
-    precision = "" if after.precision is None else figure(after.precision)
-    return [str(after.accepted), precision, figure(after.found), figure(after.kept), figure(after.abstained)]
+    precision = "" if after.precision is None else decimals(after.precision)
+    return [str(after.accepted), precision, decimals(after.found), decimals(after.kept), decimals(after.abstained)]
 
 
 def write_json(path: Path, setting: dict[str, object], every: Sequence[Attainment]) -> None:
-    path.write_text(json.dumps({**setting, "topics": [asdict(one) for one in every]}, indent=1), encoding="utf-8")
+    write(path, {**setting, "topics": [asdict(one) for one in every]})
 
 
 def _of(part: int, whole: int) -> str:
-    return f"{part} of {whole}" + (f" ({figure(part / whole)})" if whole else "")
+    return f"{part} of {whole}" + (f" ({decimals(part / whole)})" if whole else "")
 
 
 def _median(numbers: Sequence[float]) -> float:
