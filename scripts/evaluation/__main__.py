@@ -1,26 +1,40 @@
 """How well Sluice decides, measured on a corpus of your own or on a well-known one."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import track
 
 from models.online.registry import parse_params
-from scripts.common.corpus import matches, read, read_queries
+from scripts.common.corpus import Corpus, matches, read, read_queries
+from scripts.common.options import (
+    CorpusPath,
+    EachTopic,
+    Holdout,
+    MaxTopics,
+    Output,
+    Queries,
+    TopicPatterns,
+    with_options,
+)
+from scripts.common.report import tracked
 from scripts.evaluation import abstain_report, published, report
 from scripts.evaluation.abstain import BASES, PairResult
 from scripts.evaluation.abstain import measure as measure_pair
 from scripts.evaluation.batch import TopicResult, VectorCorpus, figures, measure
-from scripts.evaluation.duels import CONTENDERS, PAIRS, by_topic, duel
+from scripts.evaluation.duels import LEARNERS, PAIRS, by_topic, duel
 from scripts.evaluation.duplicates import LEFT_OUT, compare, doubled, find, firsts
 from scripts.evaluation.joint import Joint, JointRuns
 from scripts.evaluation.online import OnlineRun, OnlineSettings, run
 from scripts.evaluation.pairs import GroupedCorpus
+from scripts.evaluation.published import BatchRow
 from scripts.evaluation.stream import Stream
+
+ALL = 10**6  # topics
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 
@@ -41,187 +55,221 @@ def sections() -> None:
     """Makes each measurement a command of its own."""
 
 
-@app.command()
-def online(
-    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/common/corpus.py")],
-    topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
-    feedback: Annotated[Feedback, typer.Option(help="judge everything, or what is accepted or abstained from")] = (
-        Feedback.realistic
-    ),
-    seeds: Annotated[int, typer.Option(min=0, help="relevant documents shown at the start")] = 3,
-    learner: Annotated[str, typer.Option(help='with commas between; parameters as JSON: wh{"average":false}')] = "wh",
-    queries: Annotated[Path | None, typer.Option(help="JSON, topic: query; a topic's name without it")] = None,
-    pocket: Annotated[Pocket, typer.Option(help="both compares")] = Pocket.on,
-    holdout: Annotated[bool, typer.Option(help="measure on the last quarter of training, not on test")] = False,
-    most: Annotated[int, typer.Option(help="topics at most, the largest")] = 10**6,
-    each: Annotated[bool, typer.Option(help="also a table of all topics")] = False,
-    picture: Annotated[Path | None, typer.Option(help="PNG or SVG of the curve")] = None,
-    out: Annotated[Path | None, typer.Option(help="JSON of everything")] = None,
-) -> None:
-    """Date order, one pass, from a query and a few relevant documents."""
-    corpus = read(path)
-    corpus = corpus.holdout if holdout else corpus
-    names = corpus.largest(patterns=topics.split(","))[:most]
+@dataclass(frozen=True, slots=True)
+class OnlineOptions:
+    path: CorpusPath
+    topics: TopicPatterns = "*"
+    feedback: Annotated[
+        Feedback, typer.Option(help="Judge every document, or what a person would see: accepted or abstained from.")
+    ] = Feedback.realistic
+    seeds: Annotated[int, typer.Option(min=0, help="The number of relevant documents shown at the start.")] = 3
+    learner: Annotated[
+        str, typer.Option(help='Learners, separated by commas, with parameters as JSON: wh{"average":false}.')
+    ] = "wh"
+    queries: Queries = None
+    pocket: Annotated[Pocket, typer.Option(help="Whether to keep the best vector in a pocket; `both` compares.")] = (
+        Pocket.on
+    )
+    holdout: Holdout = False
+    most: MaxTopics = ALL
+    each: EachTopic = False
+    picture: Annotated[Path | None, typer.Option(help="A PNG or SVG file to draw the curve in.")] = None
+    out: Output = None
+
+
+@app.command("online")
+@with_options(OnlineOptions)
+def run_online(options: OnlineOptions) -> None:
+    """One pass in date order, from a query and a few relevant documents."""
+    corpus = _corpus(options.path, options.holdout)
+    names = corpus.largest(patterns=options.topics.split(","))[: options.most]
     if not names:
         raise typer.BadParameter("no topic has enough documents in training and in test", param_hint="topics")
-    stream, asked = Stream(corpus), read_queries(queries)
-    protocols = {
-        name: OnlineSettings(kind, params, seeds, feedback is Feedback.all, pocket is not Pocket.off)
-        for name, (kind, params) in learners(learner).items()
+    stream, queries = Stream(corpus), read_queries(options.queries)
+    settings = {
+        name: OnlineSettings(
+            kind, params, options.seeds, options.feedback is Feedback.all, options.pocket is not Pocket.off
+        )
+        for name, (kind, params) in learners(options.learner).items()
     }
-    results = {name: runs(stream, names, asked, protocol, name) for name, protocol in protocols.items()}
-    measured = "held-out training" if holdout else "test"
+    results = {name: runs(stream, names, queries, chosen, name) for name, chosen in settings.items()}
     title = (
-        f"{corpus.name}, {len(names)} topics, feedback on {feedback.value}, from a query and {seeds} relevant; "
-        f"{stream.train} documents pass, {stream.size - stream.train} {measured} documents measure"
+        f"{corpus.name}, {len(names)} topics, feedback on {options.feedback.value}, from a query and {options.seeds} "
+        f"relevant; {stream.train} documents pass, {stream.size - stream.train} "
+        f"{'held-out training' if options.holdout else 'test'} documents measure"
     )
-    known = corpus.name.startswith("reuters") and not holdout and seeds == 3
-    report.online(results, feedback.value if known else "", title)
-    if each:
-        for runs_ in results.values():
-            report.topics(runs_)
-    if pocket is Pocket.both:
+    comparable = _comparable(corpus, options.holdout) and options.seeds == 3
+    report.online(results, options.feedback.value if comparable else "", title)
+    if options.each:
+        for of_learner in results.values():
+            report.topics(of_learner)
+    if options.pocket is Pocket.both:
         without = {
-            name: runs(
-                stream, names, asked, OnlineSettings(p.kind, p.params, seeds, p.everything, False), name + " newest"
-            )
-            for name, p in protocols.items()
+            name: runs(stream, names, queries, replace(chosen, pocket=False), f"{name} newest")
+            for name, chosen in settings.items()
         }
-        report.pocketing(without, results, published.FIRST_POCKET if known else {})
-    if picture:
-        report.picture(picture, results, title)
-    if out:
-        report.write_json(out, {"corpus": corpus.name, "title": title}, results)
+        report.pocketing(without, results, published.pocket_prototype() if comparable else {})
+    if options.picture:
+        report.picture(options.picture, results, title)
+    if options.out:
+        report.write_json(options.out, {"corpus": corpus.name, "title": title}, results)
 
 
-@app.command()
-def batch(
-    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/common/corpus.py")],
-    topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
-    orders: Annotated[int, typer.Option(min=1, help="random orders of the training documents")] = 3,
-    only: Annotated[str, typer.Option(help="patterns for the rows of the table")] = "*",
-    routing: Annotated[bool, typer.Option(help="100,000 draws and a pocket instead of passes; an hour")] = False,
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    path: CorpusPath
+    topics: TopicPatterns = "*"
+    orders: Annotated[int, typer.Option(min=1, help="The number of random orders of the training documents.")] = 3
+    only: Annotated[str, typer.Option(help="Patterns of rows of the table, separated by commas.")] = "*"
+    routing: Annotated[
+        bool, typer.Option(help="Train by 100,000 draws and a pocket instead of passes; takes an hour.")
+    ] = False
     boosting: Annotated[
-        bool, typer.Option(help="the settings of the tables of AdaBoost.MH^KR's paper instead")
-    ] = False,
-    duels: Annotated[bool, typer.Option(help="who wins how many topics against Rocchio, instead")] = False,
-    holdout: Annotated[bool, typer.Option(help="measure on the last quarter of training, not on test")] = False,
-    most: Annotated[int, typer.Option(help="topics at most, the largest")] = 10**6,
-) -> None:
-    """All training documents at once, several orders, every learner."""
-    corpus = read(path)
-    corpus = corpus.holdout if holdout else corpus
-    names = corpus.largest(1, 1, topics.split(","))[:most]
-    library = VectorCorpus(corpus)
-    known = published.batch(library.mean_features)
-    known = published.routing() if routing else published.boosting() if boosting else known
-    rows, runs = {}, JointRuns(library, names)
-    title = f"{corpus.name}, {len(names)} topics, {corpus.train} training documents, {orders} orders"
-    if duels:
-        f1 = {
-            name: by_topic(_measured(library, runs, names, name, published.BatchRow(setting), orders))
-            for name, setting in CONTENDERS.items()
-        }
-        report.duels([duel(f1[one], f1[other]) for one, other, _ in PAIRS], title)
+        bool, typer.Option(help="Use the settings in the tables of the paper on AdaBoost.MH^KR instead.")
+    ] = False
+    duels: Annotated[bool, typer.Option(help="Count the topics that each learner wins against Rocchio instead.")] = (
+        False
+    )
+    holdout: Holdout = False
+    most: MaxTopics = ALL
+
+
+@app.command("batch")
+@with_options(BatchOptions)
+def run_batch(options: BatchOptions) -> None:
+    """All training documents at once, in several orders, with every learner."""
+    corpus = _corpus(options.path, options.holdout)
+    names = corpus.largest(1, 1, options.topics.split(","))[: options.most]
+    vectors = VectorCorpus(corpus)
+    joint = JointRuns(vectors, names)
+    title = f"{corpus.name}, {len(names)} topics, {corpus.train} training documents, {options.orders} orders"
+
+    def measured(name: str, setting: BatchRow) -> list[list[TopicResult]]:
+        return _measure(vectors, joint, names, name, setting, options.orders)
+
+    if options.duels:
+        f1 = {name: by_topic(measured(name, BatchRow(setting))) for name, setting in LEARNERS.items()}
+        report.duels([duel(f1[learner], f1[rival]) for learner, rival, _ in PAIRS], title)
         return
-    for name, row in known.items():
-        if matches(name, only.split(",")):
-            rows[name] = (row, [figures(results) for results in _measured(library, runs, names, name, row, orders)])
-    report.batch(rows, title, corpus.name.startswith("reuters") and not holdout)
+    if options.routing:
+        rows = published.routing()
+    elif options.boosting:
+        rows = published.boosting()
+    else:
+        rows = published.batch(vectors.mean_features)
+    results = {
+        name: (row, [figures(results) for results in measured(name, row)])
+        for name, row in rows.items()
+        if matches(name, options.only.split(","))
+    }
+    report.batch(results, title, _comparable(corpus, options.holdout))
 
 
-@app.command()
-def abstain(
-    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; one topic a document")],
-    pairs: Annotated[int, typer.Option(min=1, help="of topics with more than 900 documents, by chance")] = 100,
-    train: Annotated[str, typer.Option(help="training documents, with commas between")] = "250,500",
-    text: Annotated[str, typer.Option(help="full, plain (no subject, quotes, signature), or both")] = "full,plain",
-    only: Annotated[str, typer.Option(help="patterns for the classifiers")] = "*",
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    holdout: Annotated[bool, typer.Option(help="measure on a quarter of the training documents")] = False,
-    picture: Annotated[Path | None, typer.Option(help="PNG or SVG of error against loss")] = None,
-    out: Annotated[Path | None, typer.Option(help="JSON of the curves and committees")] = None,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class AbstainOptions:
+    path: Annotated[
+        Path, typer.Argument(help="A corpus: JSON lines, gzipped or not, in which every document has one topic.")
+    ]
+    pairs: Annotated[
+        int, typer.Option(min=1, help="The number of pairs to draw from the topics with more than 900 documents.")
+    ] = 100
+    train: Annotated[str, typer.Option(help="Numbers of training documents, separated by commas.")] = "250,500"
+    text: Annotated[
+        str, typer.Option(help="`full`, `plain` (no subject, quotes or signature), or both with a comma.")
+    ] = "full,plain"
+    only: Annotated[str, typer.Option(help="Patterns of classifiers, separated by commas.")] = "*"
+    seed: Annotated[int, typer.Option(min=0, help="The seed of everything that is random.")] = 0
+    holdout: Annotated[bool, typer.Option(help="Measure on a quarter of the training documents.")] = False
+    picture: Annotated[Path | None, typer.Option(help="A PNG or SVG file to draw error against loss in.")] = None
+    out: Annotated[Path | None, typer.Option(help="A file to write the curves and committees to, as JSON.")] = None
+
+
+@app.command("abstain")
+@with_options(AbstainOptions)
+def run_abstain(options: AbstainOptions) -> None:
     """Error against loss: restrictive classifiers and committees, one topic against another."""
-    corpus = read(path)
+    corpus = read(options.path)
     results: dict[tuple[str, int, str], list[PairResult]] = {}
-    for one in text.split(","):
-        groups = GroupedCorpus(corpus, plain=one == "plain")
-        drawn = groups.pairs(pairs, seed)
-        if not drawn:
+    for text in options.text.split(","):
+        groups = GroupedCorpus(corpus, plain=text == "plain")
+        pairs = groups.pairs(options.pairs, options.seed)
+        if not pairs:
             raise typer.BadParameter("fewer than two topics have more than 900 documents", param_hint="path")
-        for size in map(int, train.split(",")):
-            watched: Iterable[tuple[str, str]] = track(
-                drawn, f"{one}, {size} training documents", console=report.progress, transient=True
-            )
-            for names in watched:
-                pair = groups.pair(names, size, seed, holdout)
+        for size in map(int, options.train.split(",")):
+            for names in tracked(pairs, f"{text}, {size} training documents"):
+                pair = groups.pair(names, size, options.seed, options.holdout)
                 for name, fit in BASES.items():
-                    if matches(name, only.split(",")):
-                        results.setdefault((one, size, name), []).append(measure_pair(pair, fit, seed))
-    measured = "held-out training documents" if holdout else "all other documents"
-    about = f"{corpus.name}, {len(drawn)} pairs of {len(groups.names)} groups, seed {seed}; measured on {measured}"
+                    if matches(name, options.only.split(",")):
+                        results.setdefault((text, size, name), []).append(measure_pair(pair, fit, options.seed))
+    measured = "held-out training documents" if options.holdout else "all other documents"
+    about = (
+        f"{corpus.name}, {len(pairs)} pairs of {len(groups.names)} groups, seed {options.seed}; measured on {measured}"
+    )
     abstain_report.show(results, about)
-    if picture:
-        abstain_report.picture(picture, results, about)
-    if out:
-        abstain_report.write_json(out, results, about)
+    if options.picture:
+        abstain_report.picture(options.picture, results, about)
+    if options.out:
+        abstain_report.write_json(options.out, results, about)
 
 
-@app.command()
-def duplicates(
-    path: Annotated[Path, typer.Argument(help="JSON lines, gzipped or not; see scripts/common/corpus.py")],
-    topics: Annotated[str, typer.Option(help="patterns with commas between; !pattern leaves out")] = "*",
-    most: Annotated[int, typer.Option(help="topics at most, the largest")] = 20,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+@app.command("duplicates")
+def run_duplicates(
+    path: CorpusPath,
+    topics: TopicPatterns = "*",
+    most: MaxTopics = 20,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of everything that is random.")] = 0,
 ) -> None:
-    """Near-duplicates that were planted: how many are found, what else is, and whether they are decided alike."""
+    """Planted near-duplicates: how many are found, what else is, and whether they are decided alike."""
     corpus = read(path)
-    shares: Iterable[float] = track(LEFT_OUT, "looking for them", console=report.progress, transient=True)
-    found = [find(corpus.documents, share, seed) for share in shares]
+    detections = [find(corpus.documents, share, seed) for share in tracked(LEFT_OUT, "finding duplicates")]
     twice = doubled(corpus, seed)
     stream, first = Stream(twice), firsts(twice.documents[twice.train :])
     names = corpus.largest(patterns=topics.split(","))[:most]
-    watched: Iterable[str] = track(names, "deciding", console=report.progress, transient=True)
-    report.duplicates(found, [compare(stream, name, first) for name in watched], corpus.name)
+    report.duplicates(detections, [compare(stream, name, first) for name in tracked(names, "deciding")], corpus.name)
 
 
-def _measured(
-    library: VectorCorpus, runs: JointRuns, names: Sequence[str], label: str, row: published.BatchRow, orders: int
+def _corpus(path: Path, holdout: bool) -> Corpus:
+    corpus = read(path)
+    return corpus.holdout if holdout else corpus
+
+
+def _comparable(corpus: Corpus, holdout: bool) -> bool:
+    """Whether there are figures of others for what is measured."""
+    return corpus.name.startswith("reuters") and not holdout
+
+
+def _measure(
+    vectors: VectorCorpus, joint: JointRuns, names: Sequence[str], label: str, row: BatchRow, orders: int
 ) -> list[list[TopicResult]]:
-    """The results of all topics, for each order; one where there is nothing that an order could change."""
+    """The results of all topics, for each order; for one order where there is nothing that it could change."""
     setting = row.setting
     if isinstance(setting, Joint):
-        several: Iterable[int] = range(orders if setting.cut != "zero" else 1)
-        return [
-            runs.measure(setting, order) for order in track(several, label, console=report.progress, transient=True)
-        ]
+        return [joint.measure(setting, o) for o in tracked(range(orders if setting.cut != "zero" else 1), label)]
     pairs = [(topic, order) for order in range(orders) for topic in names]
-    watched: Iterable[tuple[str, int]] = track(pairs, label, console=report.progress, transient=True)
-    results = [measure(library, topic, setting, order) for topic, order in watched]
+    results = [measure(vectors, topic, setting, order) for topic, order in tracked(pairs, label)]
     return [results[i * len(names) : (i + 1) * len(names)] for i in range(orders)]
 
 
 def learners(text: str) -> Mapping[str, tuple[str, Mapping[str, object]]]:
-    """By what they are called in a table: `wh,wh{"average":false}` gives wh with its defaults, and without average."""
-    found: dict[str, tuple[str, Mapping[str, object]]] = {}
+    """Kinds and parameters by their names in a table: `wh,wh{"average":false}` names wh with its defaults, and wh
+    without averaging."""
+    named: dict[str, tuple[str, Mapping[str, object]]] = {}
     for part in _split(text):
         kind, brace, rest = part.partition("{")
         params = json.loads(brace + rest) if brace else {}
         parse_params(kind, params)
-        found[part] = (kind, params)
-    return found
+        named[part] = (kind, params)
+    return named
 
 
 def runs(
-    stream: Stream, names: Sequence[str], asked: Mapping[str, str], protocol: OnlineSettings, label: str
+    stream: Stream, names: Sequence[str], queries: Mapping[str, str], settings: OnlineSettings, label: str
 ) -> list[OnlineRun]:
-    watched: Iterable[str] = track(names, label, console=report.progress, transient=True)
-    return [run(stream, name, asked.get(name, name), protocol) for name in watched]
+    return [run(stream, name, queries.get(name, name), settings) for name in tracked(names, label)]
 
 
 def _split(text: str) -> list[str]:
-    """At commas, but not inside braces."""
+    """Splits at commas, but not inside braces."""
     parts, depth = [""], 0
     for c in text:
         depth += (c == "{") - (c == "}")

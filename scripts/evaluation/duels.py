@@ -18,7 +18,7 @@ from scripts.evaluation.batch import Setting, TopicResult
 
 SIGNIFICANT = 0.05
 
-CONTENDERS: Mapping[str, Setting] = {
+LEARNERS: Mapping[str, Setting] = {
     "rocchio, binary": Setting("rocchio", {"beta": 16.0, "gamma": 4.0, "view": "presence"}),
     "rocchio, tf-idf": Setting("rocchio", {"beta": 16.0, "gamma": 4.0}),
     "wh, binary": Setting("wh", {"eta": None, "bias": 0.0, "average": True, "view": "presence"}),

@@ -23,7 +23,7 @@ SHARE = 0.2  # of the documents come again
 WITHIN = 300
 LEFT_OUT = (0.02, 0.05, 0.1, 0.2, 0.3)
 WINDOW = 50_000
-DECIDED_WITHOUT = 0.05  # of the words, where decisions are compared
+COMPARED_LEFT_OUT = 0.05  # of the words, where decisions are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def doubled(corpus: Corpus, seed: int = 0) -> Corpus:
     """What follows the stream comes once more after it, retold."""
     random = np.random.default_rng(seed)
     follow = corpus.documents[corpus.train :]
-    again = [retold(document, DECIDED_WITHOUT, random) for document in follow]
+    again = [retold(document, COMPARED_LEFT_OUT, random) for document in follow]
     return Corpus(
         corpus.name, [*corpus.documents, *again], [*corpus.topics, *corpus.topics[corpus.train :]], corpus.train
     )

@@ -1,0 +1,41 @@
+"""Options of the command lines: those that several commands share, and commands that take theirs as one dataclass."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec, TypeVar
+
+import typer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CorpusPath = Annotated[
+    Path, typer.Argument(help="A corpus: JSON lines, gzipped or not. scripts/common/corpus.py describes the fields.")
+]
+TopicPatterns = Annotated[
+    str, typer.Option(help="Patterns of topics, separated by commas; !PATTERN leaves topics out.")
+]
+MaxTopics = Annotated[int, typer.Option(help="The number of topics, at most; the largest are taken.")]
+Queries = Annotated[
+    Path | None, typer.Option(help="A JSON object of queries by topic. By default, a topic's name is its query.")
+]
+Holdout = Annotated[
+    bool, typer.Option(help="Measure on the last quarter of the training documents, not on test documents.")
+]
+EachTopic = Annotated[bool, typer.Option(help="Also print a table of all topics.")]
+Output = Annotated[Path | None, typer.Option(help="A file to write everything to, as JSON.")]
+
+
+def with_options(options: Callable[P, T]) -> Callable[[Callable[[T], None]], Callable[P, None]]:
+    """Gives a command that takes a dataclass the dataclass's fields as its command line."""
+
+    def decorate(command: Callable[[T], None]) -> Callable[P, None]:
+        @wraps(options, assigned=("__annotations__",), updated=())
+        def run(*args: P.args, **kwargs: P.kwargs) -> None:
+            command(options(*args, **kwargs))
+
+        run.__doc__ = command.__doc__
+        return run
+
+    return decorate
