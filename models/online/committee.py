@@ -87,59 +87,59 @@ class Committee:
     estimates: Mapping[str, LossAndError] = field(default_factory=dict)  # by estimator, of the last check
 
 
-def rule(combine: Literal["unanimous", "vote", "weighted"], accuracies: Sequence[float]) -> VotingRule:
-    """How members of these estimated accuracies decide together."""
+def voting_rule(combine: Literal["unanimous", "vote", "weighted"], accuracies: Sequence[float]) -> VotingRule:
+    """The rule by which members of these estimated accuracies decide together."""
     k = len(accuracies)
     if combine == "weighted":
         p = np.clip(accuracies, 0.5, 1 - 1e-6)
-        says = np.log(p / (1 - p))
-        if says.sum():
-            return VotingRule(tuple((says / says.sum()).tolist()), 0.0)
+        log_odds = np.log(p / (1 - p))
+        if log_odds.sum():
+            return VotingRule(tuple((log_odds / log_odds.sum()).tolist()), 0.0)
     return VotingRule((1 / k,) * k, 1 - 1 / (2 * k) if combine == "unanimous" else 0.0)
 
 
 def votes(scores: Reals, reject_below: float = 0.0, accept_above: float = 0.0) -> Votes:
-    """R of each score: where it lies between the thresholds, or on one of them, neither."""
+    """R of each score; 0 where it lies between the thresholds, or on one of them."""
     return (scores > accept_above).astype(np.int8) - (scores < reject_below).astype(np.int8)
 
 
-def meta(said: Votes, by: VotingRule) -> Votes:
-    """Meta of each document; `said` has a row for each and a column for each member."""
-    total = said @ np.array(by.weights)
-    return votes(total, -by.t - ROUNDING, by.t + ROUNDING)
+def meta(cast: Votes, rule: VotingRule) -> Votes:
+    """Meta of each document; `cast` has a row for each document and a column for each member."""
+    total = cast @ np.array(rule.weights)
+    return votes(total, -rule.t - ROUNDING, rule.t + ROUNDING)
 
 
-def decide(scores: Sequence[float], reject_below: float, accept_above: float, by: VotingRule) -> int:
+def decide(scores: Sequence[float], reject_below: float, accept_above: float, rule: VotingRule) -> int:
     """Meta of one document, from its members' scores."""
 
     def total(cut: float) -> float:
-        return sum(w * ((s > cut) - (s < cut)) for w, s in zip(by.weights, scores, strict=True))
+        return sum(w * ((s > cut) - (s < cut)) for w, s in zip(rule.weights, scores, strict=True))
 
-    return int(total(accept_above) > by.t + ROUNDING) - int(total(reject_below) < -by.t - ROUNDING)
+    return int(total(accept_above) > rule.t + ROUNDING) - int(total(reject_below) < -rule.t - ROUNDING)
 
 
-class Turns(NamedTuple):
-    """Of each document: below which cut it is accepted, and above which it is rejected; the first is not higher."""
+class TurningPoints(NamedTuple):
+    """For each document the cut below which it is accepted, and the cut, not lower, above which it is rejected."""
 
     accepted_below: Reals
     rejected_above: Reals
 
     def decision_score(self, reject_below: float, accept_above: float) -> Reals:
-        """Scores that lie to these cuts as the decisions do."""
+        """A single score for each document that, compared with these thresholds, gives its decision."""
         accepted, rejected = self.accepted_below > accept_above, self.rejected_above < reject_below
-        open_ = np.clip((self.accepted_below + self.rejected_above) / 2, reject_below, accept_above)
-        return np.where(accepted, self.accepted_below, np.where(rejected, self.rejected_above, open_))
+        unsure = np.clip((self.accepted_below + self.rejected_above) / 2, reject_below, accept_above)
+        return np.where(accepted, self.accepted_below, np.where(rejected, self.rejected_above, unsure))
 
 
-def turning_points(scores: Reals, by: VotingRule) -> Turns:
-    """From the members' scores, a row for each document. A vote is won with more than (1 + t) / 2 of the weight."""
-    need, weights = (1 + by.t + ROUNDING) / 2, np.array(by.weights)
-    found = []
+def turning_points(scores: Reals, rule: VotingRule) -> TurningPoints:
+    """Turning points from the members' scores, a row a document. More than (1 + t) / 2 of the weight wins a vote."""
+    majority, weights = (1 + rule.t + ROUNDING) / 2, np.array(rule.weights)
+    points = []
     for order in (np.argsort(-scores, axis=1), np.argsort(scores, axis=1)):
-        enough = np.argmax(np.cumsum(weights[order], axis=1) > need, axis=1)
-        last = np.take_along_axis(order, enough[:, None], axis=1)
-        found.append(np.take_along_axis(scores, last, axis=1)[:, 0])
-    return Turns(*found)
+        place = np.argmax(np.cumsum(weights[order], axis=1) > majority, axis=1)
+        decisive = np.take_along_axis(order, place[:, None], axis=1)
+        points.append(np.take_along_axis(scores, decisive, axis=1)[:, 0])
+    return TurningPoints(*points)
 
 
 def mean_form(members: Sequence[Linear]) -> Linear:
@@ -152,11 +152,11 @@ def mean_form(members: Sequence[Linear]) -> Linear:
 
 
 def times_learned(method: Method, k: int, seed: int, relevant: bool, nth: int) -> NDArray[np.int64]:
-    """How often each member learns the example that is the nth (from 0) of its kind."""
+    """How often each member learns the example that is the nth (from 0) of its class."""
     times: NDArray[np.int64]
     if method == "split":
-        turn, place = divmod(nth, k)
-        times = (np.random.default_rng([seed, relevant, turn]).permutation(k) == place).astype(np.int64)
+        deal, place = divmod(nth, k)
+        times = (np.random.default_rng([seed, relevant, deal]).permutation(k) == place).astype(np.int64)
         return times
     rng = np.random.default_rng([seed, relevant, nth])
     times = (

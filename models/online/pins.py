@@ -63,18 +63,18 @@ class PinnedTerms:
 NONE = PinnedTerms()
 
 
-def least(w: Reals | Singles, rest: float) -> float:
-    """The whole weight that a pinned term has at least, if learning begins with this vector."""
-    some = w[w != 0].astype(np.float64)
-    return rest + float(np.sqrt(np.mean(np.square(some)))) if len(some) else rest
+def floor(w: Reals | Singles, rest: float) -> float:
+    """The least whole weight of a pinned term where learning goes on from this vector."""
+    weights = w[w != 0].astype(np.float64)
+    return rest + float(np.sqrt(np.mean(np.square(weights)))) if len(weights) else rest
 
 
-def raised(v: Vector, pins: Slots, floor: float) -> Vector:
+def raised(v: Vector, pins: Slots, lowest: float) -> Vector:
     """The vector in which no pinned term has a whole weight below the floor; it says where one was imposed."""
     span = max(len(v.w), int(pins.max(initial=-1)) + 1)
     w, minus = _longer(v.w, span), None if v.minus is None else _longer(v.minus, span)
-    below = pins[w[pins] + v.rest < floor]
-    w[below] = floor - v.rest
+    below = pins[w[pins] + v.rest < lowest]
+    w[below] = lowest - v.rest
     return replace(v, w=w, minus=minus, imposed=below if len(below) else None)
 
 
@@ -82,12 +82,12 @@ def applied(linear: Linear, terms: PinnedTerms) -> Linear:
     """A model from elsewhere as it is served under these terms."""
     kept = ~np.isin(linear.features, terms.banned)
     features, weights = linear.features[kept], linear.weights[kept]
-    floor = np.float32(least(weights, linear.rest) - linear.rest)
+    lowest = np.float32(floor(weights, linear.rest) - linear.rest)
     features = np.union1d(features, terms.pinned)
     held = np.zeros(len(features), np.float32)
     held[np.searchsorted(features, linear.features[kept])] = weights
     pinned = np.searchsorted(features, terms.pinned)
-    held[pinned] = np.maximum(held[pinned], floor)
+    held[pinned] = np.maximum(held[pinned], lowest)
     return silenced(replace(linear, features=features, weights=held), terms)
 
 

@@ -27,26 +27,26 @@ from models.core.measures import Bools, sap
 from models.core.vectors import Reals
 from models.learners.base import Vector
 
-EVERY = 10
-WINDOW = 5000  # judged documents
+CHECK_EVERY = 10  # judgements
+WINDOW_SIZE = 5000  # judged documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """The vector at place `which` among those of a learner, the learner being at place `lane` in its topic."""
+    """The vector at place `which` among those of a run, the run being at place `run` in its topic."""
 
-    lane: int
+    run: int
     which: int
     vector: Vector
 
 
-def rhythm(n: int) -> int:
-    """How many judgements from the n-th to the next check."""
-    return max(EVERY, n // 50)
+def interval(n: int) -> int:
+    """The number of judgements from the n-th to the next check."""
+    return max(CHECK_EVERY, n // 50)
 
 
-def best(scores: Sequence[Reals], relevant: Bools) -> tuple[int, float]:
-    """Which ranking has the highest SAP, the earliest of equals, and that SAP."""
-    saps = [sap(one, relevant) for one in scores]
+def best(rankings: Sequence[Reals], relevant: Bools) -> tuple[int, float]:
+    """The place of the ranking with the highest SAP, the earliest of equals, and that SAP."""
+    saps = [sap(ranking, relevant) for ranking in rankings]
     winner = max(range(len(saps)), key=saps.__getitem__)
     return winner, saps[winner]

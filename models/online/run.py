@@ -1,11 +1,11 @@
-"""One learner at work on one topic, with what it must remember of each judgement.
+"""One learner's run on one topic: the learner's state, and the step that each judgement caused.
 
-A member of a committee does not learn every judgement, and may be shown one several times in a row: then its steps are
+A member of a committee does not learn every judgement, and may learn one several times in a row: then its steps are
 added up, as if all were taken at the last of these times.
 
-A lane that goes on from a base does not learn again what the base was fitted on. Such a document has no step that could
-be taken out of its score; in its place stands an offset: what a model that was fitted without the document says of it,
-less what the base says. Later steps are other documents', so v·x + offset is a score that the document had no part in.
+A run that goes on from a base does not learn again what the base was fitted on. Such a document has no step that could
+be taken out of its score. It has an offset instead: the score by a model that was fitted without the document, less the
+score by the base. Later steps are other documents', so v·x + offset is a score in which the document had no part.
 """
 
 import dataclasses
@@ -22,10 +22,10 @@ from models.learners import fixed
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import Slots
-from models.online.pins import least, raised
+from models.online.pins import floor, raised
 from models.online.registry import AUTO, LEARNERS, LearnerModule, parse_params
 
-NONE = np.empty(0, np.int32)
+NO_PINS = np.empty(0, np.int32)
 
 
 class LearnerRun:
@@ -35,89 +35,89 @@ class LearnerRun:
         self._params = params
         self._state = learner.start(params, None)
         self._steps = np.zeros(16)
-        self._at = np.zeros(16, np.int64)  # after how many updates each judgement was learned; 0 if it was not
+        self._learned_at = np.zeros(16, np.int64)  # the update with which each judgement was learned; 0 if it was not
         self._judged = 0
         self._updates = 0
-        self._before = 0  # updates that no judgement caused, but the query
+        self._query_updates = 0  # those that the query caused, before any judgement
         self._offsets = np.zeros(16)
-        self.based = False  # goes on from a base
-        self._pins: Slots = NONE
-        self._floor = 0.0  # below which no pinned term weighs
+        self.has_base = False  # whether it goes on from a base
+        self._pins: Slots = NO_PINS
+        self._floor = 0.0  # the least that a pinned term weighs
 
     @classmethod
     def all_of(cls, kind: str, params: Mapping[str, object]) -> "list[LearnerRun]":
-        """The lanes of a topic: one, or under `auto` one for each learner that competes."""
+        """The runs of a topic: one, or under `auto` one for each learner that competes."""
         first = parse_params(kind, params)
         if kind != "auto":
             return [cls(LEARNERS[kind], first)]
-        return [cls(LEARNERS[one], parse_params(one, {})) for one in AUTO]
+        return [cls(LEARNERS[name], parse_params(name, {})) for name in AUTO]
 
     @classmethod
     def fixed(cls, view: View) -> "LearnerRun":
         return cls(fixed, fixed.Params(view))
 
-    def start(self, query: DocumentVector | None, pins: Slots = NONE) -> None:
+    def start(self, query: DocumentVector | None, pins: Slots = NO_PINS) -> None:
         self._state = self._learner.start(self._params, query)
         self._pins = pins
         if len(pins):
             alone = self._learner.start(self._params, DocumentVector(np.zeros(1, np.int32), np.ones(1)))
-            self._floor = max((float(v.w[0]) + v.rest for v in self._made(alone) if len(v.w)), default=0.0)
-        self._before = self.vectors()[0].at
+            self._floor = max((float(v.w[0]) + v.rest for v in self._vectors(alone) if len(v.w)), default=0.0)
+        self._query_updates = self.vectors()[0].at
 
     def resume(self, v: Vector) -> None:
         self._state = self._learner.resume(self._params, v)
         if len(self._pins):
-            self._floor = max(least(v.w, v.rest) for v in self._made(self._state))
-        self._before = 0
-        self.based = True
+            self._floor = max(floor(v.w, v.rest) for v in self._vectors(self._state))
+        self._query_updates = 0
+        self.has_base = True
 
     def learn(self, x: DocumentVector, y: bool, times: int = 1) -> None:
         step = 0.0
         for _ in range(times):
             step += self._learner.update(self._params, self._state, x, y)
         self._updates += times
-        self._remember(step, self._before + self._updates if times else 0, 0.0)
+        self._remember(step, self._query_updates + self._updates if times else 0, 0.0)
 
     def recall(self, offset: float) -> None:
-        """A judgement that the base was fitted on."""
+        """Take a judgement that the base was fitted on."""
         self._remember(0.0, 0, offset)
 
     def learned(self, n: int) -> Bools:
-        """Which of the newest n judgements this learner was shown."""
-        return self._at[self._judged - n : self._judged] > 0
+        """Which of the newest n judgements this run has learned."""
+        return self._learned_at[self._judged - n : self._judged] > 0
 
     def vectors(self) -> tuple[Vector, ...]:
-        vectors = self._made(self._state)
+        vectors = self._vectors(self._state)
         return tuple(raised(v, self._pins, self._floor) for v in vectors) if len(self._pins) else vectors
 
     def held_out(self, v: Vector, window: DocumentWindow) -> Reals:
-        """The scores that v gives the newest judged documents, each without its own step."""
+        """The scores that v gives the window, the newest judged documents, each without its own step."""
         judged = slice(self._judged - window.size, self._judged)
         learned = window if v.imposed is None else window.without(v.imposed)
-        scores = self._learner.held_out(self._params, v, learned, self._steps[judged], self._at[judged])
+        scores = self._learner.held_out(self._params, v, learned, self._steps[judged], self._learned_at[judged])
         if v.imposed is not None:
             w = np.zeros(len(v.w))
             w[v.imposed] = v.w[v.imposed] + v.rest
             scores += window.scores(w, 0.0, 0.0)
-        return scores + self._offsets[judged] if self.based else scores
+        return scores + self._offsets[judged] if self.has_base else scores
 
     def scores(self, v: Vector, window: DocumentWindow) -> Reals:
-        """The same with their steps: what was learned from a document counts, what it was fitted on does not."""
+        """The same scores with each document's own step, but still without what the base was fitted on."""
         scores = window.scores(v.w, v.bias, v.rest)
-        return scores + self._offsets[self._judged - window.size : self._judged] if self.based else scores
+        return scores + self._offsets[self._judged - window.size : self._judged] if self.has_base else scores
 
     @property
     def nbytes(self) -> int:
         parts = [getattr(self._state, f.name) for f in dataclasses.fields(self._state)]
-        parts += [self._steps, self._at, self._offsets]
+        parts += [self._steps, self._learned_at, self._offsets]
         return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
-    def _made(self, state: Any) -> tuple[Vector, ...]:
+    def _vectors(self, state: Any) -> tuple[Vector, ...]:
         return self._learner.vectors(self._params, state)
 
     def _remember(self, step: float, at: int, offset: float) -> None:
         n = self._judged
         self._steps, self._offsets = grown(self._steps, n + 1), grown(self._offsets, n + 1)
-        self._at = grown(self._at, n + 1)
-        self._steps[n], self._at[n], self._offsets[n] = step, at, offset
+        self._learned_at = grown(self._learned_at, n + 1)
+        self._steps[n], self._learned_at[n], self._offsets[n] = step, at, offset
         self._judged += 1

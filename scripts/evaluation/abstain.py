@@ -24,7 +24,7 @@ from models.batch.passes import train
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.learners.documents import DocumentWindow
-from models.online.committee import Method, Votes, VotingRule, meta, rule, votes
+from models.online.committee import Method, Votes, VotingRule, meta, votes, voting_rule
 from models.online.committee_estimates import (
     LossAndError,
     accuracies,
@@ -184,9 +184,9 @@ def decisions(pair: Pair, drawn: Panel) -> dict[str, ErrorCounts]:
     said = votes(drawn.test)
     quality = accuracies((drawn.train > 0) == pair.y[:, None], drawn.unseen, doubt=1).tolist()
     rules: dict[str, VotingRule] = {
-        "unanimous": rule("unanimous", quality),
-        "vote": rule("vote", quality),
-        "weighted": rule("weighted", quality),
+        "unanimous": voting_rule("unanimous", quality),
+        "vote": voting_rule("vote", quality),
+        "weighted": voting_rule("weighted", quality),
     }
     found = {name: count_decisions(meta(said, by), pair.y_test) for name, by in rules.items()}
     mean = drawn.test.mean(axis=1)
@@ -244,7 +244,7 @@ def cross_validated(pair: Pair, fit: Fit, seed: int) -> Reals:
 
 
 def unanimously(distances: Reals) -> Votes:
-    return meta(votes(distances), rule("unanimous", [0.5] * distances.shape[1]))
+    return meta(votes(distances), voting_rule("unanimous", [0.5] * distances.shape[1]))
 
 
 def nearest_dropped(distances: Reals, loss: float) -> Votes:

@@ -14,10 +14,10 @@ from models.online.committee import (
     Params,
     decide,
     meta,
-    rule,
     times_learned,
     turning_points,
     votes,
+    voting_rule,
 )
 from tests.support import reference
 
@@ -52,14 +52,14 @@ def test_in_a_growing_log_a_member_is_shown_the_papers_share(method: Method, k: 
 
 def test_what_each_rule_makes_of_the_same_votes() -> None:
     said = np.array([[1, 1, 1], [1, 1, -1], [-1, 0, 1], [-1, -1, 0], [-1, -1, -1]], np.int8)
-    assert meta(said, rule("unanimous", [0.9] * 3)).tolist() == [1, 0, 0, 0, -1]
-    assert meta(said, rule("vote", [0.9] * 3)).tolist() == [1, 1, 0, -1, -1]
-    assert meta(said, rule("weighted", [0.6, 0.6, 0.99])).tolist() == [1, -1, 1, -1, -1]
+    assert meta(said, voting_rule("unanimous", [0.9] * 3)).tolist() == [1, 0, 0, 0, -1]
+    assert meta(said, voting_rule("vote", [0.9] * 3)).tolist() == [1, 1, 0, -1, -1]
+    assert meta(said, voting_rule("weighted", [0.6, 0.6, 0.99])).tolist() == [1, -1, 1, -1, -1]
 
 
 def test_a_member_no_better_than_a_coin_has_no_say() -> None:
-    assert rule("weighted", [0.5, 0.4, 0.8]).weights == (0, 0, 1)
-    assert rule("weighted", [0.5, 0.5]) == rule("vote", [0.5, 0.5])
+    assert voting_rule("weighted", [0.5, 0.4, 0.8]).weights == (0, 0, 1)
+    assert voting_rule("weighted", [0.5, 0.5]) == voting_rule("vote", [0.5, 0.5])
 
 
 said_strategy = st.integers(1, 8).flatmap(
@@ -72,7 +72,7 @@ said_strategy = st.integers(1, 8).flatmap(
 @given(said_strategy)
 def test_a_committee_decides_as_the_formula_says(combine: Literal["unanimous", "vote"], said: list[list[int]]) -> None:
     k = len(said[0])
-    decided = meta(np.array(said, np.int8), rule(combine, [0.8] * k))
+    decided = meta(np.array(said, np.int8), voting_rule(combine, [0.8] * k))
     assert decided.tolist() == reference.meta(said, [Fraction(1, k)] * k, combine == "unanimous")
 
 
@@ -82,7 +82,7 @@ def test_the_opposite_votes_give_the_opposite_decision(said: list[list[int]]) ->
     rows = np.array(said, np.int8)
     quality = np.linspace(0.55, 0.95, rows.shape[1]).tolist()
     for combine in ("unanimous", "vote", "weighted"):
-        by = rule(combine, quality)
+        by = voting_rule(combine, quality)
         assert (meta(-rows, by) == -meta(rows, by)).all()
         assert sum(by.weights) == pytest.approx(1)
 
@@ -99,7 +99,7 @@ def test_where_a_vote_turns_is_where_its_decision_does(
 ) -> None:
     """Cuts lie between whole numbers, and scores are whole."""
     scores, reject_below, accept_above = np.array(rows, np.float64), low + 0.5, low + 0.5 + wide
-    by = rule(combine, np.linspace(0.55, 0.95, scores.shape[1]).tolist())
+    by = voting_rule(combine, np.linspace(0.55, 0.95, scores.shape[1]).tolist())
     said = [decide(row, reject_below, accept_above, by) for row in scores.tolist()]
     found = turning_points(scores, by)
     assert ((found.accepted_below > accept_above) == (np.array(said) > 0)).all()

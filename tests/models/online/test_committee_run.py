@@ -16,7 +16,7 @@ from models.goals.thresholds import NEVER
 from models.learners.documents import Background
 from models.online import pocket
 from models.online.committee import decide, mean_form
-from models.online.committee_run import SEARCHED
+from models.online.committee_run import SEARCHED_SIZES
 from models.online.model import Example, Model, Spec
 from models.online.registry import LEARNERS, parse_committee, parse_params
 from models.online.trainer import Trainer, fold
@@ -146,7 +146,7 @@ def test_unanimity_abstains_more_and_errs_less_than_the_vote() -> None:
 
 def test_a_committee_whose_size_is_to_be_found_starts_as_one_and_reports_every_estimator() -> None:
     spec = Spec("committee", {"k": None, "max_loss": 0.9}, bag([4]))
-    before = fold(spec, NOISY[: pocket.EVERY - 1], EMPTY).committee
+    before = fold(spec, NOISY[: pocket.CHECK_EVERY - 1], EMPTY).committee
     after = fold(spec, NOISY, EMPTY).committee
     assert before is not None
     assert after is not None
@@ -164,7 +164,7 @@ def test_a_tighter_bound_never_takes_more_members() -> None:
         assert model.committee.k == 1 or model.committee.estimates["beta"].loss <= max_loss
         sizes.append(model.committee.k)
     assert sizes == sorted(sizes)
-    assert set(sizes) <= set(SEARCHED)
+    assert set(sizes) <= set(SEARCHED_SIZES)
 
 
 def test_a_given_size_is_estimated_too_where_it_can_be() -> None:

@@ -194,16 +194,16 @@ def test_a_held_out_score_has_the_imposed_weight_and_of_the_rest_what_the_learne
     trainer = Trainer(Spec(kind, {}, QUERY, terms=PinnedTerms((PIN,))))
     for example in stream:
         trainer.learn(example)
-    lane, v = trainer._served_run()
-    window = trainer._window(lane.view)
-    held_out = trainer._without_own(lane, v, window)
+    run, v = trainer._served_vector()
+    window = trainer._judged.window(run.view)
+    held_out = trainer._without_own(run, v, window)
     if v.imposed is None:
         return
     (slot,) = v.imposed
     values = np.where(window.slots == slot, np.float32(0), window.values)
-    blotted = lane.held_out(replace(v, imposed=None), replace(window, values=values))
+    blotted = run.held_out(replace(v, imposed=None), replace(window, values=values))
     for i, example in enumerate(stream):
-        x = dict(zip(example.bag.features.tolist(), view(lane.view, example.bag).values.tolist(), strict=True))
+        x = dict(zip(example.bag.features.tolist(), view(run.view, example.bag).values.tolist(), strict=True))
         assert held_out[i] == pytest.approx(blotted[i] + (v.w[slot] + v.rest) * x.get(PIN, 0.0), abs=1e-5)
 
 
@@ -250,9 +250,9 @@ def test_weights_that_silence_banned_terms_are_among_those_served() -> None:
 
 
 def test_a_lane_without_pins_asks_the_learner_alone() -> None:
-    lane = LearnerRun(LEARNERS["wh"], parse_params("wh", {}))
-    lane.start(None)
-    assert all(v.imposed is None for v in lane.vectors())
+    run = LearnerRun(LEARNERS["wh"], parse_params("wh", {}))
+    run.start(None)
+    assert all(v.imposed is None for v in run.vectors())
 
 
 def test_a_fitted_model_competes_with_the_pins_that_would_be_over_it_and_does_not_keep_them() -> None:

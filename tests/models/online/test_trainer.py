@@ -202,7 +202,7 @@ def test_learning_goes_on_from_a_base_of_the_same_view() -> None:
 
 def test_a_base_that_learning_made_worse_is_served_again() -> None:
     """Subtracting too much leaves no weight at all; the base ranks these documents perfectly."""
-    stream = [Example(str(i), i % 2 == 0, bag([1] if i % 2 == 0 else [1, 2])) for i in range(pocket.EVERY)]
+    stream = [Example(str(i), i % 2 == 0, bag([1] if i % 2 == 0 else [1, 2])) for i in range(pocket.CHECK_EVERY)]
     spec = Spec("rocchio", {"beta": 0, "gamma": 1000}, bag([9]))
     assert not len(fold(spec, stream[:-1], EMPTY, base=BASE).linear.features)
     assert fold(spec, stream, EMPTY, base=BASE).linear.features.tolist() == [1, 2]
@@ -211,7 +211,7 @@ def test_a_base_that_learning_made_worse_is_served_again() -> None:
 @pytest.mark.parametrize("name", ["tfidf", "presence"])
 def test_every_learner_of_auto_starts_from_the_base_or_from_the_query(name: View) -> None:
     base = replace(BASE, linear=replace(BASE.linear, view=name))
-    stream = [Example(str(i), i % 2 == 0, bag([1 if i % 2 else 2, 20 + i])) for i in range(pocket.EVERY * 3)]
+    stream = [Example(str(i), i % 2 == 0, bag([1 if i % 2 else 2, 20 + i])) for i in range(pocket.CHECK_EVERY * 3)]
     assert Trainer(Spec("auto", {}, bag([9])), base=base).model(EMPTY) is base
     for n in range(1, len(stream)):
         assert np.isfinite(fold(Spec("auto", {}, bag([9])), stream[:n], EMPTY, base=base).linear.weights).all()
@@ -219,7 +219,7 @@ def test_every_learner_of_auto_starts_from_the_base_or_from_the_query(name: View
 
 def test_a_base_of_another_view_is_served_until_it_is_beaten() -> None:
     base = replace(BASE, linear=replace(BASE.linear, view="presence"))
-    stream = [Example(str(i), i % 2 == 0, bag([1 if i % 2 else 2, 20 + i])) for i in range(pocket.EVERY)]
+    stream = [Example(str(i), i % 2 == 0, bag([1 if i % 2 else 2, 20 + i])) for i in range(pocket.CHECK_EVERY)]
     spec = Spec("wh", {}, bag([9]))
     assert fold(spec, stream[:-1], EMPTY, base=base).linear.view == "presence"
     assert fold(spec, stream, EMPTY, base=base).linear.view == "tfidf"  # the base has it the wrong way round
@@ -293,10 +293,10 @@ def test_a_learner_of_another_view_is_taught_what_the_base_was_fitted_on_and_win
     for example in STREAM[:40]:
         trainer.recall(example)
     assert trainer.model(EMPTY).linear.view == "presence"
-    for example in STREAM[40 : 40 + pocket.rhythm(40)]:
+    for example in STREAM[40 : 40 + pocket.interval(40)]:
         trainer.learn(example)
     assert trainer.model(EMPTY).linear.view == "tfidf"
-    good = recalled("wh", base=wrong, also=pocket.rhythm(40))
+    good = recalled("wh", base=wrong, also=pocket.interval(40))
     assert good.model(EMPTY).linear.view == "presence"
 
 
@@ -311,8 +311,8 @@ def test_a_committee_goes_on_from_a_base_too(combine: str) -> None:
 
 
 def test_auto_serves_the_first_learner_until_the_pocket_has_chosen() -> None:
-    stream = [Example(str(i), i % 2 == 0, bag([i % 7, 10 + i])) for i in range(pocket.EVERY - 1)]
-    for n in range(pocket.EVERY - 1):
+    stream = [Example(str(i), i % 2 == 0, bag([i % 7, 10 + i])) for i in range(pocket.CHECK_EVERY - 1)]
+    for n in range(pocket.CHECK_EVERY - 1):
         same(fold(Spec("auto", {}, bag([1])), stream[:n], EMPTY), fold(Spec("wh", {}, bag([1])), stream[:n], EMPTY))
 
 
@@ -320,9 +320,9 @@ def test_auto_serves_the_first_learner_until_the_pocket_has_chosen() -> None:
 
 
 def test_checks_grow_rarer_so_that_a_replay_stays_cheap() -> None:
-    n, checks = pocket.EVERY, 0
+    n, checks = pocket.CHECK_EVERY, 0
     while n <= 5000:
-        n, checks = n + pocket.rhythm(n), checks + 1
+        n, checks = n + pocket.interval(n), checks + 1
     assert checks < 200
 
 
