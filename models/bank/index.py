@@ -1,10 +1,11 @@
-"""The weights of many linear forms that share a view, turned round: from a feature to every column that weighs it.
+"""The weights of many linear forms that share a view, inverted: from a feature to every column that weighs it.
 
-A column is a linear form (core/vectors.py). The row of a feature stands either in *postings*, pairs (column, weight)
-with the columns ascending, or, when at least one column in `SHARED` weighs the feature, as a *dense* row with a weight
-for every column: adding a contiguous row is vectorised, and six to eight columns of it cost as much as one posting.
-A posting is 6 bytes (uint16 column, float32 weight), a row 13 to 14 with its place in the table: a row without postings
-is a dense one, and which of them is told by counting those before it, a bit for each row.
+A column is a linear form (core/vectors.py). The row of a feature is stored either as *postings*, pairs (column, weight)
+with the columns ascending, or, when at least one column in DENSE_RATIO weighs the feature, as a *dense* row with a
+weight for every column: adding a contiguous row is vectorised, and six to eight columns of it cost as much as one
+posting. A posting takes 6 bytes (uint16 column, float32 weight), a row 13 to 14 with its place in the table. A row
+without postings is a dense one; which one follows from the number of dense rows before it, counted in a bitmap.
+
 Rejected: uint32 columns (8 bytes, for indexes that are wider than the cache likes anyway, see bank/bank.py);
 half-precision weights (a score would no longer be the model's own).
 """
@@ -20,10 +21,10 @@ from models.core.arrays import check, popcount
 from models.core.kernel import kernel
 from models.core.vectors import Features, Linear, Singles
 
-SHARED = 6
-BLOCK = 5  # log₂ of the columns that are added in one step; dense rows are filled up with zeros to a multiple of them
-FEW = 8  # postings that are added in one step; so many zeros stand behind the last row
-WIDEST = 1 << 16  # columns that uint16 can name
+DENSE_RATIO = 6
+BLOCK_BITS = 5  # log₂ of the columns that are added in one step; dense rows are padded with zeros to a multiple of it
+POSTINGS_STEP = 8  # postings that are added in one step; the last row is followed by as many zeros
+MAX_COLUMNS = 1 << 16  # a uint16 numbers them
 
 Moves = NDArray[np.int32]
 
@@ -31,16 +32,16 @@ _1, _6, _63 = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
 class Postings(NamedTuple):
-    starts: NDArray[np.uint32]  # postings of row r: starts[r] .. starts[r + 1]; if there are none, it is dense
-    shared: NDArray[np.uint64]  # a bit for each row: whether it is dense
-    before: NDArray[np.uint32]  # for each sixty-four rows, how many dense ones stand before them
+    starts: NDArray[np.uint32]  # row r has postings starts[r] : starts[r + 1]; if there are none, it is dense
+    dense_bits: NDArray[np.uint64]  # a bit for each row: whether it is dense
+    dense_before: NDArray[np.uint32]  # for every 64 rows, how many dense ones come before them
     columns: NDArray[np.uint16]
     weights: Singles
-    dense: NDArray[np.float32]  # dense rows × columns, and perhaps zeros
+    dense: NDArray[np.float32]  # dense rows × columns, padded
 
     @property
     def nbytes(self) -> int:
-        rows = self.starts.nbytes + self.shared.nbytes + self.before.nbytes
+        rows = self.starts.nbytes + self.dense_bits.nbytes + self.dense_before.nbytes
         return rows + self.columns.nbytes + self.weights.nbytes
 
 
@@ -61,7 +62,7 @@ class Index(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes, dense rows aside."""
+        """Bytes without the dense rows."""
         return self.table.nbytes + self.postings.nbytes + self.bias.nbytes + self.rest.nbytes
 
 
@@ -76,21 +77,21 @@ def index_of(columns: Sequence[Linear]) -> Index:
     check(len(weights) == len(features), "a model has a weight for each feature")
     check(bool(np.all((features[1:] > features[:-1]) | (numbers[1:] > numbers[:-1]))), "features must be ascending")
     check(bool(np.all(np.isfinite(np.concatenate([weights, bias, rest])))), "weights must be finite")
-    # Every single weight as a row of its own: an index in all but the order of its rows, so it can be joined like one.
+    # Each weight as a row of its own: an index in all but the order of its rows, so it can be joined like one.
     size = len(features)
-    loose = Postings(
+    unordered = Postings(
         np.arange(size + 1, dtype=np.uint32),
-        *_bits(np.zeros(size, np.bool_)),
+        *_bitmap(np.zeros(size, np.bool_)),
         numbers,
         weights,
         np.empty((0, len(columns)), np.float32),
     )
-    everyone = np.arange(len(columns), dtype=np.int32)
-    return _join([(features, loose, everyone)], _distinct(np.sort(features)), bias, rest)
+    unmoved = np.arange(len(columns), dtype=np.int32)
+    return _join([(features, unordered, unmoved)], _distinct(np.sort(features)), bias, rest)
 
 
 def join(sources: Sequence[tuple[Index, Moves]], width: int) -> Index:
-    """One index of the columns that stay: column c of a source becomes moves[c], or is left out when that is negative.
+    """One index of the columns that stay: column c of a source becomes moves[c], or is dropped if that is negative.
 
     The columns of a source keep their order and come before those of the next source.
     """
@@ -99,13 +100,13 @@ def join(sources: Sequence[tuple[Index, Moves]], width: int) -> Index:
         stays = moves >= 0
         bias[moves[stays]] = source.bias[stays]
         rest[moves[stays]] = source.rest[stays]
-    # Few pieces, each ascending: the stable sort sees that and merges them.
+    # A few ascending pieces: the stable sort detects and merges them.
     features = np.sort(np.concatenate([s.table.features for s, _ in sources]), kind="stable")
     return _join([(s.table.features, s.postings, moves) for s, moves in sources], _distinct(features), bias, rest)
 
 
 def _distinct(ascending: Features) -> Features:
-    # numpy's own `unique` goes through a hash table: three times slower.
+    # np.unique uses a hash table, and is three times slower.
     first = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return ascending[first]
@@ -114,7 +115,7 @@ def _distinct(ascending: Features) -> Features:
 def _join(
     sources: Sequence[tuple[Features, Postings, Moves]], features: Features, bias: Singles, rest: Singles
 ) -> Index:
-    """An index with rows for these features, which are all that the sources have."""
+    """An index with rows for these features, which are those of all sources."""
     union = table(features)
     rows = [rows_of(union, features) for features, _, _ in sources]
     counts = np.zeros(len(union.features), np.uint32)
@@ -125,7 +126,7 @@ def _join(
     if not used.all():
         union, counts = table(union.features[used]), counts[used]
         renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        rows = [renumbered[at] for at in rows]  # a row that nobody uses any more gets a number, but places nothing
+        rows = [renumbered[at] for at in rows]  # an unused row gets a number, too, but has nothing to place
     joined = _room(counts, len(bias))
     ends = joined.starts[:-1].copy()
     for (_, postings, moves), at in zip(sources, rows, strict=True):
@@ -134,34 +135,34 @@ def _join(
 
 
 def _room(counts: NDArray[np.uint32], width: int) -> Postings:
-    """Postings with room for this many weights in each row, all still empty."""
-    shared = counts * np.uint64(SHARED) >= width
-    filled = -(-width >> BLOCK) << BLOCK
+    """Postings with room for this many weights in each row, all zero."""
+    is_dense = counts * np.uint64(DENSE_RATIO) >= width
+    filled = -(-width >> BLOCK_BITS) << BLOCK_BITS
     starts = np.zeros(len(counts) + 1, np.uint32)
-    np.cumsum(np.where(shared, 0, counts), out=starts[1:])
-    size, dense = int(starts[-1]), int(np.count_nonzero(shared))
+    np.cumsum(np.where(is_dense, 0, counts), out=starts[1:])
+    size, dense = int(starts[-1]), int(np.count_nonzero(is_dense))
     return Postings(
         starts,
-        *_bits(shared),
-        np.zeros(size + FEW, np.uint16),
-        np.zeros(size + FEW, np.float32),
+        *_bitmap(is_dense),
+        np.zeros(size + POSTINGS_STEP, np.uint16),
+        np.zeros(size + POSTINGS_STEP, np.float32),
         np.zeros((dense, filled), np.float32),
     )
 
 
-def _bits(shared: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-    """`shared` and `before` of Postings."""
-    rows = np.zeros(len(shared) // 64 * 64 + 64, np.bool_)
-    rows[: len(shared)] = shared
+def _bitmap(is_dense: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """`dense_bits` and `dense_before` of Postings."""
+    rows = np.zeros(len(is_dense) // 64 * 64 + 64, np.bool_)
+    rows[: len(is_dense)] = is_dense
     each = np.count_nonzero(rows.reshape(-1, 64), axis=1)
     return np.packbits(rows, bitorder="little").view(np.uint64), (np.cumsum(each) - each).astype(np.uint32)
 
 
 @kernel
-def dense_row(shared: NDArray[np.uint64], before: NDArray[np.uint32], row: np.uint64) -> np.uint64:
-    """Which dense row this is, of which it is known that it is one."""
-    below = shared[row >> _6] & ((_1 << (row & _63)) - _1)
-    return np.uint64(before[row >> _6]) + popcount(below)
+def dense_row(dense_bits: NDArray[np.uint64], dense_before: NDArray[np.uint32], row: np.uint64) -> np.uint64:
+    """The number among the dense rows of a row that is one."""
+    below = dense_bits[row >> _6] & ((_1 << (row & _63)) - _1)
+    return np.uint64(dense_before[row >> _6]) + popcount(below)
 
 
 @kernel
@@ -196,7 +197,7 @@ def _place(p: Postings, rows: Rows, moves: Moves, into: Postings, ends: NDArray[
 @kernel
 def _put(into: Postings, row: int, column: int, weight: float, ends: NDArray[np.uint32]) -> None:
     if into.starts[row] == into.starts[row + 1]:
-        into.dense[dense_row(into.shared, into.before, np.uint64(row)), column] = weight
+        into.dense[dense_row(into.dense_bits, into.dense_before, np.uint64(row)), column] = weight
     else:
         end = ends[row]
         into.columns[end] = column

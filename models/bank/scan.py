@@ -5,12 +5,13 @@
 All sums are float32, and each column is summed in ascending order of features, whether a weight stands in postings or
 in a dense row (adding 0·x changes nothing). So a score depends, bit for bit, on the document and the linear form alone,
 not on what else is in the index, how it is laid out, or which documents are scored with it.
+
 Rejected: all dense rows before all postings (the order of additions, and with it the last bit, would change with the
 layout). Tried and dropped, because they were no faster: up to four neighbouring dense rows in one pass, products before
-sums, and common words, most of which are dense, before the others; twice as many dense rows; rows that begin where a
-line of the cache does; four postings in one step. Looking rows up in the same pass is slower by a fifteenth, perhaps
-because fewer look-ups are under way at a time. Not tried: a list of touched columns to compare with their thresholds,
-since a document of news has about ten weights in every topic, and comparing all columns is a tenth of the time.
+sums, and common words, most of which are dense, before the others; twice as many dense rows; rows aligned to cache
+lines; four postings in one step. Looking rows up in the same pass is slower by a fifteenth, perhaps because fewer
+lookups are in flight. Not tried: a list of touched columns to compare with their thresholds, since a news document has
+about ten weights in every topic, and comparing all columns takes a tenth of the time.
 """
 
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.bank.index import BLOCK, FEW, Index, dense_row
+from models.bank.index import BLOCK_BITS, POSTINGS_STEP, Index, dense_row
 from models.bank.seen import ViewedBatch
 from models.bank.table import Rows, rows_of
 from models.core.kernel import kernel
@@ -28,13 +29,13 @@ Bools = NDArray[np.bool_]
 Matrix = NDArray[np.float32]
 Places = NDArray[np.int64]
 
-_0, _1, _BLOCK, _FEW = np.uint64(0), np.uint64(1), np.uint64(BLOCK), np.uint64(FEW)
+_0, _1, _BLOCK_BITS, _STEP = np.uint64(0), np.uint64(1), np.uint64(BLOCK_BITS), np.uint64(POSTINGS_STEP)
 _NOTHING = np.float32(0)
-_PLUS = np.float32(0)  # added first: else a score of zero has the sign of its bias or not, by how rows are stored
+_POSITIVE_ZERO = np.float32(0)  # added first, else the sign of a zero score would depend on how rows are stored
 
 
 class Members(NamedTuple):
-    """Which columns make up which topic: topic t has columns[first[t]] .. columns[first[t + 1]]."""
+    """Which columns make up which topic: topic t has columns[first[t] : first[t + 1]]."""
 
     first: Places
     columns: Places
@@ -42,9 +43,9 @@ class Members(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """What was not rejected: topic topics[h] for document documents[h], documents ascending.
+    """Topics that do not reject a document: topics[h] for documents[h], documents ascending.
 
-    Its scores, one for each column of the topic, are scores[starts[h]] .. scores[starts[h + 1]].
+    The scores, one for each column of the topic, are scores[starts[h] : starts[h + 1]].
     """
 
     documents: Places
@@ -53,48 +54,49 @@ class Hits(NamedTuple):
     scores: Singles
 
 
-def score_into(index: Index, seen: ViewedBatch, first: int, out: Matrix) -> None:
-    """Write the scores of documents in all columns of the index to `out`, from its column `first` on."""
-    _score(index, rows_of(index.table, seen.features), seen, first, out)
+def score_into(index: Index, batch: ViewedBatch, first: int, out: Matrix) -> None:
+    """Score documents in all columns of the index, and write to `out`, from its column `first` on."""
+    _score(index, rows_of(index.table, batch.features), batch, first, out)
 
 
-def probe_into(index: Index, seen: ViewedBatch, columns: Places, places: Places, out: Matrix) -> None:
-    """Write the scores of documents in a few columns of the index to `places` of `out`; bit for bit those above."""
-    rows = rows_of(index.table, seen.features)
+def probe_into(index: Index, batch: ViewedBatch, columns: Places, places: Places, out: Matrix) -> None:
+    """Score documents in a few columns of the index, bit for bit as above, and write to `places` of `out`."""
+    rows = rows_of(index.table, batch.features)
     for column, place in zip(columns.tolist(), places.tolist(), strict=True):
-        out[:, place] = _probe(index, rows, seen, column)
+        out[:, place] = _probe(index, rows, batch, column)
 
 
 @kernel
-def _score(index: Index, rows: Rows, seen: ViewedBatch, first: int, out: Matrix) -> None:
-    # Arrays are taken out of their tuples once, and none is cut: for both numba counts references, in every turn of a
-    # loop. Indexes are unsigned, since for others it asks whether they are negative.
+def _score(index: Index, rows: Rows, batch: ViewedBatch, first: int, out: Matrix) -> None:
+    # Arrays are taken out of their tuples once, and none is sliced: numba counts references for both, at every turn of
+    # the loop. Indexes are unsigned, since numba tests signed ones for being negative.
     p, bias, rest = index.postings, index.bias, index.rest
-    starts, shared, before, columns, weights, dense = p.starts, p.shared, p.before, p.columns, p.weights, p.dense
-    indptr, values, sums = seen.indptr, seen.values, seen.sums
-    left, width, blocks = np.uint64(first), np.uint64(len(bias)), np.uint64(dense.shape[1]) >> _BLOCK
+    starts, columns, weights = p.starts, p.columns, p.weights
+    dense, bits, before = p.dense, p.dense_bits, p.dense_before
+    indptr, values, sums = batch.indptr, batch.values, batch.sums
+    left, width, blocks = np.uint64(first), np.uint64(len(bias)), np.uint64(dense.shape[1]) >> _BLOCK_BITS
     known, x, begins, ends = _room(indptr)
-    scores = np.zeros(dense.shape[1], np.float32)  # of one document: it stays in the cache
+    scores = np.zeros(dense.shape[1], np.float32)  # of one document, which stay in the cache
     for d in range(np.uint64(len(sums))):
         total = sums[d]
         for c in range(width):
-            scores[c] = bias[c] + rest[c] * total + _PLUS
+            scores[c] = bias[c] + rest[c] * total + _POSITIVE_ZERO
         n = _0
-        for k in range(np.uint64(indptr[d]), np.uint64(indptr[d + _1])):  # kept if it has a row: no branch to guess
+        for k in range(np.uint64(indptr[d]), np.uint64(indptr[d + _1])):  # kept if it has a row, without a branch
             known[n], x[n] = rows[k], values[k]
             n += np.uint64(rows[k] >= 0)
-        for k in range(n):  # fetched before anything depends on them
+        for k in range(n):  # fetched before they are needed
             row = np.uint64(known[k])
             begins[k], ends[k] = starts[row], starts[row + _1]
         for k in range(n):
             begin, end, value = np.uint64(begins[k]), np.uint64(ends[k]), x[k]
             if begin == end:
-                at = dense_row(shared, before, np.uint64(known[k]))
-                for c in range(blocks << _BLOCK):  # which tells the compiler that nothing is left over
+                at = dense_row(bits, before, np.uint64(known[k]))
+                for c in range(blocks << _BLOCK_BITS):  # so the compiler knows that there is no remainder
                     scores[c] += value * dense[at, c]
-            elif end - begin <= _FEW:
-                # As many for every such row, those behind its end with a value of zero: no end to guess wrong.
-                for i in range(begin, begin + _FEW):
+            elif end - begin <= _STEP:
+                # As many for every such row, those behind its end times zero: no branch to mispredict.
+                for i in range(begin, begin + _STEP):
                     scores[columns[i]] += (value if i < end else _NOTHING) * weights[i]
             else:
                 for i in range(begin, end):
@@ -105,7 +107,7 @@ def _score(index: Index, rows: Rows, seen: ViewedBatch, first: int, out: Matrix)
 
 @kernel
 def _room(indptr: Places) -> tuple[Rows, Singles, NDArray[np.uint32], NDArray[np.uint32]]:
-    """Room for the rows of the longest document, their values, and where their postings begin and end."""
+    """Scratch space for the rows of the longest document, their values, and where their postings begin and end."""
     longest = 0
     for d in range(len(indptr) - 1):
         longest = max(longest, indptr[d + 1] - indptr[d])
@@ -114,18 +116,18 @@ def _room(indptr: Places) -> tuple[Rows, Singles, NDArray[np.uint32], NDArray[np
 
 
 @kernel
-def _probe(index: Index, rows: Rows, seen: ViewedBatch, column: int) -> Singles:
+def _probe(index: Index, rows: Rows, batch: ViewedBatch, column: int) -> Singles:
     p = index.postings
-    scores = np.empty(len(seen.sums), np.float32)
-    for d in range(len(seen.sums)):
-        scores[d] = index.bias[column] + index.rest[column] * seen.sums[d] + _PLUS
-        for k in range(seen.indptr[d], seen.indptr[d + 1]):
+    scores = np.empty(len(batch.sums), np.float32)
+    for d in range(len(batch.sums)):
+        scores[d] = index.bias[column] + index.rest[column] * batch.sums[d] + _POSITIVE_ZERO
+        for k in range(batch.indptr[d], batch.indptr[d + 1]):
             r = rows[k]
             if r < 0:
                 continue
             low, high = np.int64(p.starts[r]), np.int64(p.starts[r + 1])
             if low == high:
-                scores[d] += seen.values[k] * p.dense[dense_row(p.shared, p.before, np.uint64(r)), column]
+                scores[d] += batch.values[k] * p.dense[dense_row(p.dense_bits, p.dense_before, np.uint64(r)), column]
                 continue
             end = high
             while low < high:
@@ -135,13 +137,13 @@ def _probe(index: Index, rows: Rows, seen: ViewedBatch, column: int) -> Singles:
                 else:
                     high = middle
             if low < end and p.columns[low] == column:
-                scores[d] += seen.values[k] * p.weights[low]
+                scores[d] += batch.values[k] * p.weights[low]
     return scores
 
 
 @kernel
 def find(scores: Matrix, cut: Singles, m: Members) -> Hits:
-    """The documents and topics of which some score is not below the column's cut, documents ascending."""
+    """The documents and topics that have a score not below its column's cut, documents ascending."""
     documents, columns = _passing(scores, cut)
     topics = m.owner[columns]
     n, total = 0, 0
@@ -165,7 +167,7 @@ def find(scores: Matrix, cut: Singles, m: Members) -> Hits:
 
 @kernel
 def _leads(scores: Singles, cut: Singles, columns: Places, column: int) -> bool:
-    """Whether this column is the first of its topic that passes: of a committee several may."""
+    """Whether this column is the first of its topic that passes: several of a committee may."""
     for c in columns:
         if scores[c] >= cut[c]:
             return bool(c == column)
@@ -185,13 +187,13 @@ def _passing(scores: Matrix, cut: Singles) -> tuple[Places, Places]:
         for c in range(width):
             total += mine[c]
     documents, columns = np.empty(total + 1, np.int64), np.empty(total + 1, np.int64)
-    words = passed.view(np.uint64)  # few pass: eight that did not are one comparison
+    words = passed.view(np.uint64)  # few pass: eight that do not are one comparison
     n = 0
     for d in range(size):
         for b in range(eights):
             if words[d, b] != 0:
                 for c in range(8 * b, 8 * b + 8):
-                    # Written anyway and kept if it passed: no branch to guess wrong, but one place too many.
+                    # Written anyway and kept if it passed: no branch to mispredict, but room for one more.
                     documents[n], columns[n] = d, c
                     n += passed[d, c]
     return documents[:total], columns[:total]

@@ -1,8 +1,8 @@
-"""Documents on their way through the bank: many bags one after the other, and what a view makes of them.
+"""A batch of documents seen through a view: the values that the models of the bank multiply.
 
-Each step is a pass of its own over all of them. Tried and dropped: idf looked up where it is multiplied, in place of an
-array of it, is slower by half, perhaps because fewer lines of the table, which the cache does not hold, are fetched at
-a time.
+Looking up idf and computing values are separate passes over the batch. Tried and dropped: looking idf up where it is
+multiplied. It is slower by half, perhaps because fewer lines of the table, which the cache does not hold, are fetched
+at a time.
 """
 
 from typing import NamedTuple, TypeVar
@@ -21,7 +21,7 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 
 class ViewedBatch(NamedTuple):
-    """Documents through one view: the values that a model multiplies, and Σ x of each document."""
+    """Documents through one view: the features and values of all, one document after the other, and Σ x of each."""
 
     indptr: Starts
     features: Features
@@ -29,23 +29,23 @@ class ViewedBatch(NamedTuple):
     sums: Singles
 
     def slice(self, start: int, stop: int) -> "ViewedBatch":
-        """Documents start .. stop."""
+        """Documents start … stop − 1."""
         a, b = int(self.indptr[start]), int(self.indptr[stop])
         indptr = self.indptr[start : stop + 1] - a
         return ViewedBatch(indptr, self.features[a:b], self.values[a:b], self.sums[start:stop])
 
 
-def see(view: View, bags: Bags, idf: Singles) -> ViewedBatch:
-    """These documents through a view, each on its own."""
+def view_batch(view: View, bags: Bags, idf: Singles) -> ViewedBatch:
+    """These documents through a view."""
     indptr, features, counts = _writable(bags.indptr), _writable(bags.features), _writable(bags.counts)
     values = np.empty(len(features), np.float32)
     sums = np.empty(len(bags), np.float32)
-    _see(VIEWS.index(view), indptr, counts, _writable(idf), values, sums)
+    _view_batch(VIEWS.index(view), indptr, counts, _writable(idf), values, sums)
     return ViewedBatch(indptr, features, values, sums)
 
 
 @kernel
-def _see(code: int, indptr: Starts, counts: Singles, idf: Singles, values: Singles, sums: Singles) -> None:
+def _view_batch(code: int, indptr: Starts, counts: Singles, idf: Singles, values: Singles, sums: Singles) -> None:
     for d in range(len(sums)):
         a, b = indptr[d], indptr[d + 1]
         sums[d] = values_into(code, counts[a:b], idf[a:b], values[a:b])

@@ -1,10 +1,10 @@
-"""Some thousand topics, served together: an index for each view that they use, and what is known of each topic.
+"""A few thousand topics that are served together: an index for each view they use, and what is known of each topic.
 
 Columns are numbered through the segment: those of the first view, then those of the next. A topic has one column or,
 if it is a committee, several, in any views.
 
-A segment never changes. Taking a topic out gives a segment that shares everything except two small arrays: who is
-alive, and the scores below which a column is not worth a look, where a dead column has +∞.
+A segment never changes. Taking a topic out gives a segment that shares everything except two small arrays: which
+topics are alive, and the score below which a column is ignored, +∞ for a dead one.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,9 +21,8 @@ from models.core.arrays import check
 from models.core.names import VIEWS, View
 from models.core.vectors import Linear, Reals, Singles
 
-# To look up the weights of one column costs as much as a pass over this many, which share the way to them.
-PROBE = 256
-COMMITTEE = 64  # the most columns of a topic
+PROBE_COST = 256  # columns that a pass scores in the time of probing one: they share the lookup of rows
+MAX_TOPIC_COLUMNS = 64
 
 T = TypeVar("T")
 
@@ -48,7 +47,7 @@ class IndexedTopic(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewIndex:
-    """The columns that share a view: from `first` on."""
+    """The columns that share a view, numbered from `first` on."""
 
     view: View
     first: int
@@ -57,13 +56,13 @@ class ViewIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body(Generic[T]):
-    """What segments that differ only in who is alive have in common."""
+    """What segments that differ only in which topics are alive have in common."""
 
     topics: tuple[IndexedTopic[T], ...]
     number: dict[str, int]
     parts: tuple[ViewIndex, ...]
     members: Members
-    sizes: Places  # how many columns each topic has
+    sizes: Places  # columns of each topic
     reject_below: Singles  # by column
 
     @property
@@ -74,12 +73,12 @@ class Body(Generic[T]):
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment(Generic[T]):
     body: Body[T]
-    alive: Bools
-    cut: Singles
+    alive: Bools  # by topic
+    cut: Singles  # by column: lower scores are ignored
     live: int  # columns of topics that are alive
 
     def find(self, name: str) -> int | None:
-        """The number of a topic that is alive here."""
+        """The number of this topic, if it is alive here."""
         number = self.body.number.get(name)
         return number if number is not None and self.alive[number] else None
 
@@ -88,41 +87,41 @@ class Segment(Generic[T]):
         return self.body.members.columns[ranges(self.body.members.first[numbers], self.body.sizes[numbers])]
 
     def without(self, names: Collection[str]) -> "Segment[T]":
-        """The segment in which these topics, if it has them, are dead."""
-        found = [n for n in map(self.find, names) if n is not None]
-        if not found:
+        """This segment with these topics, if it has them, dead."""
+        numbers = [n for n in map(self.find, names) if n is not None]
+        if not numbers:
             return self
         alive = self.alive.copy()
-        alive[found] = False
+        alive[numbers] = False
         return _alive(self.body, alive)
 
-    def score_into(self, seen: dict[View, ViewedBatch], out: Matrix) -> None:
-        """Scores of documents in all columns, dead ones too."""
+    def score_into(self, batches: dict[View, ViewedBatch], out: Matrix) -> None:
+        """Score documents in all columns, dead ones too."""
         for part in self.body.parts:
-            score_into(part.index, seen[part.view], part.first, out)
+            score_into(part.index, batches[part.view], part.first, out)
 
-    def hits(self, seen: dict[View, ViewedBatch], scores: Matrix) -> Hits:
-        """What is not rejected among these documents; `scores` is room for them in all columns."""
-        self.score_into(seen, scores)
+    def hits(self, batches: dict[View, ViewedBatch], scores: Matrix) -> Hits:
+        """The topics that do not reject these documents; `scores` is scratch space, documents × columns."""
+        self.score_into(batches, scores)
         return find(scores, self.cut, self.body.members)
 
-    def choose_into(self, seen: dict[View, ViewedBatch], columns: Places, places: Places, out: Matrix) -> None:
-        """Scores of documents in some columns, to their places in `out`."""
-        if len(columns) * PROBE > max(PROBE, self.body.width):
+    def choose_into(self, batches: dict[View, ViewedBatch], columns: Places, places: Places, out: Matrix) -> None:
+        """Score documents in these columns, and write to these places of `out`."""
+        if len(columns) * PROBE_COST > max(PROBE_COST, self.body.width):
             scores = np.empty((len(out), self.body.width), np.float32)
-            self.score_into(seen, scores)
+            self.score_into(batches, scores)
             out[:, places] = scores[:, columns]
             return
         for part in self.body.parts:
             here = (columns >= part.first) & (columns < part.first + part.index.width)
             if here.any():
-                probe_into(part.index, seen[part.view], columns[here] - part.first, places[here], out)
+                probe_into(part.index, batches[part.view], columns[here] - part.first, places[here], out)
 
 
 def segment_of(topics: Sequence[Entry[T]]) -> Segment[T]:
     """A segment of these topics, which have different names."""
     for topic in topics:
-        check(0 < len(topic.columns) <= COMMITTEE, f"a topic has 1 to {COMMITTEE} columns")
+        check(0 < len(topic.columns) <= MAX_TOPIC_COLUMNS, f"a topic has 1 to {MAX_TOPIC_COLUMNS} columns")
         check(topic.reject_below == topic.reject_below, "reject_below must be a number")
     linears = [linear for topic in topics for linear in topic.columns]
     view = np.array([VIEWS.index(linear.view) for linear in linears])
@@ -139,7 +138,7 @@ def segment_of(topics: Sequence[Entry[T]]) -> Segment[T]:
 
 
 def merge(segments: Sequence[Segment[T]]) -> Segment[T]:
-    """One segment of all topics that are alive in these."""
+    """One segment of all topics that are alive in these segments."""
     stays = [s.alive[s.body.members.owner] for s in segments]
     moves = [np.full(s.body.width, -1, np.int64) for s in segments]
     parts, first = [], 0
@@ -148,10 +147,10 @@ def merge(segments: Sequence[Segment[T]]) -> Segment[T]:
         for segment, stay, move in zip(segments, stays, moves, strict=True):
             for part in segment.body.parts:
                 if part.view == view:
-                    mine = slice(part.first, part.first + part.index.width)
-                    local = np.where(stay[mine], width + np.cumsum(stay[mine]) - 1, -1).astype(np.int32)
-                    move[mine] = np.where(stay[mine], first + local, -1)
-                    width += int(np.count_nonzero(stay[mine]))
+                    span = slice(part.first, part.first + part.index.width)
+                    local = np.where(stay[span], width + np.cumsum(stay[span]) - 1, -1).astype(np.int32)
+                    move[span] = np.where(stay[span], first + local, -1)
+                    width += int(np.count_nonzero(stay[span]))
                     sources.append((part.index, local))
         if width:
             parts.append(ViewIndex(view, first, join(sources, width)))
@@ -187,6 +186,6 @@ def _at_least(thresholds: Reals) -> Singles:
 
 
 def ranges(starts: Places, sizes: Places) -> Places:
-    """starts[0], starts[0] + 1, … (sizes[0] numbers), then starts[1], … : where pieces of unequal size stand."""
+    """starts[0], starts[0] + 1, … (sizes[0] numbers), then starts[1], … : the places of pieces of unequal size."""
     shifts: Places = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
     return shifts + np.arange(len(shifts))

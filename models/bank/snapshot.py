@@ -1,7 +1,7 @@
-"""What readers of the bank hold: its segments at one moment, and scoring against them.
+"""The bank as its readers hold it: the segments at one moment, and scoring against them.
 
 Documents are scored a few at a time against one segment after the other, so that the rows of a segment and the scores
-of the document at hand stay in the cache.
+of a document stay in the cache.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,13 @@ from typing import Generic
 import numpy as np
 
 from models.bank.scan import Hits, Matrix, Places
-from models.bank.seen import ViewedBatch, see
+from models.bank.seen import ViewedBatch, view_batch
 from models.bank.segment import IndexedTopic, Segment, T, ranges
 from models.core.names import View
 from models.core.vectors import Singles
 from models.text.analysis import Bags
 
-CELLS = 1 << 20  # scores against one segment that are held at a time: 4 MB
+MAX_CELLS = 1 << 20  # scores against a segment that are held at a time: 4 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Snapshot(Generic[T]):
     """The bank at one moment. Immutable: any number of threads may score with it."""
 
     segments: tuple[Segment[T], ...] = ()
-    _first: Places = field(init=False)  # the number of each segment's first topic, and one more
+    _first: Places = field(init=False)  # the number of each segment's first topic, and that of the one after the last
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_first", np.cumsum([0, *(len(s.alive) for s in self.segments)]))
@@ -39,24 +39,24 @@ class Snapshot(Generic[T]):
             yield from compress(segment.body.topics, segment.alive.tolist())
 
     def get(self, name: str) -> IndexedTopic[T] | None:
-        """What is served for this topic."""
+        """The topic of this name, if it is served."""
         number = self._number(name)
         return None if number is None else self.topic(number)
 
     def topic(self, number: int) -> IndexedTopic[T]:
-        """The topic that `Hits.topics` calls by this number."""
+        """The topic that has this number in `Hits.topics`."""
         at = int(np.searchsorted(self._first, number, side="right")) - 1
         return self.segments[at].body.topics[number - int(self._first[at])]
 
     def score(self, bags: Bags, idf: Singles, topics: Sequence[str] | None = None) -> Matrix:
-        """Documents × columns of these topics in their order, or of all topics in the order of iteration.
+        """Scores, documents × columns: of these topics in their order, or of all topics in the order of iteration.
 
-        A topic that is not served is a KeyError.
+        Raises KeyError for a topic that is not served.
         """
         numbers = self._numbers(topics)
         sizes = np.concatenate([np.empty(0, np.int64), *(s.body.sizes for s in self.segments)])[numbers]
         places = np.cumsum(sizes) - sizes
-        seen = self._see(bags, idf)
+        batches = self._view_batches(bags, idf)
         out = np.empty((len(bags), int(sizes.sum())), np.float32)
         for at, segment in enumerate(self.segments):
             here = np.flatnonzero((self._first[at] <= numbers) & (numbers < self._first[at + 1]))
@@ -65,22 +65,22 @@ class Snapshot(Generic[T]):
             columns = segment.columns_of(numbers[here] - self._first[at])
             into = ranges(places[here], sizes[here])
             for start, stop in _chunks(len(out), segment.body.width):
-                segment.choose_into(_slice(seen, start, stop), columns, into, out[start:stop])
+                segment.choose_into(_slice(batches, start, stop), columns, into, out[start:stop])
         return out
 
     def hits(self, bags: Bags, idf: Singles) -> Hits:
-        """Every topic that does not reject a document; a committee rejects when all its columns do."""
-        seen = self._see(bags, idf)
+        """For each document the topics that do not reject it; a committee rejects when all its columns do."""
+        batches = self._view_batches(bags, idf)
         widest = max((s.body.width for s in self.segments), default=0)
-        room = np.empty(min(len(bags) * widest, max(CELLS, widest)), np.float32)
-        found = []
+        room = np.empty(min(len(bags) * widest, max(MAX_CELLS, widest)), np.float32)
+        parts = []
         for segment, first in zip(self.segments, self._first, strict=False):
             for start, stop in _chunks(len(bags), segment.body.width):
                 size = (stop - start, segment.body.width)
-                hits = segment.hits(_slice(seen, start, stop), room[: size[0] * size[1]].reshape(size))
+                hits = segment.hits(_slice(batches, start, stop), room[: size[0] * size[1]].reshape(size))
                 if len(hits.topics):
-                    found.append(hits._replace(documents=hits.documents + start, topics=hits.topics + first))
-        return _gather(found)
+                    parts.append(hits._replace(documents=hits.documents + start, topics=hits.topics + first))
+        return _gather(parts)
 
     def _numbers(self, names: Sequence[str] | None) -> Places:
         if names is None:
@@ -100,33 +100,33 @@ class Snapshot(Generic[T]):
                 return int(first) + number
         return None
 
-    def _see(self, bags: Bags, idf: Singles) -> dict[View, ViewedBatch]:
+    def _view_batches(self, bags: Bags, idf: Singles) -> dict[View, ViewedBatch]:
         views = {part.view for segment in self.segments for part in segment.body.parts}
-        return {view: see(view, bags, idf) for view in views}
+        return {view: view_batch(view, bags, idf) for view in views}
 
 
-def _gather(found: Sequence[Hits]) -> Hits:
-    """Hits of several segments as one, by document."""
-    if not found:
+def _gather(parts: Sequence[Hits]) -> Hits:
+    """The hits of several segments as one, by document."""
+    if not parts:
         none = np.empty(0, np.int64)
         return Hits(none, none, np.zeros(1, np.int64), np.empty(0, np.float32))
-    if len(found) == 1:
-        return found[0]
-    documents = np.concatenate([hits.documents for hits in found])
-    topics = np.concatenate([hits.topics for hits in found])
-    sizes = np.concatenate([np.diff(hits.starts) for hits in found])
-    scores = np.concatenate([hits.scores for hits in found])
+    if len(parts) == 1:
+        return parts[0]
+    documents = np.concatenate([hits.documents for hits in parts])
+    topics = np.concatenate([hits.topics for hits in parts])
+    sizes = np.concatenate([np.diff(hits.starts) for hits in parts])
+    scores = np.concatenate([hits.scores for hits in parts])
     order = np.argsort(documents, kind="stable")
     starts = np.cumsum(np.append(0, sizes[order]))
     moved = ranges((np.cumsum(sizes) - sizes)[order], sizes[order])
     return Hits(documents[order], topics[order], starts, scores[moved])
 
 
-def _slice(seen: dict[View, ViewedBatch], start: int, stop: int) -> dict[View, ViewedBatch]:
-    return {view: s.slice(start, stop) for view, s in seen.items()}
+def _slice(batches: dict[View, ViewedBatch], start: int, stop: int) -> dict[View, ViewedBatch]:
+    return {view: batch.slice(start, stop) for view, batch in batches.items()}
 
 
 def _chunks(size: int, width: int) -> Iterator[tuple[int, int]]:
-    step = max(1, CELLS // width)
+    step = max(1, MAX_CELLS // width)
     for start in range(0, size, step):
         yield start, min(size, start + step)

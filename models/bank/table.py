@@ -1,12 +1,13 @@
-"""From a feature to its row, in a table that is built once and only read.
+"""From a feature to its row: a table that is built once and then only read.
 
     features    the distinct features, ascending: row r belongs to features[r]
-    directory   features whose leading bits are b stand in rows directory[b] .. directory[b + 1]
+    directory   features whose leading bits are b have the rows directory[b] : directory[b + 1]
 
-A feature is a hash, so its leading bits are spread evenly and a range holds two to four rows: a look-up touches one
-place of each array. It costs 9 to 10 bytes a row, and two tables are united by merging ascending arrays.
+A feature is a hash, so its leading bits are spread evenly and a range holds two to four rows: a lookup touches one
+place of each array. The table costs 9 to 10 bytes a row, and two tables are united by merging ascending arrays.
+
 Rejected: open addressing (twice the bytes at the load where it is fast, and rows in no order); a 32-bit fingerprint in
-place of the feature (half the bytes, but two features could then be taken for each other).
+place of the feature (half the bytes, but two features could then be mistaken for each other).
 """
 
 from typing import NamedTuple
@@ -21,7 +22,7 @@ Rows = NDArray[np.int32]
 
 ABSENT = -1
 
-_0, _1, _NEAR = np.uint64(0), np.uint64(1), np.uint64(8)
+_0, _1, _COMPARED = np.uint64(0), np.uint64(1), np.uint64(8)
 
 
 class Table(NamedTuple):
@@ -51,18 +52,18 @@ def rows_of(t: Table, features: Features) -> Rows:
     if size == _0:
         rows[:] = ABSENT
         return rows
-    for k in range(np.uint64(len(features))):  # unsigned: for other indexes numba asks whether they are negative
+    for k in range(np.uint64(len(features))):  # unsigned: numba tests signed indexes for being negative
         feature = features[k]
         leading = feature >> shift
         low, high = np.uint64(directory[leading]), np.uint64(directory[leading + _1])
-        if (high - low <= _NEAR) & (low + _NEAR <= size):  # nearly always
-            # No branch to guess wrong: all are compared at once, since those behind the range are larger anyway.
+        if (high - low <= _COMPARED) & (low + _COMPARED <= size):  # nearly always
+            # No branch to mispredict: all eight are compared, since those behind the range are larger anyway.
             smaller = _0
-            for i in range(_NEAR):
+            for i in range(_COMPARED):
                 smaller += np.uint64(known[low + i] < feature)
             low += smaller
         else:
-            while low < high:  # halving keeps it short where someone has chosen words that crowd
+            while low < high:  # bisection keeps it short where somebody has chosen words that collide
                 middle = (low + high) >> _1
                 if known[middle] < feature:
                     low = middle + _1

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from models.bank.seen import see
+from models.bank.seen import view_batch
 from models.bank.segment import Entry
 from models.core.vectors import Features, Linear, Singles
 from models.text.analysis import Analysis, Bags, Document, bags
@@ -35,7 +35,7 @@ class TopicMaker:
         counts = bags(corpus.documents, PLAIN)
         self.frequencies = counted(counts)
         self.vocabulary, at = np.unique(counts.features, return_inverse=True)
-        values = see("tfidf", counts, self.frequencies.idf(counts.features)).values
+        values = view_batch("tfidf", counts, self.frequencies.idf(counts.features)).values
         self.X: Matrix = sp.csr_array((values, at, counts.indptr), shape=(len(counts), len(self.vocabulary)))
 
     def kinds(self, n: int) -> Iterator[Kind]:

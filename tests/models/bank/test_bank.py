@@ -1,4 +1,4 @@
-"""The bank is a faster way to do what `Linear.score` does for one topic and one document, and nothing else."""
+"""The bank does what `Linear.score` does for one topic and one document, only faster."""
 
 import threading
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import models.bank.bank
 from models.bank.bank import Bank
-from models.bank.index import SHARED, index_of
-from models.bank.segment import COMMITTEE, Entry, Segment, merge
+from models.bank.index import DENSE_RATIO, index_of
+from models.bank.segment import MAX_TOPIC_COLUMNS, Entry, Segment, merge
 from models.bank.snapshot import Snapshot
 from models.core.names import VIEWS
 from models.core.vectors import Bag, Linear, Singles
@@ -20,7 +20,7 @@ from models.core.views import view
 from models.goals.thresholds import NEVER
 from models.text.analysis import Bags
 
-# Hashes as they come, neighbours among them, and both ends of what 64 bits can say.
+# Arbitrary hashes, neighbours among them, and both ends of the range of 64 bits.
 UNIVERSE = np.unique(
     np.concatenate(
         [
@@ -82,7 +82,7 @@ changes: st.SearchStrategy[list[Change]] = st.lists(
 
 
 def apply(bank: Bank[int], steps: Sequence[Change]) -> dict[str, Entry[int]]:
-    """Change the bank, and a plain dictionary beside it."""
+    """Change the bank, and return what it should hold."""
     expected: dict[str, Entry[int]] = {}
     for _, what in steps:
         if isinstance(what, Entry):
@@ -100,7 +100,7 @@ def apply(bank: Bank[int], steps: Sequence[Change]) -> dict[str, Entry[int]]:
 
 
 def small_bank() -> Bank[int]:
-    return Bank[int](cap=COMMITTEE, at_once=6)
+    return Bank[int](segment_columns=MAX_TOPIC_COLUMNS, put_columns=6)
 
 
 @settings(max_examples=150, deadline=None)
@@ -177,24 +177,24 @@ def test_thresholds_are_compared_exactly_although_scores_are_single(threshold: f
     assert len(hits.topics) == (float(score) >= threshold)
     assert hits.scores.tolist() == [float(score)] * len(
         hits.topics
-    )  # so who compares it with a threshold is exact, too
+    )  # exact, so that comparing it with another threshold is exact, too
 
 
 EMPTY = Bag(np.empty(0, np.uint64), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
 def crowd(size: int, seed: int = 0) -> list[Entry[int]]:
-    """Topics as they are in life: a few features that many share, many that few do."""
+    """Topics as in real streams: a few features that many share, many that few do."""
     rng = np.random.default_rng(seed)
     vocabulary = np.unique(rng.integers(0, 2**64, 5000, dtype=np.uint64))
     rng.shuffle(vocabulary)
     likely = 1 / np.arange(1, len(vocabulary) + 1)
-    made = []
+    entries = []
     for i in range(size):
         features = np.unique(rng.choice(vocabulary, 60, p=likely / likely.sum()))
         weights = rng.normal(size=len(features)).astype(np.float32)
-        made.append(Entry(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, i))
-    return made
+        entries.append(Entry(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, i))
+    return entries
 
 
 def read(topics: Sequence[Entry[int]], size: int, seed: int = 1) -> list[Bag]:
@@ -202,8 +202,8 @@ def read(topics: Sequence[Entry[int]], size: int, seed: int = 1) -> list[Bag]:
     rng = np.random.default_rng(seed)
     bags = []
     for _ in range(size):
-        some = rng.choice(len(topics), 3)
-        features = np.unique(np.concatenate([topics[i].columns[0].features for i in some]))
+        chosen = rng.choice(len(topics), 3)
+        features = np.unique(np.concatenate([topics[i].columns[0].features for i in chosen]))
         n = len(features)
         counts, idf = rng.integers(1, 5, n).astype(np.float32), rng.uniform(0.1, 8, n).astype(np.float32)
         bags.append(Bag(features, counts, idf))
@@ -217,13 +217,13 @@ def test_shared_features_stand_in_dense_rows_and_both_kinds_of_row_score_alike()
     index = index_of(columns)
     shared = sum(len(c.features) for c in columns) - len(index.postings.weights)
     assert 0 < len(index.postings.dense) < len(index.table.features)
-    assert shared >= len(index.postings.dense) * len(many) / SHARED
+    assert shared >= len(index.postings.dense) * len(many) / DENSE_RATIO
     bank = Bank[int]()
     bank.load(many)
     got = scores(bank.snapshot(), bags)
     alone = [[t.columns[0].score(view("tfidf", bag)) for t in many] for bag in bags]
     np.testing.assert_allclose(got, alone, rtol=1e-5, atol=1e-5)
-    # One topic asked for by name is looked up weight by weight, all of them in one pass: the same bits.
+    # A topic asked for by name is probed weight by weight, all of them are scored in one pass: the same bits.
     for i in (0, 450, 899):
         assert scores(bank.snapshot(), bags, [f"t{i}"])[:, 0].tobytes() == got[:, i].tobytes()
 
@@ -234,7 +234,7 @@ def test_a_served_weight_costs_at_most_ten_bytes_besides_dense_rows() -> None:
 
 
 def test_a_put_shares_the_large_segments_and_so_costs_the_same_however_many_topics_there_are() -> None:
-    bank = Bank[int](cap=256, at_once=16)
+    bank = Bank[int](segment_columns=256, put_columns=16)
     many = crowd(512)
     bank.load(many)
     base = {s.body for s in bank.snapshot().segments}
@@ -247,7 +247,7 @@ def test_a_put_shares_the_large_segments_and_so_costs_the_same_however_many_topi
 
 
 def test_topics_are_scored_in_the_order_asked_for_and_an_unknown_one_is_an_error() -> None:
-    bank = Bank[int](cap=COMMITTEE)
+    bank = Bank[int](segment_columns=MAX_TOPIC_COLUMNS)
     many = crowd(300)
     bank.load(many)
     bags = read(many, 3)
@@ -295,7 +295,7 @@ FINE = Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), 0.0)
     ("columns", "reject_below"),
     [
         ([], 0),
-        ([FINE] * (COMMITTEE + 1), 0),
+        ([FINE] * (MAX_TOPIC_COLUMNS + 1), 0),
         ([FINE], NAN),
         ([Linear("tf", UNIVERSE[:2], np.array([1, NAN], np.float32), 0.0)], 0),
         ([Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), NAN)], 0),
@@ -328,7 +328,7 @@ def constants(name: str, *values: float, payload: int = 0) -> Entry[int]:
 
 
 def test_what_is_written_during_a_merge_is_neither_lost_nor_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    bank = Bank[int](cap=COMMITTEE, at_once=1)
+    bank = Bank[int](segment_columns=MAX_TOPIC_COLUMNS, put_columns=1)
     for i in range(6):
         bank.put(constants(f"t{i}", i))
     old = bank.snapshot()
@@ -351,7 +351,7 @@ def test_what_is_written_during_a_merge_is_neither_lost_nor_undone(monkeypatch: 
 
 
 def test_merging_ends_with_few_segments_and_no_dead_weight_to_speak_of() -> None:
-    bank = Bank[int](cap=128, at_once=8)
+    bank = Bank[int](segment_columns=128, put_columns=8)
     many = crowd(1000)
     for topic in many:
         bank.put(topic)
@@ -368,7 +368,7 @@ def test_merging_ends_with_few_segments_and_no_dead_weight_to_speak_of() -> None
 def test_merging_leaves_one_segment_of_few_topics_and_one_of_what_is_fresh_beside_many() -> None:
     """Two topics put again beside ninety once stayed apart, and each word of a document was looked up twice."""
     for size, puts, sizes in ((90, 2, [90]), (1000, 12, [988, 12])):
-        bank = Bank[int](at_once=256)
+        bank = Bank[int](put_columns=256)
         many = crowd(size)
         bank.load(many)
         for topic in many[:puts]:
@@ -381,25 +381,25 @@ def test_merging_leaves_one_segment_of_few_topics_and_one_of_what_is_fresh_besid
 
 def test_readers_see_whole_topics_while_writers_write_and_a_third_merges() -> None:
     """Each version of a topic has three columns that score the version: a reader must never see two at once."""
-    bank = Bank[int](cap=COMMITTEE, at_once=9)
-    mine, rounds = 12, 50
-    names = [f"w{w}-{i}" for w in range(2) for i in range(mine)]
+    bank = Bank[int](segment_columns=MAX_TOPIC_COLUMNS, put_columns=9)
+    topics, rounds = 12, 50
+    names = [f"w{w}-{i}" for w in range(2) for i in range(topics)]
     bank.load(constants(name, 0, 0, 0) for name in names)
     done = threading.Event()
     failures: list[str] = []
 
     def write(w: int) -> None:
         for version in range(1, rounds + 1):
-            for i in range(mine):
+            for i in range(topics):
                 bank.put(constants(f"w{w}-{i}", version, version, version, payload=version))
             bank.put(constants(f"passing-{w}", 1))
             bank.remove(f"passing-{w}")
 
-    def tidy() -> None:
+    def keep_merging() -> None:
         while not done.is_set():
             bank.merge()
 
-    def look() -> None:
+    def keep_reading() -> None:
         last = np.zeros(len(names))
         while not done.is_set():
             snapshot = bank.snapshot()
@@ -412,7 +412,7 @@ def test_readers_see_whole_topics_while_writers_write_and_a_third_merges() -> No
             last = got[:, 0].astype(np.float64)
 
     writers = [threading.Thread(target=write, args=(w,)) for w in range(2)]
-    others = [threading.Thread(target=target) for target in (tidy, look, look)]
+    others = [threading.Thread(target=target) for target in (keep_merging, keep_reading, keep_reading)]
     for thread in writers + others:
         thread.start()
     for thread in writers:
