@@ -17,7 +17,7 @@ from models.learners.base import DocumentVector, Vector
 from models.learners.vocabulary import Slots, Vocabulary
 from models.online import pins
 from models.online.pins import PinnedTerms
-from models.online.truncation import strongest, weighing
+from models.online.truncation import nonzero, strongest
 
 
 class TopicFeatures:
@@ -58,7 +58,7 @@ class TopicFeatures:
     def linear(self, v: Vector, name: View) -> Linear:
         """A truncated vector by feature, as it is served."""
         vocabulary = self._vocabulary
-        linear = Linear(name, *weighing(v.w, vocabulary.features, vocabulary.ascending), v.bias, v.rest)
+        linear = Linear(name, *nonzero(v.w, vocabulary.features, vocabulary.ascending), v.bias, v.rest)
         return pins.silenced(linear, self._terms)
 
     @property

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.learners.vocabulary import Vocabulary
-from models.online.truncation import strongest, weighing
+from models.online.truncation import nonzero, strongest
 from tests.support import reference
 
 STEADY = settings(derandomize=True, max_examples=300)
@@ -57,6 +57,6 @@ def test_what_weighs_comes_in_the_order_of_features(weights: list[float], featur
     w = np.array(weights[: met.size])
     order = np.argsort(met.features[: len(w)])
     order = order[w[order] != 0]
-    some, held = weighing(w, met.features, met.ascending)
+    some, held = nonzero(w, met.features, met.ascending)
     assert some.tolist() == met.features[order].tolist()
     assert held.tolist() == w[order].tolist()
