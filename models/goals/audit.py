@@ -1,13 +1,13 @@
-"""Which documents are drawn for audit: a random sample that everybody can compute and nobody need keep.
+"""Which documents are drawn for audit: a random sample that any process can compute, so that none has to store it.
 
     drawn(t, d)  ⇔  h(t, d) / 2^64 < p          h: a hash of topic and document, uniform in 0 … 2^64 − 1
 
-A pure function of topic and document: any process says the same at any time, a document that is sent twice is drawn
-once, topics draw independently of each other, and a larger p draws the same documents and more. Drawing says nothing
-about the document, so what is found among drawn documents holds, with chance p, for all of them.
+A pure function of topic and document: every process gives the same answer at any time, a document that is sent twice
+is drawn once, topics draw independently of each other, and a larger p draws the same documents and more. Whether a
+document is drawn does not depend on what it says, so the drawn documents are a sample of all of them, with chance p.
 
-Documents that repeat one another count once, so they have one lot together, that of the first: with one each, a story
-that is told k times would be drawn with a chance of 1 − (1 − p)ᵏ, and weigh k times as much.
+Near-duplicates count once, so they share a hash, that of the first. With a hash each, a story that comes k times would
+be drawn with a chance of 1 − (1 − p)ᵏ, and weigh k times as much.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,12 @@ from models.core.vectors import Features
 
 def hashes(topic: str, documents: Sequence[str]) -> Features:
     """h of each document."""
-    own = b"".join(blake2b(document.encode(), digest_size=8).digest() for document in documents)
-    return _mixed(np.frombuffer(own, "<u8").astype(np.uint64) ^ _mixed(_number(topic)))
+    digests = b"".join(blake2b(document.encode(), digest_size=8).digest() for document in documents)
+    return _mixed(np.frombuffer(digests, "<u8").astype(np.uint64) ^ _mixed(_number(topic)))
 
 
 def drawn(topic: str, documents: Sequence[str], p: float) -> Bools:
+    """Which of the documents are drawn, each with chance p."""
     if not 0 < p < 1:
         return np.full(len(documents), p >= 1)
     below: Bools = hashes(topic, documents) < np.uint64(int(p * 2**64))
@@ -37,7 +38,7 @@ def _number(text: str) -> Features:
 
 
 def _mixed(h: Features) -> Features:
-    """The finaliser of SplitMix64: every bit of the answer depends on every bit of h. Products wrap round."""
+    """The finaliser of SplitMix64: every bit of the result depends on every bit of h. Products wrap around."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return h ^ (h >> np.uint64(31))

@@ -1,6 +1,6 @@
 """What judged documents show about the thresholds, and about the decisions that were made.
 
-Evidence are scores that the model did not learn from: each judged document is scored without its own step, and
+Evidence is a score that the model did not learn from: each judged document is scored without its own step, and
 near-duplicates count once. How a document came to be judged decides what its judgement is evidence of:
 
     shown   it was accepted or abstained from, so people saw it: a sample of what scores that high
@@ -26,22 +26,22 @@ from models.core.vectors import Reals
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 
 PROMISE_CONFIDENCE = 0.8  # of a promise on precision
-BOUND_CONFIDENCE = 0.95  # of every other bound, and before a goal is called out of reach
-MIN_RELEVANT = 8  # relevant documents, before anything is promised
+BOUND_CONFIDENCE = 0.95  # of every other bound, and before a goal is called unreachable
+MIN_RELEVANT = 8  # documents, before anything is promised
 EDGE_SIZE = 40  # documents nearest above the cut
 WINDOW_SIZE = 5000  # judged documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedWindow:
-    """The newest judged documents, in their order."""
+    """The newest judged documents, in the order of their judgements."""
 
     held_out: Reals
     relevant: Bools
     origin: NDArray[np.int8]  # an index of ORIGINS
-    unique: Bools  # not near an earlier one
-    current: Bools  # nor from before the filter became worse
-    chance: Reals  # with which it was drawn, if it was
+    unique: Bools  # not a near-duplicate of an earlier one
+    current: Bools  # unique, and not from before the filter became worse
+    chance: Reals  # with which it was drawn for audit
     accepted: Bools  # before it was judged
 
     def has_origin(self, origin: Origin) -> Bools:
@@ -49,35 +49,35 @@ class JudgedWindow:
 
 
 class Watch(NamedTuple):
-    """How people look at what is accepted, told by how many had been accepted when one of them was judged."""
+    """How often people judge what is accepted. Time is counted in accepted documents."""
 
-    last: int = 0  # when one was judged last; 0 if none was, or nobody knows
-    pause: float = 0.0  # so many are accepted, in the mean, from one time that some are judged to the next
+    last: int = 0  # documents accepted when one of them was last judged; 0 if none was, or it is unknown
+    pause: float = 0.0  # documents accepted, on average, between two times that some of them are judged
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What judged documents say of the thresholds, and of the decisions that were made; near-duplicates once."""
+    """Counts of judged documents, near-duplicates once, and what they show about the present thresholds."""
 
-    accepted: int = 0  # shown, and above `accept_above` now, without their own influence
+    accepted: int = 0  # shown, and above `accept_above` now by a score they had no part in
     hits: int = 0  # relevant among these
-    delivered: int = 0  # accepted before they were judged, by model or rule: the newest EDGE
+    delivered: int = 0  # accepted before they were judged, by model or rule: the newest EDGE_SIZE
     right: int = 0  # relevant among these
     shown: int = 0  # not rejected before they were judged
     kept: int = 0  # relevant among these
     audits: int = 0  # rejected, and drawn by chance
     finds: int = 0  # relevant among these
-    drawn: tuple[tuple[float, int, int], ...] = ()  # chance, audits and finds of each, where they had several chances
-    lost: int = 0  # rejected and relevant, and somebody noticed
-    certified: bool = False  # whether the precision that was asked for can be promised at `accept_above`
+    drawn: tuple[tuple[float, int, int], ...] = ()  # chance, audits and finds at each chance, if there are several
+    lost: int = 0  # rejected and relevant, found by a user
+    certified: bool = False  # whether the precision asked for can be promised at `accept_above`
     reach: float = 1.0  # no cut can have a higher precision
-    missing: int = 0  # judgements of what is shown after which it might be promised, if things go on as they do
-    worse_for: int = 0  # judgements since the filter has become worse; 0 if it has not
-    watched: int = 0  # documents that had been accepted when one of them was last judged; see Watch
-    pause: float = 0.0
+    missing: int = 0  # estimate of the judgements of what is shown that a promise still needs
+    worse_for: int = 0  # judgements since the filter became worse; 0 if it has not
+    watched: int = 0  # `Watch.last`
+    pause: float = 0.0  # `Watch.pause`
 
     def __add__(self, other: "Evidence") -> "Evidence":
-        """Of two topics together; what is promised of one cut says nothing of another's."""
+        """Counts of two topics together. What is promised for one cut means nothing for another, and is left out."""
         counts = ("accepted", "hits", "kept", "lost", "audits", "finds", "shown")
         return Evidence(**{name: getattr(self, name) + getattr(other, name) for name in counts})
 
@@ -85,7 +85,7 @@ class Evidence:
 def collect_evidence(
     min_precision: float | None, judged: JudgedWindow, band: Band, worse_for: int = 0, watch: Watch | None = None
 ) -> Evidence:
-    """Counts what the newest judged documents show about a band, for a goal on precision if there is one."""
+    """Counts what the newest judged documents show about a band, and how far a goal on precision is."""
     watch = watch or Watch()
     shown, audit, found = (judged.has_origin(origin) & judged.unique for origin in ("shown", "audit", "found"))
     relevant, counted = judged.relevant, shown & judged.current
@@ -110,43 +110,41 @@ def collect_evidence(
 
 
 def _drawn(chance: Reals, relevant: Bools) -> tuple[tuple[float, int, int], ...]:
-    """Audits and finds by their chance, where there is more than one."""
+    """Audits and finds by their chance, if there is more than one."""
     chances = np.unique(chance).tolist()
     if len(chances) < 2:
         return ()
-    each = [(c, chance == c) for c in chances]
-    return tuple((c, int(np.count_nonzero(of)), int(np.count_nonzero(of & relevant))) for c, of in each)
+    groups = [(c, chance == c) for c in chances]
+    return tuple((c, int(np.count_nonzero(group)), int(np.count_nonzero(group & relevant))) for c, group in groups)
 
 
 def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) -> dict[str, Any]:
-    """How near a goal on precision is."""
+    """How far a goal on precision is: `certified`, `reach` and `missing` of Evidence."""
     if goal is None:
         return {}
     if not len(scores):
-        return {"missing": _tries(goal, 1.0)}
+        return {"missing": _judgements_needed(goal, 1.0)}
     if band.accept_above < NEVER:
-        # A cut chosen for the goal keeps it; one of a model that was made elsewhere was not, and has to be tested.
+        # A cut chosen for the goal keeps it. One that came with a model made elsewhere has to be tested.
         above = relevant[scores > band.accept_above]
         return {"certified": intervals.low(int(np.count_nonzero(above)), len(above), PROMISE_CONFIDENCE) >= goal}
     _, hits, accepted, _ = all_cuts(scores, relevant)
     enough = accepted >= MIN_RELEVANT
     if not enough.any():
-        return {"missing": max(0, _tries(goal, 1.0) - len(scores))}
+        return {"missing": max(0, _judgements_needed(goal, 1.0) - len(scores))}
     share = hits[enough] / accepted[enough]
     best = int(np.flatnonzero(share == share.max())[-1])
     reach = 1.0
-    if (
-        share[best] < 1 and len(scores) >= MIN_SAMPLE
-    ):  # with fewer the ranking still changes too much to speak for the next
+    if share[best] < 1 and len(scores) >= MIN_SAMPLE:  # with fewer, the ranking of the next ones will still differ
         reach = float(betaincinv(hits[enough] + 1, accepted[enough] - hits[enough], BOUND_CONFIDENCE).max())
-    tries = _tries(goal, float(share[best]))
+    needed = _judgements_needed(goal, float(share[best]))
     # Of what is shown, only a part scores as high as the best cut.
     part = float(accepted[enough][best]) / len(scores)
-    return {"reach": reach, "missing": math.ceil(max(0.0, tries - accepted[enough][best]) / part) if tries else 0}
+    return {"reach": reach, "missing": math.ceil(max(0.0, needed - accepted[enough][best]) / part) if needed else 0}
 
 
-def _tries(goal: float, share: float) -> int:
+def _judgements_needed(goal: float, share: float) -> int:
     """How many judged documents above a cut, this share of them relevant, would promise the goal; 0 if none would."""
-    most = intervals.allowed_misses(goal, PROMISE_CONFIDENCE, WINDOW_SIZE)
-    holds = np.floor(np.arange(len(most)) * (1 - share)) <= most
+    allowed = intervals.allowed_misses(goal, PROMISE_CONFIDENCE, WINDOW_SIZE)
+    holds = np.floor(np.arange(len(allowed)) * (1 - share)) <= allowed
     return int(np.argmax(holds)) if holds.any() else 0

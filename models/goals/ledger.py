@@ -1,11 +1,12 @@
-"""How each document came to be judged, in the order of the judgements: what makes a judgement evidence, or not.
+"""How each document came to be judged, in the order of the judgements. It decides which judgements are evidence.
 
-A judgement is evidence of how the filter does now if its document is not near an earlier one, and has come since the
-filter last became worse. That is told from decisions that stood before the judgement: something accepted that is
-irrelevant, something drawn for audit that is relevant (see drift.py). What came before such a change still teaches.
+A judgement is evidence of how the filter does now if its document is not a near-duplicate of an earlier one, and
+arrived after the filter last became worse. Errors of decisions made before the judgement show that: accepted documents
+that are irrelevant, documents drawn for audit that are relevant (see drift.py). Documents from before such a change
+still teach.
 
-Documents of which nobody knows when they came (users brought them, or an old log did not say) are taken to have come
-before all others, in the order of their judgements.
+Documents with an unknown time of arrival (users brought them, or an old log does not have it) count as older than all
+others, in the order of their judgements.
 """
 
 import numpy as np
@@ -40,8 +41,8 @@ class Ledger:
         arrived: int = 0,
         accepted_before: int = 0,
     ) -> None:
-        """One more judged document, whether it had been accepted, when it came and after how many accepted ones it was
-        judged; 0 if that is not known."""
+        """Adds a judged document: whether it had been accepted, when it arrived, and how many documents had been
+        accepted when it was judged. Both numbers are 0 if unknown."""
         n = self.size
         self._relevant, self._origin = grown(self._relevant, n + 1), grown(self._origin, n + 1)
         self._chance, self._accepted = grown(self._chance, n + 1), grown(self._accepted, n + 1)
@@ -63,11 +64,11 @@ class Ledger:
 
     @property
     def unique(self) -> Bools:
-        """Which documents are not near an earlier one."""
+        """Which documents are not near-duplicates of an earlier one."""
         return np.equal(self.groups.group, np.arange(self.size))
 
     def last_change(self) -> int:
-        """When the document came with which the filter last became worse; 0 if it has not."""
+        """When the first document arrived after the filter last became worse; 0 if it has not."""
         accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))
         decided = np.flatnonzero(self.unique & (accepted | (self._origin[: self.size] == ORIGINS.index("audit"))))
         decided = decided[np.argsort(self._arrived[decided], kind="stable")]
@@ -76,18 +77,18 @@ class Ledger:
         return int(arrived[worse.place]) if worse else 0
 
     def watch(self) -> Watch:
-        """How people have looked at what is accepted."""
+        """How often people judge what is accepted."""
         accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))
-        looks = np.unique(self._accepted_before[: self.size][accepted])
-        looks = looks[looks > 0]
-        return Watch(int(looks[-1]), float(looks[-1]) / len(looks)) if len(looks) else Watch()
+        judged_at = np.unique(self._accepted_before[: self.size][accepted])
+        judged_at = judged_at[judged_at > 0]
+        return Watch(int(judged_at[-1]), float(judged_at[-1]) / len(judged_at)) if len(judged_at) else Watch()
 
     def arrived_since(self, when: int) -> Bools:
-        """Which documents came then or later."""
+        """Which documents arrived then or later."""
         return self._arrived[: self.size] >= when
 
     def window(self, held_out: Reals, since: int = 0) -> JudgedWindow:
-        """The newest judged documents with these scores; what came before `since` is no evidence of how it does now."""
+        """The newest judged documents, with these scores. Those that arrived before `since` are not current."""
         newest = slice(self.size - len(held_out), self.size)
         unique = self.unique[newest]
         return JudgedWindow(

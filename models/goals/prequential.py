@@ -1,17 +1,17 @@
-"""How well a topic has done, told from its judgements: each document was decided before it was learned from.
+"""How well a topic has done, from its judgements: each document was decided before it was learned from.
 
     precision p   relevant among the accepted                              Clopper & Pearson's bounds
     recall        not rejected among the relevant: K / (K + M)             K and M bounded, then Clopper & Pearson
     error         ((1 − p) A + M) / (A + N), accepted A and rejected N     each at its worst
     F₁            2 p r / (p + r), r: accepted among the relevant          p and r at their worst
-    T11SU         of  r (3 − 1/p) / 2  (see measures)                      the same; accepting nothing gives ⅓
+    T11SU         of  r (3 − 1/p) / 2  (see core/measures.py)              the same; accepting nothing gives ⅓
     abstain       abstained among all that passed                          Clopper & Pearson
     SAP           of the ranking of what was shown                         see `_sap`
 
-K and M, the relevant documents that were kept and missed, are told from samples (`samples`). An interval of several
-parts takes each at a higher confidence, so that all hold at once with CONFIDENCE: wide, but true. The bootstrap was
-left: on so few finds its intervals covered .10 to .58 of the time. An estimate is None where part of it rests on
-nothing (no audits: nothing is known of what was missed), and a figure is None where its bounds say nothing either.
+K and M, the relevant documents that were kept and missed, are estimated from samples (goals/samples.py). An interval
+that combines several bounds takes each at a higher confidence, so that all hold at once with CONFIDENCE: wide, but
+true. An estimate is None where part of it rests on nothing (without audits nothing is known about misses), and a figure
+is None where its bounds say nothing either. Rejected: the bootstrap. On so few finds its intervals covered .10 to .58.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,9 @@ from models.goals.report import StreamCounts
 from models.goals.samples import Bounded, RejectedSample, ShownSample, Trial, share
 
 CONFIDENCE = 0.9
-TAIL = (1 - CONFIDENCE) / 2  # by which each of two bounds may fail
-POINTS, LEAST_WINDOW = 50, 20  # of a series, and judgements a point
+TAIL = (1 - CONFIDENCE) / 2  # probability that one of the two bounds fails
+MAX_POINTS = 50  # of a series
+MIN_WINDOW = 20  # judgements a point
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,16 @@ class Quality:
     t11su: Bounded | None = None
 
 
-def quality(trials: Sequence[Trial], passed: StreamCounts | None = None) -> Quality:
-    """The figures of these trials; `passed`: how all documents were decided, judged or not, if that was counted."""
-    if not any(t.origin != "given" for t in trials) and not (passed and passed.documents):
+def quality(trials: Sequence[Trial], counts: StreamCounts | None = None) -> Quality:
+    """The figures of these trials. `counts` is how all documents were decided, judged or not, if they were counted."""
+    if not any(t.origin != "given" for t in trials) and not (counts and counts.documents):
         return Quality()
-    n = passed or StreamCounts()
+    n = counts or StreamCounts()
     accepted, abstained = ShownSample.of(trials, "accept", n.accepted), ShownSample.of(trials, "abstain", n.abstained)
-    rejected = RejectedSample.of(trials, None if passed is None else passed.rejected)
-    documents = None if passed is None else max(passed.documents, accepted.total + abstained.total)
+    rejected = RejectedSample.of(trials, None if counts is None else counts.rejected)
+    documents = None if counts is None else max(counts.documents, accepted.total + abstained.total)
     return Quality(
-        precision=_said(accepted.precision(TAIL)),
+        precision=_unless_vacuous(accepted.precision(TAIL)),
         recall=_recall((accepted, abstained), (), rejected, TAIL / 4),
         f1=_f1(accepted, abstained, rejected),
         error=_error(accepted, rejected),
@@ -62,7 +63,7 @@ def quality(trials: Sequence[Trial], passed: StreamCounts | None = None) -> Qual
 
 
 def errors(trials: Sequence[Trial]) -> tuple[list[int], Bools]:
-    """Which trials are evidence of a decision, and whether each of these was wrong."""
+    """Indices of the trials that are evidence of a decision, and whether each decision was wrong."""
     decided = [
         i
         for i, t in enumerate(trials)
@@ -72,30 +73,31 @@ def errors(trials: Sequence[Trial]) -> tuple[list[int], Bools]:
 
 
 def windows(n: int) -> list[slice]:
-    """n judgements in at most POINTS windows of equal size, the newest last; the oldest may be smaller."""
-    size = max(LEAST_WINDOW, ceil(n / POINTS))
+    """Splits n judgements into at most MAX_POINTS windows of equal size, the newest last; the oldest may be smaller."""
+    size = max(MIN_WINDOW, ceil(n / MAX_POINTS))
     return [slice(max(0, end - size), end) for end in range(n, 0, -size)][::-1]
 
 
-def _said(found: Bounded) -> Bounded | None:
-    return None if found.estimate is None and found.low <= 0 and found.high >= 1 else found
+def _unless_vacuous(figure: Bounded) -> Bounded | None:
+    """The figure, or None if neither its estimate nor its bounds say anything."""
+    return None if figure.estimate is None and figure.low <= 0 and figure.high >= 1 else figure
 
 
 def _recall(
-    kept: Sequence[ShownSample], lost: Sequence[ShownSample], rejected: RejectedSample, side: float
+    kept: Sequence[ShownSample], lost: Sequence[ShownSample], rejected: RejectedSample, tail: float
 ) -> Bounded | None:
-    """The share of the relevant that is in the parts that are kept, not in those that are lost or rejected."""
-    k = [part.relevant(side) for part in kept]
-    m = [*(part.relevant(side) for part in lost), rejected.relevant(side)]
-    estimates = [one.estimate for one in (*k, *m)]
+    """The share of the relevant documents that is in the `kept` parts, not in the `lost` ones or the rejected."""
+    k = [part.relevant(tail) for part in kept]
+    m = [*(part.relevant(tail) for part in lost), rejected.relevant(tail)]
+    estimates = [part.estimate for part in (*k, *m)]
     estimate = None
     if None not in estimates and (total := sum(e for e in estimates if e is not None)):
-        estimate = sum(one.estimate or 0.0 for one in k) / total
-    least, most = sum(one.low for one in k), sum(one.high for one in k)
-    missed = sum(one.high for one in m)
-    low = intervals.low(least, least + missed, 1 - side) if missed < inf else 0.0
-    high = intervals.high(most, most + sum(one.low for one in m), 1 - side)
-    return _said(Bounded(estimate, low, high))
+        estimate = sum(part.estimate or 0.0 for part in k) / total
+    k_low, k_high = sum(part.low for part in k), sum(part.high for part in k)
+    m_low, m_high = sum(part.low for part in m), sum(part.high for part in m)
+    low = intervals.low(k_low, k_low + m_high, 1 - tail) if m_high < inf else 0.0
+    high = intervals.high(k_high, k_high + m_low, 1 - tail)
+    return _unless_vacuous(Bounded(estimate, low, high))
 
 
 def _f1(accepted: ShownSample, abstained: ShownSample, rejected: RejectedSample) -> Bounded | None:
@@ -104,7 +106,7 @@ def _f1(accepted: ShownSample, abstained: ShownSample, rejected: RejectedSample)
     estimate = None
     if r.estimate is not None and (accepted.n or not accepted.total):
         estimate = _harmonic(p.estimate or 0.0, r.estimate)
-    return _said(Bounded(estimate, _harmonic(p.low, r.low), _harmonic(p.high, r.high)))
+    return _unless_vacuous(Bounded(estimate, _harmonic(p.low, r.low), _harmonic(p.high, r.high)))
 
 
 def _harmonic(p: float, r: float) -> float:
@@ -124,15 +126,15 @@ def _t11su(accepted: ShownSample, abstained: ShownSample, rejected: RejectedSamp
         estimate = stretched(1.0, 0.0)
     elif accepted.k and p.estimate is not None and r.estimate is not None:
         estimate = stretched(p.estimate, r.estimate)
-    # Where what is accepted costs more than it gains, more of it is worse.
+    # If what is accepted costs more than it gains, a higher recall is worse.
     low = min(stretched(p.low, r.low), stretched(p.low, r.high))
     high = max(stretched(p.high, r.low), stretched(p.high, r.high))
-    return _said(Bounded(estimate, low, high))
+    return _unless_vacuous(Bounded(estimate, low, high))
 
 
 def _error(accepted: ShownSample, rejected: RejectedSample) -> Bounded | None:
-    side = TAIL / 3
-    p, missed, n = accepted.precision(side), rejected.relevant(side), rejected.documents(side)
+    tail = TAIL / 3
+    p, missed, n = accepted.precision(tail), rejected.relevant(tail), rejected.documents(tail)
     a = accepted.total
     if n is None or not a + n.high:
         return None
@@ -142,37 +144,38 @@ def _error(accepted: ShownSample, rejected: RejectedSample) -> Bounded | None:
         estimate = (wrong * a + missed.estimate) / (a + n.estimate)
     low = ((1 - p.high) * a + missed.low) / (a + n.high)
     high = ((1 - p.low) * a + missed.high) / (a + n.low) if a + n.low else 1.0
-    return _said(Bounded(estimate, low, min(1.0, high)))
+    return _unless_vacuous(Bounded(estimate, low, min(1.0, high)))
 
 
 def _abstain(
     accepted: ShownSample, abstained: ShownSample, rejected: RejectedSample, documents: int | None
 ) -> Bounded | None:
     if documents is not None:
-        return _said(share(abstained.total, documents, TAIL))
+        return _unless_vacuous(share(abstained.total, documents, TAIL))
     n = rejected.documents(TAIL / 2)
     if n is None or n.estimate is None:
         return None
     m, shown = abstained.n, accepted.n + abstained.n
     low = intervals.low(m, shown + n.high, 1 - TAIL / 2)
-    return _said(Bounded(m / (shown + n.estimate), low, intervals.high(m, shown + n.low, 1 - TAIL / 2)))
+    return _unless_vacuous(Bounded(m / (shown + n.estimate), low, intervals.high(m, shown + n.low, 1 - TAIL / 2)))
 
 
 def _sap(shown: Sequence[Trial]) -> Bounded | None:
-    """SAP = ∫ π u / (π u + (1 − π) F₀(q(u))) du: q(u) is the score that the share u of the relevant reaches, F₀ the
-    share of the others that does. At its worst, q is taken from so much further down and F₀ from so much higher."""
+    """SAP = ∫ π u / (π u + (1 − π) F₀(q(u))) du: q(u) is the score that the share u of the relevant documents reaches,
+    F₀ the share of the others that does. For the bounds both empirical distributions are moved by √(ln(1/tail) / 2n)
+    (Dvoretzky, Kiefer & Wolfowitz 1956; Massart 1990)."""
     scores, relevant = np.array([t.score for t in shown]), np.array([t.relevant for t in shown], np.bool_)
     n, k = len(shown), int(np.count_nonzero(relevant))
     if not k:
         return None
-    side = TAIL / 3
+    tail = TAIL / 3
     found, others = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])
-    moved = log(1 / side) / 2
+    moved = log(1 / tail) / 2
     e1, e0 = sqrt(moved / k), sqrt(moved / len(others)) if len(others) else 1.0
     j = np.arange(1, k + 1)
 
     def reached(places: Reals) -> Reals:
-        """F₀ of the scores of the relevant at these places, counted from 1; nothing before them, everything after."""
+        """F₀ of the scores of the relevant at these ranks, counted from 1; 0 before the first, 1 after the last."""
         at = found[np.clip(places.astype(np.int64) - 1, 0, k - 1)]
         share = (len(others) - np.searchsorted(others, at)) / max(1, len(others))
         return np.where(places > k, 1.0, np.where(places < 1, 0.0, share))
@@ -180,6 +183,6 @@ def _sap(shown: Sequence[Trial]) -> Bounded | None:
     def whole(u: Reals, f0: Reals, pi: float) -> float:
         return float(np.mean(pi * u / np.maximum(pi * u + (1 - pi) * f0, 1e-300)))
 
-    low = whole((j - 1) / k, np.minimum(1, reached(np.ceil(j + e1 * k)) + e0), intervals.low(k, n, 1 - side))
-    high = whole(j / k, np.maximum(0, reached(np.floor(j - 1 - e1 * k)) - e0), intervals.high(k, n, 1 - side))
+    low = whole((j - 1) / k, np.minimum(1, reached(np.ceil(j + e1 * k)) + e0), intervals.low(k, n, 1 - tail))
+    high = whole(j / k, np.maximum(0, reached(np.floor(j - 1 - e1 * k)) - e0), intervals.high(k, n, 1 - tail))
     return Bounded(sap(scores, relevant), low, high)

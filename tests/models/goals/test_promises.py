@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models.core import intervals
 from models.goals import promises
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE
-from models.goals.promises import Targets, certified, choose
+from models.goals.promises import Targets, certified_cut, choose
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band
 from tests.models.goals.judged import judged, ranking
 
@@ -24,22 +24,22 @@ NO_STREAM = np.empty(0)
 
 def test_sixteen_clean_documents_promise_nine_of_ten() -> None:
     """.9¹⁵ = .206: so often would a topic with a precision of .9 show no miss among fifteen, which is too often."""
-    assert certified(*ranking([True] * 15), 0.9) == NEVER
-    assert certified(*ranking([True] * 16), 0.9) < 1.0
+    assert certified_cut(*ranking([True] * 15), 0.9) == NEVER
+    assert certified_cut(*ranking([True] * 16), 0.9) < 1.0
 
 
 def test_no_cut_is_tried_after_one_that_failed() -> None:
     """Two misses in the first twenty-nine are too many, and a hundred hits after them do not make up for it."""
     scores, relevant = ranking([True] * 3 + [False] * 2 + [True] * 100)
     assert intervals.low(103, 105, PROMISE_CONFIDENCE) > 0.9
-    assert certified(scores, relevant, 0.9) == NEVER
+    assert certified_cut(scores, relevant, 0.9) == NEVER
 
 
 def test_one_miss_at_the_top_does_not_end_the_sequence() -> None:
     """It is no evidence against the goal: with .9 there is one among sixteen more often than not."""
     scores, relevant = ranking([False] + [True] * 60)
-    assert certified(scores, relevant, 0.9) < NEVER
-    assert certified(scores[:41], relevant[:41], 0.9) == NEVER  # the miss is still at the edge
+    assert certified_cut(scores, relevant, 0.9) < NEVER
+    assert certified_cut(scores[:41], relevant[:41], 0.9) == NEVER  # the miss is still at the edge
 
 
 def test_a_cut_that_breaks_the_goal_is_seldom_taken_however_many_are_tried() -> None:
@@ -53,7 +53,7 @@ def test_a_cut_that_breaks_the_goal_is_seldom_taken_however_many_are_tried() -> 
         hits = np.cumsum(relevant)
         passes = [intervals.low(int(k), i + 1, PROMISE_CONFIDENCE) >= goal for i, k in enumerate(hits)]
         lowest += any(passes[MIN_RELEVANT - 1 :])
-        sequence += certified(scores, relevant, goal) < NEVER
+        sequence += certified_cut(scores, relevant, goal) < NEVER
     assert lowest > 0.4 * runs
     assert sequence <= (1 - PROMISE_CONFIDENCE) * runs
 
@@ -62,7 +62,7 @@ def test_the_sure_ones_do_not_pay_for_a_tail() -> None:
     """Two hundred hits and nine misses are still promised as a whole, but the misses all stand at the end."""
     scores, relevant = ranking([True] * 200 + [False] * 9)
     assert intervals.low(200, 209, PROMISE_CONFIDENCE) > 0.9
-    cut = certified(scores, relevant, 0.9)
+    cut = certified_cut(scores, relevant, 0.9)
     assert 150 < np.count_nonzero(scores > cut) <= 200
 
 
@@ -72,7 +72,7 @@ def test_nothing_is_accepted_that_scores_as_what_was_never_shown() -> None:
     scores, relevant = ranking([True, False] * 60)
     sample, stream = judged(scores / 100, relevant), np.linspace(0, 0.5, 1000)
     goal = Targets(min_precision=0.25)
-    assert certified(sample.held_out, sample.relevant, 0.25) < 0.1
+    assert certified_cut(sample.held_out, sample.relevant, 0.25) < 0.1
     assert choose(goal, sample, stream, Band(0.4, 0.5)).accept_above >= 0.4
     wide = choose(Targets(min_precision=0.25, min_recall=0.9, max_abstain=1.0), sample, stream, Band(0.4, 0.5))
     assert 0.5 * (1 - promises.SPENT_SHARE) - 0.01 < wide.accept_above < 0.4
@@ -81,14 +81,14 @@ def test_nothing_is_accepted_that_scores_as_what_was_never_shown() -> None:
 def test_equal_scores_are_never_separated() -> None:
     scores = np.array([1.0] * 20 + [0.5] * 20)
     relevant = np.array([True] * 20 + [True] * 10 + [False] * 10)
-    assert certified(scores, relevant, 0.9) == pytest.approx(0.75)
+    assert certified_cut(scores, relevant, 0.9) == pytest.approx(0.75)
 
 
 @STEADY
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=120), st.sampled_from([0.5, 0.8, 0.9]))
 def test_what_is_accepted_is_promised_and_clean_at_its_edge(rows: list[tuple[int, bool]], goal: float) -> None:
     scores, relevant = np.array([float(s) for s, _ in rows]), np.array([y for _, y in rows], np.bool_)
-    cut = certified(scores, relevant, goal)
+    cut = certified_cut(scores, relevant, goal)
     above = scores > cut
     if cut < NEVER:
         hits, n = int(np.count_nonzero(relevant & above)), int(np.count_nonzero(above))
@@ -105,7 +105,7 @@ def test_promises_hold_on_streams_that_do_not_change() -> None:
     for _ in range(300):
         scores = random.random(300)
         relevant = random.random(300) < 1 / (1 + np.exp(-14 * (scores - 0.55)))
-        cut = certified(scores, relevant, 0.9)
+        cut = certified_cut(scores, relevant, 0.9)
         order = np.argsort(-scores)
         precise = np.cumsum(relevant[order]) / np.arange(1, 301) >= 0.9
         plug = scores[order][np.flatnonzero(precise)[-1]]
