@@ -53,7 +53,7 @@ def pocket_prototype() -> Mapping[str, str]:
 def batch(mean_features: float) -> Mapping[str, BatchRow]:
     """The rows of `evaluate batch`, for documents of so many different words on average.
 
-    Their papers did not use Reuters ModApte: Lewis 96 has other collections, Dagan 97 the other Apte split (10,645
+    Two of the papers did not use Reuters ModApte: Lewis 96 has other collections, Dagan 97 the other Apte split (10,645
     documents) and, for the four steps, 2,000 documents."""
     published = figures("batch")
     return {name: BatchRow(setting, **published.get(name, {})) for name, setting in _settings(mean_features).items()}

@@ -1,9 +1,19 @@
-"""Whether Sluice keeps its promises: labelled streams, simulated readers, and goals. `scripts/simulate --help`.
+"""Whether Sluice keeps its promises: `scripts/simulate --help` lists the readers that can be simulated.
 
-planting    near-duplicates put into a corpus
-reader      how judgements come: all or some, at once or late, right or wrong, of one mind or not
-topic       one topic with a goal on a stream
-attainment  what was promised against what came
-live        the same through a running service
-report      tables and JSON
+A topic may have a goal, such as a precision of 90 %, and says when it is met. Here labelled documents stream past
+topics with goals, simulated readers judge what they are shown, and at the end of the stream each topic is asked what it
+claims. The documents that follow show whether that was right: whether precision holds, whether the interval of recall
+covers it, how much was abstained from.
+
+Reading order:
+
+    reader.py            what readers judge: all or some, at once or late, right or wrong, with one interest or two
+    topic.py             one topic with a goal on a stream, in this process
+    attainment.py        what was promised, compared with what came
+    plant_duplicates.py  near-duplicates planted in a corpus, and how to count them once
+    remote.py            the same through a running service (`--http`)
+    report.py            tables and JSON
+    __main__.py          the command line
+
+Corpora, streams and tables are those of scripts/common and scripts/evaluation. What came of it: docs/promises.md.
 """

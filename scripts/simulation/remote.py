@@ -1,7 +1,7 @@
-"""The same stream through a running service: everything by its HTTP interface, as a feed and its readers would use it.
+"""The same stream through a running service: everything over HTTP, as a feed and its readers would use it.
 
-All topics are made at once and watch the whole stream. Documents go in small batches; what is shown is judged after
-each, what waits for audit now and then. The topics are deleted in the end, whatever happens.
+All topics are created at once and follow the whole stream. Documents are sent in small batches; what is shown is judged
+after each, what waits for audit now and then. In the end the topics are deleted, whatever happens.
 """
 
 import secrets
@@ -16,15 +16,16 @@ from models.core.measures import Bools
 from models.goals.promises import Targets
 from scripts.common.corpus import Corpus
 from scripts.common.report import tracked
-from scripts.simulation.attainment import REJECT, Attainment, Claim, Decisions, compare
+from scripts.simulation.attainment import ABSTAIN, ACCEPT, REJECT, Attainment, Claim, Decisions, compare
 from scripts.simulation.reader import Plan
 from service.client import Client, Refused
 from service.schemas import Estimate, Problem
 
-BATCH = 20  # documents a request
-AUDITING = 25  # batches between two looks at what waits for audit
-PAGE = 100
-CODES = {"reject": 0, "abstain": 1, "accept": 2}
+BATCH_SIZE = 20  # documents a request
+AUDIT_EVERY = 25  # batches between two requests for what waits for audit
+PAGE_SIZE = 100
+JUDGEMENTS = 500  # a request
+CODES = {"reject": REJECT, "abstain": ABSTAIN, "accept": ACCEPT}
 
 T = TypeVar("T")
 
@@ -32,21 +33,18 @@ T = TypeVar("T")
 def simulate(
     address: str,
     corpus: Corpus,
-    wanted: Mapping[str, Bools],
+    relevant: Mapping[str, Bools],
     queries: Mapping[str, str],
     goal: Targets,
     plans: Mapping[str, Plan],
     counted: Bools,
 ) -> list[Attainment]:
-    """What each topic of the service at this address says and does."""
-    with (
-        Client(address) as client,
-        _topics(client, list(wanted), queries, goal, plans) as ids,
-    ):
-        run = RemoteSimulation(client, corpus, wanted, ids, plans)
-        run.give()
-        run.pass_by()
-        return run.attainments(counted)
+    """What each topic claims and does in the service at this address."""
+    with Client(address) as client, _topics(client, list(relevant), queries, goal, plans) as ids:
+        simulation = RemoteSimulation(client, corpus, relevant, ids, plans)
+        simulation.give_seeds()
+        simulation.stream()
+        return simulation.attainments(counted)
 
 
 class RemoteSimulation:
@@ -54,56 +52,56 @@ class RemoteSimulation:
         self,
         client: Client,
         corpus: Corpus,
-        wanted: Mapping[str, Bools],
+        relevant: Mapping[str, Bools],
         ids: Mapping[str, str],
         plans: Mapping[str, Plan],
     ) -> None:
-        self._client, self._corpus, self._ids, self._plans = client, corpus, ids, plans
+        self._client, self._corpus, self._relevant, self._ids, self._plans = client, corpus, relevant, ids, plans
         self._names = {topic: name for name, topic in ids.items()}
         self._prefix = secrets.token_hex(4)
-        self._relevant = wanted
         self._decisions = {name: np.zeros(corpus.train, np.int8) for name in ids}
         self._judged: dict[str, set[int]] = {name: set() for name in ids}
         self._audited = dict.fromkeys(ids, 0)
 
-    def give(self) -> None:
-        """The documents that each topic is shown at the start."""
+    def give_seeds(self) -> None:
+        """Judges the relevant documents that each topic is given at the start."""
         for name, plan in self._plans.items():
             given = np.flatnonzero(self._relevant[name][: self._corpus.train])[: plan.reader.seeds]
-            self._feed_back([(name, int(i), True) for i in given], whole=True)
+            self._send([(name, int(i), True) for i in given], with_text=True)
 
-    def pass_by(self) -> None:
-        waiting: list[tuple[int, str, int]] = []  # when it is judged, topic, document
-        batches = list(_chunks(range(self._corpus.train), BATCH))
+    def stream(self) -> None:
+        """Sends the training documents, and judges them as the readers do."""
+        pending: list[tuple[int, str, int]] = []  # when it is judged, topic, document
+        batches = list(_chunks(range(self._corpus.train), BATCH_SIZE))
         for n, batch in tracked(list(enumerate(batches)), "documents"):
-            for name, decided in self._classify(batch, store=True).items():
+            for name, decisions in self._classify(batch, store=True).items():
                 plan = self._plans[name]
-                self._decisions[name][batch[0] : batch[-1] + 1] = decided
-                shown = (decided != REJECT) | plan.reader.everything
+                self._decisions[name][batch[0] : batch[-1] + 1] = decisions
+                shown = (decisions != REJECT) | plan.reader.everything
                 noticed = np.asarray(batch)[shown & plan.judges[batch[0] : batch[-1] + 1]].tolist()
-                waiting += [(i + plan.reader.delay, name, i) for i in noticed if i not in self._judged[name]]
-            due = [(name, i) for at, name, i in waiting if at <= batch[-1]]
-            waiting = [one for one in waiting if one[0] > batch[-1]]
-            self._feed_back([(name, i, bool(self._plans[name].says[i])) for name, i in due])
-            if n % AUDITING == AUDITING - 1 or n + 1 == len(batches):
+                pending += [(i + plan.reader.delay, name, i) for i in noticed if i not in self._judged[name]]
+            self._judge([(name, i) for at, name, i in pending if at <= batch[-1]])
+            pending = [entry for entry in pending if entry[0] > batch[-1]]
+            if n % AUDIT_EVERY == AUDIT_EVERY - 1 or n + 1 == len(batches):
                 self._audit()
-        self._feed_back([(name, i, bool(self._plans[name].says[i])) for _, name, i in waiting])
+        self._judge([(name, i) for _, name, i in pending])
 
     def attainments(self, counted: Bools) -> list[Attainment]:
+        """Sends the documents that follow, and compares."""
         train, size = self._corpus.train, len(self._corpus.documents)
         parts: dict[str, list[Decisions]] = {name: [] for name in self._ids}
-        for batch in _chunks(range(train, size), BATCH):
-            for name, decided in self._classify(batch, store=False).items():
-                parts[name].append(decided)
+        for batch in _chunks(range(train, size), BATCH_SIZE):
+            for name, decisions in self._classify(batch, store=False).items():
+                parts[name].append(decisions)
         results = []
         for name in self._ids:
             relevant = self._relevant[name]
             following = np.concatenate([np.empty(0, np.int8), *parts[name]])[counted]
-            passed, truth = self._decisions[name], relevant[train:][counted]
-            results.append(compare(name, self._said(name), passed, relevant[:train], truth, following))
+            before = self._decisions[name], relevant[:train]
+            results.append(compare(name, self._claim(name), *before, relevant[train:][counted], following))
         return results
 
-    def _said(self, name: str) -> Claim:
+    def _claim(self, name: str) -> Claim:
         goal = self._client.topic(self._ids[name]).status.goal
         if goal is None:
             raise RuntimeError(f"{name} has lost its goal")
@@ -116,34 +114,37 @@ class RemoteSimulation:
         )
 
     def _classify(self, batch: Sequence[int], store: bool) -> dict[str, Decisions]:
-        """Of each topic the decisions on these documents."""
+        """The decisions of each topic on these documents."""
         documents = [self._document(i) for i in batch]
-        found: dict[str, list[int]] = {name: [] for name in self._ids}
+        codes: dict[str, list[int]] = {name: [] for name in self._ids}
         for result in self._client.classify(documents, list(self._names), store=store):
             for decision in result.decisions:
-                found[self._names[decision.topic]].append(CODES[decision.decision])
-        return {name: np.array(codes, np.int8) for name, codes in found.items()}
+                codes[self._names[decision.topic]].append(CODES[decision.decision])
+        return {name: np.array(of_topic, np.int8) for name, of_topic in codes.items()}
 
     def _audit(self) -> None:
         for name, topic in self._ids.items():
             if self._plans[name].reader.audit:
-                items = self._client.review(topic, PAGE).items
-                drawn = [int(one.document.rpartition("-")[2]) for one in items if one.reason == "audit"]
+                items = self._client.review(topic, PAGE_SIZE).items
+                drawn = [int(item.document.rpartition("-")[2]) for item in items if item.reason == "audit"]
                 new = [i for i in drawn if i not in self._judged[name]]
                 self._audited[name] += len(new)
-                self._feed_back([(name, i, bool(self._plans[name].says[i])) for i in new])
+                self._judge([(name, i) for i in new])
 
-    def _feed_back(self, judgements: Sequence[tuple[str, int, bool]], whole: bool = False) -> None:
-        for chunk in _chunks(judgements, 500):
-            said = [
+    def _judge(self, documents: Sequence[tuple[str, int]]) -> None:
+        self._send([(name, i, bool(self._plans[name].labels[i])) for name, i in documents])
+
+    def _send(self, judgements: Sequence[tuple[str, int, bool]], with_text: bool = False) -> None:
+        for chunk in _chunks(judgements, JUDGEMENTS):
+            body = [
                 {
                     "topic": self._ids[name],
-                    "document": self._document(i) if whole else f"{self._prefix}-{i}",
+                    "document": self._document(i) if with_text else f"{self._prefix}-{i}",
                     "relevant": relevant,
                 }
                 for name, i, relevant in chunk
             ]
-            for answer in self._client.feedback_on(said):
+            for answer in self._client.feedback_on(body):
                 if isinstance(answer, Problem):
                     raise Refused(answer)
         for name, i, _ in judgements:
@@ -158,14 +159,14 @@ class RemoteSimulation:
 def _topics(
     client: Client, names: Sequence[str], queries: Mapping[str, str], goal: Targets, plans: Mapping[str, Plan]
 ) -> Iterator[dict[str, str]]:
-    """Makes a topic for each name, and deletes them."""
-    wanted = {name: value for name in Targets.__slots__ if (value := getattr(goal, name)) is not None}
+    """Creates a topic for each name, and deletes them at the end of the block."""
+    targets = {name: value for name in Targets.__slots__ if (value := getattr(goal, name)) is not None}
     ids: dict[str, str] = {}
     try:
         for n, name in enumerate(names):
             topic = f"simulated-{secrets.token_hex(4)}-{n}"
-            asked = {"id": topic, "name": name, "query": queries.get(name, name), "goal": wanted}
-            client.create(asked | {"audit": plans[name].reader.audit})
+            body = {"id": topic, "name": name, "query": queries.get(name, name), "goal": targets}
+            client.create(body | {"audit": plans[name].reader.audit})
             ids[name] = topic
         yield ids
     finally:

@@ -1,7 +1,6 @@
-"""Tables for people (Markdown), and JSON."""
+"""Tables and JSON of what was promised and what came."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from models.core.intervals import Interval
@@ -9,28 +8,28 @@ from models.core.measures import macro
 from models.goals.promises import Targets
 from scripts.common.report import decimals, print_table
 from scripts.common.report import write_json as write
-from scripts.simulation.attainment import NEARLY, Attainment, FollowUp
+from scripts.simulation.attainment import TOLERANCE, Attainment, FollowUp
 
 
 def summary(
-    title: str, goal: Targets, every: Sequence[Attainment], pooled: Interval | None = None, covers: bool = True
+    title: str, goal: Targets, results: Sequence[Attainment], pooled: Interval | None = None, covers: bool = True
 ) -> None:
-    met = [one for one in every if one.met]
-    rows = [["judgements a topic", f"{macro([one.said.judged for one in every]):.0f}"]]
-    rows += [["of these audits", f"{macro([one.said.audited for one in every]):.0f}"]]
+    met = [result for result in results if result.met]
+    rows = [["judgements a topic", f"{macro([r.claim.judged for r in results]):.0f}"]]
+    rows += [["of these audits", f"{macro([r.claim.audited for r in results]):.0f}"]]
     if goal.min_precision is not None:
-        rows += [["precision said to be met", _of(len(met), len(every))]]
-        rows += [["… after judgements, median", f"{_median([one.said.met_at or 0 for one in met]):.0f}"]]
-    rows += _after("on what follows, as it stood", goal, [(one, one.frozen) for one in every])
-    rows += _after("on what follows, judging on", goal, [(one, one.going_on) for one in every if one.going_on])
+        rows += [["precision said to be met", _of(len(met), len(results))]]
+        rows += [["… after judgements, median", f"{_median([r.claim.met_at or 0 for r in met]):.0f}"]]
+    rows += _follow_up("on what follows, as it stood", goal, [(r, r.frozen) for r in results])
+    rows += _follow_up("on what follows, judging on", goal, [(r, r.going_on) for r in results if r.going_on])
     if goal.max_abstain is not None:
-        kept = sum(one.lately <= goal.max_abstain for one in every)
-        rows += [[f"at the end of the stream: abstained ≤ {goal.max_abstain:g}", _of(kept, len(every))]]
+        kept = sum(r.abstained_recently <= goal.max_abstain for r in results)
+        rows += [[f"at the end of the stream: abstained ≤ {goal.max_abstain:g}", _of(kept, len(results))]]
     rows += [
-        ["recall interval (audits) covers", _of(sum(one.recall_covers for one in every), len(every))],
-        ["… lower bound, mean", decimals(macro([one.said.recall.low for one in every if one.said.recall]))],
-        ["recall interval (known items) covers, chance", decimals(macro([one.known_covers for one in every]))],
-        ["… lower bound, mean", decimals(macro([one.known_low for one in every]))],
+        ["recall interval (audits) covers", _of(sum(r.recall_covers for r in results), len(results))],
+        ["… lower bound, mean", decimals(macro([r.claim.recall.low for r in results if r.claim.recall]))],
+        ["recall interval (known items) covers, chance", decimals(macro([r.known_covers for r in results]))],
+        ["… lower bound, mean", decimals(macro([r.known_low for r in results]))],
     ]
     if pooled:
         rows += [["recall interval, all topics together", f"{decimals(pooled.low)} to {decimals(pooled.high)}"]]
@@ -38,50 +37,51 @@ def summary(
     print_table(["", ""], rows, title)
 
 
-def _after(when: str, goal: Targets, every: Sequence[tuple[Attainment, FollowUp]]) -> list[list[str]]:
-    if not every:
+def _follow_up(when: str, goal: Targets, results: Sequence[tuple[Attainment, FollowUp]]) -> list[list[str]]:
+    if not results:
         return []
     rows: list[list[str]] = []
+    every = [after for _, after in results]
     if (aim := goal.min_precision) is not None:
-        met = [after for one, after in every if one.met]
+        met = [after for result, after in results if result.met]
         rows += [
-            [f"{when}: precision ≥ {aim - NEARLY:g}", _of(sum(after.holds(aim) for after in met), len(met))],
+            [f"{when}: precision ≥ {aim - TOLERANCE:g}", _of(sum(after.holds(aim) for after in met), len(met))],
             ["… significantly below the goal", str(sum(after.broken(aim) for after in met))],
             ["… mean", decimals(macro([after.precision for after in met if after.precision is not None]))],
-            ["… relevant documents accepted, mean of all topics", decimals(macro([after.found for _, after in every]))],
+            ["… relevant documents accepted, mean of all topics", decimals(macro([after.found for after in every]))],
         ]
-    rows += [[f"{when}: relevant documents not rejected, mean", decimals(macro([after.kept for _, after in every]))]]
-    if (most := goal.max_abstain) is not None:
-        kept = sum(after.abstained <= most for _, after in every)
-        rows += [[f"{when}: abstained ≤ {most:g}", _of(kept, len(every))]]
-        rows += [["… mean", decimals(macro([after.abstained for _, after in every]))]]
+    rows += [[f"{when}: relevant documents not rejected, mean", decimals(macro([after.kept for after in every]))]]
+    if (limit := goal.max_abstain) is not None:
+        kept = sum(after.abstained <= limit for after in every)
+        rows += [[f"{when}: abstained ≤ {limit:g}", _of(kept, len(every))]]
+        rows += [["… mean", decimals(macro([after.abstained for after in every]))]]
     return rows
 
 
-def topics(every: Sequence[Attainment]) -> None:
+def topics(results: Sequence[Attainment]) -> None:
     rows = [
         [
-            one.topic,
-            str(one.said.judged),
-            one.said.precision or "",
-            *_row(one.frozen),
-            *(_row(one.going_on) if one.going_on else ()),
-            one.said.state,
+            result.topic,
+            str(result.claim.judged),
+            result.claim.precision or "",
+            *_row(result.frozen),
+            *(_row(result.going_on) if result.going_on else ()),
+            result.claim.state,
         ]
-        for one in every
+        for result in results
     ]
-    after = ["accepted", "precision", "found", "kept", "abstained"]
-    going_on = [f"{name}, judging on" for name in after] if any(one.going_on for one in every) else []
-    print_table(["topic", "judged", "said", *after, *going_on, "state"], rows, "Each topic")
+    frozen = ["accepted", "precision", "found", "kept", "abstained"]
+    going_on = [f"{name}, judging on" for name in frozen] if any(result.going_on for result in results) else []
+    print_table(["topic", "judged", "said", *frozen, *going_on, "state"], rows, "Each topic")
+
+
+def write_json(path: Path, setting: dict[str, object], results: Sequence[Attainment]) -> None:
+    write(path, {**setting, "topics": [result.as_json() for result in results]})
 
 
 def _row(after: FollowUp) -> list[str]:
     precision = "" if after.precision is None else decimals(after.precision)
     return [str(after.accepted), precision, decimals(after.found), decimals(after.kept), decimals(after.abstained)]
-
-
-def write_json(path: Path, setting: dict[str, object], every: Sequence[Attainment]) -> None:
-    write(path, {**setting, "topics": [asdict(one) for one in every]})
 
 
 def _of(part: int, whole: int) -> str:

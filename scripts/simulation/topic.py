@@ -1,8 +1,8 @@
 """One topic with a goal on a stream, judged by a simulated reader.
 
-Documents come in order. What the topic accepts or abstains from is shown to the reader; of what it rejects, some are
-drawn for audit. After each judgement the topic serves its new model, as the service does. Nothing of a document's truth
-reaches the topic but by a judgement. The corpus is one stream: training documents, then, after a pause, the others.
+Documents come in order. What the topic accepts or abstains from is shown to the reader; some of what it rejects is
+drawn for audit. After each judgement the topic serves its new model, as the service does. Only judgements let the topic
+know what is relevant. The corpus is one stream: training documents, then, after a pause, the documents that follow.
 """
 
 from collections import deque
@@ -19,16 +19,16 @@ from models.goals.report import recall, report
 from models.online.model import Example, Model, Spec
 from models.online.trainer import Trainer
 from scripts.evaluation.stream import Stream
-from scripts.simulation.attainment import ACCEPT, LATELY, REJECT, Attainment, Claim, Decisions, compare, passed
+from scripts.simulation.attainment import ACCEPT, RECENT, REJECT, Attainment, Claim, Decisions, compare, passed
 from scripts.simulation.reader import Plan
 from service.topics.background import SOON
 
-FIRST_LOOK, LONGEST_LOOK = 16, 512  # documents scored together
+MIN_WINDOW, MAX_WINDOW = 16, 512  # documents scored together
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """What the topic is made with."""
+    """What the topic is created with."""
 
     topic: str
     query: str
@@ -39,102 +39,106 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicRun:
-    """How it went."""
+    """What has happened to a topic so far."""
 
-    model: Model  # at the end
-    decisions: Decisions  # of the documents after those that the topic was given, as they came
+    model: Model  # the newest
+    decisions: Decisions  # on the documents after those the topic was given, when they came
     judged: int
     audited: int
     met_at: int | None
 
 
 class TopicSimulation:
-    """The topic at work: documents pass one after the other, as far as it is told."""
+    """A topic, past which the documents of a stream go one by one."""
 
-    def __init__(self, stream: Stream, relevant: Bools, wish: TopicSpec, plan: Plan) -> None:
+    def __init__(self, stream: Stream, relevant: Bools, spec: TopicSpec, plan: Plan) -> None:
         self._stream, self._plan = stream, plan
-        self._trainer = Trainer(Spec(wish.kind, wish.params, stream.query(wish.query), wish.goal))
+        self._trainer = Trainer(Spec(spec.kind, spec.params, stream.query(spec.query), spec.goal))
         given = np.flatnonzero(relevant)[: plan.reader.seeds]
         for i in given:
             self._trainer.learn(Example(str(i), True, stream.bags[i]))
         self.start = self._position = int(given[-1]) + 1 if len(given) else 0
         self._decisions = np.zeros(stream.size, np.int8)
-        self._due: deque[int] = deque()
+        self._pending: deque[int] = deque()  # documents that will be judged
         self._judged = self._audited = 0
         self._met_at: int | None = None
-        self._choose()
+        self._serve()
 
     def advance(self, n: int) -> None:
-        """Lets documents pass up to the n-th; then all that was shown is judged."""
-        reader, length = self._plan.reader, FIRST_LOOK
-        while self._position < n or self._due:
-            if self._due and (self._due[0] + reader.delay <= self._position or self._position >= n):
-                self._judge(self._due.popleft())
-                length = FIRST_LOOK
+        """Lets documents pass up to the n-th, and judges all that are pending by then."""
+        reader, length = self._plan.reader, MIN_WINDOW
+        while self._position < n or self._pending:
+            if self._pending and (self._pending[0] + reader.delay <= self._position or self._position >= n):
+                self._judge(self._pending.popleft())
+                length = MIN_WINDOW
             else:
-                until = min(self._position + length, n, self._due[0] + reader.delay if self._due else n)
-                length = min(2 * length, LONGEST_LOOK)
-                self._look(until)
+                until = min(self._position + length, n, self._pending[0] + reader.delay if self._pending else n)
+                length = min(2 * length, MAX_WINDOW)
+                self._decide(until)
         if self._stream.epoch(n) - self._epoch >= SOON:  # a topic not judged for long is put under the newest epoch
-            self._choose()
+            self._serve()
 
-    def course(self) -> TopicRun:
+    def run(self) -> TopicRun:
         decisions = self._decisions[self.start : self._position].copy()
         return TopicRun(self._model, decisions, self._judged, self._audited, self._met_at)
 
-    def _look(self, until: int) -> None:
+    def _decide(self, until: int) -> None:
         """Decides documents, up to the first that will be judged."""
         plan, first = self._plan, self._position
-        decided = decide(self._model, self._stream.scores(self._model.linear, first, until))
-        shown = (decided != REJECT) | plan.drawn[first:until] | plan.reader.everything
-        noticed = shown & plan.judges[first:until]
-        if noticed.any():
-            self._due.append(first + int(np.argmax(noticed)))
-            until = self._due[-1] + 1
-        self._decisions[first:until] = decided[: until - first]
+        decisions = decide(self._model, self._stream.scores(self._model.linear, first, until))
+        shown = (decisions != REJECT) | plan.drawn[first:until] | plan.reader.everything
+        judged = shown & plan.judges[first:until]
+        if judged.any():
+            self._pending.append(first + int(np.argmax(judged)))
+            until = self._pending[-1] + 1
+        self._decisions[first:until] = decisions[: until - first]
         self._position = until
 
     def _judge(self, i: int) -> None:
         decision = decide(self._model, self._stream.scores(self._model.linear, i, i + 1))[0]
         origin: Origin = "shown" if decision != REJECT else "audit" if self._plan.drawn[i] else "found"
-        how = origin, self._plan.reader.audit, bool(decision == ACCEPT), i + 1
-        self._trainer.learn(Example(str(i), bool(self._plan.says[i]), self._stream.bags[i], *how))
+        evidence = origin, self._plan.reader.audit, bool(decision == ACCEPT), i + 1
+        self._trainer.learn(Example(str(i), bool(self._plan.labels[i]), self._stream.bags[i], *evidence))
         self._judged += 1
         self._audited += origin == "audit"
-        self._choose()
+        self._serve()
         self._met_at = (self._met_at or self._judged) if self._model.evidence.certified else None
 
-    def _choose(self) -> None:
+    def _serve(self) -> None:
         self._epoch = self._stream.epoch(min(self._position, self._stream.size - 1))
         self._model = self._trainer.model(self._stream.background(self._epoch))
 
 
-def run(stream: Stream, relevant: Bools, wish: TopicSpec, plan: Plan, pause: int) -> tuple[TopicRun, TopicRun]:
-    """How it went up to the pause, where the topic is asked what it promises, and how it went on to the end."""
-    topic = TopicSimulation(stream, relevant, wish, plan)
+def run(stream: Stream, relevant: Bools, spec: TopicSpec, plan: Plan, pause: int) -> tuple[TopicRun, TopicRun]:
+    """The run up to the pause, when the topic is asked what it promises, and the run to the end of the stream."""
+    topic = TopicSimulation(stream, relevant, spec, plan)
     topic.advance(pause)
-    promised = topic.course()
+    paused = topic.run()
     topic.advance(stream.size)
-    return promised, topic.course()
+    return paused, topic.run()
 
 
 def measure(
-    stream: Stream, relevant: Bools, wish: TopicSpec, course: TopicRun, whole: TopicRun, counted: Bools
+    stream: Stream, relevant: Bools, spec: TopicSpec, paused: TopicRun, whole: TopicRun, counted: Bools
 ) -> Attainment:
-    """What the topic says at the pause, and what comes of it, by those documents that follow and are counted: decided
-    by the model as it stood, and as they were while judging went on."""
+    """What the topic claims at the pause, compared with how the documents that follow and are counted were decided: by
+    the model of the pause, and while judging went on."""
     start = stream.size - len(whole.decisions)
-    n, ever = start + len(course.decisions), passed(course.decisions)
-    said = report(wish.goal, course.model.evidence, ever, passed(course.decisions[-LATELY:]))
-    if said is None:
+    n, counts = start + len(paused.decisions), passed(paused.decisions)
+    status = report(spec.goal, paused.model.evidence, counts, passed(paused.decisions[-RECENT:]))
+    if status is None:
         raise ValueError("there is no goal to attain")
-    promise = said.precision.state if said.precision else None
-    words = Claim(
-        said.state, promise, recall(course.model.evidence, ever), course.judged, course.audited, course.met_at
+    claim = Claim(
+        status.state,
+        status.precision.state if status.precision else None,
+        recall(paused.model.evidence, counts),
+        paused.judged,
+        paused.audited,
+        paused.met_at,
     )
-    frozen = decide(course.model, stream.scores(course.model.linear, n, stream.size))
-    after = [decided[counted] for decided in (frozen, whole.decisions[len(course.decisions) :])]
-    return compare(wish.topic, words, course.decisions, relevant[start:n], relevant[n:][counted], *after)
+    frozen = decide(paused.model, stream.scores(paused.model.linear, n, stream.size))[counted]
+    going_on = whole.decisions[len(paused.decisions) :][counted]
+    return compare(spec.topic, claim, paused.decisions, relevant[start:n], relevant[n:][counted], frozen, going_on)
 
 
 def decide(model: Model, scores: Reals) -> Decisions:

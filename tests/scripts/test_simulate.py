@@ -18,8 +18,8 @@ from models.text.minhash import Groups
 from scripts.common.corpus import Corpus, read
 from scripts.evaluation.stream import Stream
 from scripts.simulation.__main__ import app
-from scripts.simulation.attainment import KNOWN, REJECT, Claim, FollowUp, compare, known_items
-from scripts.simulation.plant_duplicates import kinds, with_duplicates
+from scripts.simulation.attainment import KNOWN_ITEMS, REJECT, Claim, FollowUp, compare, known_items
+from scripts.simulation.plant_duplicates import unrepeated, with_duplicates
 from scripts.simulation.reader import Plan, SimulatedReader, drifting
 from scripts.simulation.topic import TopicSpec, measure, run
 from tests.scripts.test_evaluate import TEST, TRAIN, write
@@ -99,10 +99,10 @@ def test_known_items_cover_as_often_as_drawing_them_shows() -> None:
     kept = np.arange(60) < 50
     low, covers = known_items(kept)
     random = np.random.default_rng(0)
-    drawn = [interval(int(random.permutation(kept)[:KNOWN].sum()), KNOWN, BOUND_CONFIDENCE) for _ in range(4000)]
-    found = [one for one in drawn if one]
-    assert low == pytest.approx(np.mean([one.low for one in found]), abs=0.01)
-    assert covers == pytest.approx(np.mean([one.low <= 50 / 60 <= one.high for one in found]), abs=0.015)
+    draws = [int(random.permutation(kept)[:KNOWN_ITEMS].sum()) for _ in range(4000)]
+    bounds = [bound for hits in draws if (bound := interval(hits, KNOWN_ITEMS, BOUND_CONFIDENCE))]
+    assert low == pytest.approx(np.mean([bound.low for bound in bounds]), abs=0.01)
+    assert covers == pytest.approx(np.mean([bound.low <= 50 / 60 <= bound.high for bound in bounds]), abs=0.015)
 
 
 @pytest.mark.parametrize("every", [1, 4, 30, 500])
@@ -122,7 +122,7 @@ def test_planted_duplicates_are_near_and_stay_on_their_side(corpus: Corpus) -> N
         groups.add(read_[i][0])
     repeated = np.count_nonzero(groups.group != np.arange(len(read_)))
     assert repeated == pytest.approx(extra, rel=0.1)
-    assert np.count_nonzero(kinds(planted)) == pytest.approx(TEST, rel=0.05)
+    assert np.count_nonzero(unrepeated(planted)) == pytest.approx(TEST, rel=0.05)
 
 
 def test_a_broken_promise_is_called_that() -> None:
