@@ -1,12 +1,12 @@
-"""A call: what is sent, what is made of the answer, and whether it may be sent again.
+"""A call: what to send, how to parse the reply, and whether it may be sent again.
 
-    repeatable   asking twice is as good as asking once: reading, and whatever the service makes idempotent
-    done_if      the refusal that a repeated call gets when the first had been applied, though its answer was lost:
-                 409 for a topic that is there now, 404 for one that is gone. It then counts as done, and `instead`
-                 asks for what the answer would have been
+    repeatable   sending it twice does no more than sending it once: reads, and whatever the service makes idempotent
+    done_if      the status that a retry gets if the first attempt was applied but its reply was lost: 409 for a topic
+                 that exists now, 404 for one that is gone. The call then counts as done, and `instead`, if there is
+                 one, fetches the result
 
-Nothing here sends anything: `flow` says step by step what is to be done, and is told what came of it, so that clients
-that block and clients that await are the same but for the doing.
+Nothing here does any I/O: `steps` is a generator that yields the next thing to do and receives its outcome, so the
+blocking and the async client differ only in how they carry out a step.
 """
 
 import random
@@ -17,34 +17,40 @@ from typing import Any, Generic, TypeVar
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from service.client.errors import Refused, Strange, Unreachable
+from service.client.errors import Refused, UnexpectedReply, Unreachable
 
-NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)  # whatever was asked was not done
-WORTH_WAITING = (502, 503, 504)
-LONGEST_S = 60.0
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)  # the service cannot have applied the call
+RETRY_STATUSES = (502, 503, 504)
+MAX_RETRY_AFTER_S = 60.0
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a call is sent, and how long is waited before it is sent again: as long as the service says, else twice
-    as long each time, less up to half of it by chance: those who failed together shall not come back together."""
+    """How often a call is sent, and how long to wait between attempts.
+
+    The pause doubles each time, up to `most_s`. Up to half of it is taken off at random, so that clients that failed
+    together do not come back together. If the service sends Retry-After, that is waited for first.
+    """
 
     attempts: int = 5
     first_s: float = 0.2
     most_s: float = 10.0
 
-    def pause_s(self, failed: int, chance: random.Random, told_s: float | None = None) -> float:
-        usual = min(self.most_s, self.first_s * 2.0 ** (failed - 1)) * chance.uniform(0.5, 1)
-        return usual if told_s is None else min(LONGEST_S, told_s) + usual
+    def pause_s(self, failures: int, rng: random.Random, retry_after_s: float | None = None) -> float:
+        backoff = min(self.most_s, self.first_s * 2.0 ** (failures - 1)) * rng.uniform(0.5, 1)
+        return backoff if retry_after_s is None else min(MAX_RETRY_AFTER_S, retry_after_s) + backoff
+
+
+DEFAULT_RETRIES = Retries()
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
     method: str
     path: str
-    read: Callable[[bytes], T]
+    parse: Callable[[bytes], T]
     repeatable: bool = True
     params: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
@@ -54,9 +60,9 @@ class Call(Generic[T]):
     instead: "Call[T] | None" = None
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        told = {name: value for name, value in self.params.items() if value is not None}
+        params = {name: value for name, value in self.params.items() if value is not None}
         body = {"json": self.json} if self.json is not None else {"content": self.content}
-        return http.build_request(self.method, self.path, params=told, headers=self.headers, **body)
+        return http.build_request(self.method, self.path, params=params, headers=self.headers, **body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,50 +70,49 @@ class Pause:
     seconds: float
 
 
-Flow = Generator["Call[Any] | Pause", Any, T]
-USUAL = Retries()
+Steps = Generator["Call[Any] | Pause", Any, T]
 
 
-def flow(call: Call[T], retries: Retries, chance: random.Random) -> Flow[T]:
-    """The steps of a call, to its answer: calls to be sent, which are told the answer or thrown why there is none, and
-    pauses."""
-    doubtful = False  # an earlier try may have been applied
-    for failed in range(1, retries.attempts + 1):
-        last = failed == retries.attempts
+def steps(call: Call[T], retries: Retries, rng: random.Random) -> Steps[T]:
+    """Yields the calls to send and the pauses to make, and returns the result. Whoever runs it sends the response to
+    each call back into the generator, or throws the transport error."""
+    in_doubt = False  # whether an earlier attempt may have been applied
+    for attempt in range(1, retries.attempts + 1):
+        last = attempt == retries.attempts
         try:
-            answer: httpx.Response = yield call
-            if answer.is_success:
-                return call.read(answer.content)
-            raise Refused.of(answer)
+            response: httpx.Response = yield call
+            if response.is_success:
+                return call.parse(response.content)
+            raise Refused.from_response(response)
         except Refused as refused:
-            if doubtful and refused.status == call.done_if:
-                return (yield from flow(call.instead, retries, chance)) if call.instead else call.read(b"")
-            if last or not call.repeatable or refused.status not in WORTH_WAITING:
+            if in_doubt and refused.status == call.done_if:
+                return (yield from steps(call.instead, retries, rng)) if call.instead else call.parse(b"")
+            if last or not call.repeatable or refused.status not in RETRY_STATUSES:
                 raise
-            doubtful = True
-            yield Pause(retries.pause_s(failed, chance, refused.retry_after_s))
+            in_doubt = True
+            yield Pause(retries.pause_s(attempt, rng, refused.retry_after_s))
         except ValidationError as error:
-            raise Strange from error
+            raise UnexpectedReply from error
         except httpx.TransportError as error:
             sent = not isinstance(error, NOT_SENT)
             if last or (sent and not call.repeatable):
                 raise Unreachable(_sentence(error, call)) from error
-            doubtful = doubtful or sent
-            yield Pause(retries.pause_s(failed, chance))
-    raise ValueError("a call is tried at least once")
+            in_doubt = in_doubt or sent
+            yield Pause(retries.pause_s(attempt, rng))
+    raise ValueError("Retries.attempts must be at least 1")
 
 
-def reading(model: type[T]) -> Callable[[bytes], T]:
-    """The answer's JSON as this."""
+def parse_as(model: type[T]) -> Callable[[bytes], T]:
+    """Parser of a JSON reply."""
     return TypeAdapter(model).validate_json
 
 
-def nothing(_: bytes) -> None:
-    """The answer says nothing but that it was done."""
+def no_result(_: bytes) -> None:
+    """Parser of a reply whose body does not matter."""
 
 
 def _sentence(error: httpx.TransportError, call: Call[Any]) -> str:
     if isinstance(error, NOT_SENT):
-        return "No Sluice answers there; is it running, and is its address right?"
-    said = "did not come in time" if isinstance(error, httpx.TimeoutException) else "was cut short"
-    return f"The answer to {call.method} {call.path} {said}."
+        return "Cannot connect to Sluice. Is it running, and is the address right?"
+    problem = "did not arrive in time" if isinstance(error, httpx.TimeoutException) else "was cut short"
+    return f"The reply to {call.method} {call.path} {problem}."

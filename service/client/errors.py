@@ -1,9 +1,9 @@
-"""What the client raises.
+"""The errors that the client raises.
 
 * ClientError
-  x Unreachable         nobody answered, however often we asked
-  x Refused             the service answered with a problem document (RFC 9457), which is in `problem`
-  x Strange             the answer is none that this client knows
+  x Unreachable         no reply, or not all of it, after every attempt
+  x Refused             the service replied with a problem document (RFC 9457), which is in `problem`
+  x UnexpectedReply     the reply is not one that this client knows
 """
 
 import httpx
@@ -14,16 +14,16 @@ from service.schemas import Problem
 
 
 class ClientError(Exception):
-    """Something that was asked did not come about; the message is a sentence."""
+    """A call failed; the message is a sentence for people."""
 
 
 class Unreachable(ClientError):
     pass
 
 
-class Strange(ClientError):
+class UnexpectedReply(ClientError):
     def __init__(self) -> None:
-        super().__init__("The answer is none that this client knows; the service may be of another version.")
+        super().__init__("This client does not understand the reply; the service may be of another version.")
 
 
 class Refused(ClientError):
@@ -37,12 +37,12 @@ class Refused(ClientError):
         return self.problem.status
 
     @classmethod
-    def of(cls, answer: httpx.Response) -> "Refused":
-        """What an answer that is not a success says; something in between may have given it, in words of its own."""
+    def from_response(cls, response: httpx.Response) -> "Refused":
+        """Reads a response that is not a success. It may come from a proxy, and then is no problem document."""
         try:
-            problem = Problem.model_validate_json(answer.content)
+            problem = Problem.model_validate_json(response.content)
         except ValidationError:
-            said = f"The answer was {answer.status_code} {answer.reason_phrase}, and not from Sluice."
-            problem = Problem(title=answer.reason_phrase, status=answer.status_code, detail=said)
-        after = answer.headers.get("retry-after", "")
-        return cls(problem, float(after) if after.isdecimal() else None)
+            status, reason = response.status_code, response.reason_phrase
+            problem = Problem(title=reason, status=status, detail=f"The reply was {status} {reason}, not from Sluice.")
+        retry_after = response.headers.get("retry-after", "")
+        return cls(problem, float(retry_after) if retry_after.isdecimal() else None)

@@ -1,4 +1,7 @@
-"""Every call of the API, once, for both clients (how: clients.py)."""
+"""Every call of the API: functions that return what to send. `clients.py` makes methods of them.
+
+A call is retried unless it is `repeatable=False` (see `calls.py`); docstrings say why some are not.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -6,11 +9,11 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
-from service.client.calls import Call, nothing, reading
+from service.client.calls import Call, no_result, parse_as
 from service.client.errors import ClientError, Refused
-from service.client.lines import NDJSON, Lines, plain
+from service.client.lines import NDJSON, Lines, to_json
 from service.client.sse import Listener
-from service.client.transport import Listed
+from service.client.transport import PagedList
 from service.schemas import (
     Document,
     Health,
@@ -43,32 +46,34 @@ LEARNED: TypeAdapter[Learned | Problem] = TypeAdapter(Learned | Problem)
 
 
 def create(topic: NewTopic | Fields) -> Call[Topic]:
-    """Makes a topic. If a try got no answer and the next finds the id taken, by a topic just like this one, then it
-    was the first that made it. Without an id it is sent once."""
-    wanted = plain(topic)
-    if not wanted.get("id"):
-        return Call("POST", "/topics", reading(Topic), repeatable=False, json=wanted)
-    instead = Call("GET", _topic(wanted["id"]), _made_as(wanted))
-    return Call("POST", "/topics", reading(Topic), json=wanted, done_if=409, instead=instead)
+    """Creates a topic. If an attempt gets no reply and the next one finds the id taken by just such a topic, then the
+    first attempt created it. Without an id the call is not retried."""
+    fields = to_json(topic)
+    if not fields.get("id"):
+        return Call("POST", "/topics", parse_as(Topic), repeatable=False, json=fields)
+    instead = Call("GET", _topic(fields["id"]), _parse_if_created_with(fields))
+    return Call("POST", "/topics", parse_as(Topic), json=fields, done_if=409, instead=instead)
 
 
 def topic(topic: str) -> Call[Topic]:
-    return Call("GET", _topic(topic), reading(Topic))
+    return Call("GET", _topic(topic), parse_as(Topic))
 
 
-def topics(limit: int = 100) -> Listed[Topic]:
-    """All topics, by id."""
-    return Listed("/topics", Page[Topic], limit)
+def topics(limit: int = 100) -> PagedList[Topic]:
+    """Lists all topics, sorted by id."""
+    return PagedList("/topics", Page[Topic], limit)
 
 
 def change(topic: str, change: TopicChange | Fields, if_match: str | None = None) -> Call[Topic]:
-    """Changes some settings. With `if_match`, an ETag, it is sent once: by a second try it would be another's."""
+    """Changes some of a topic's settings. With `if_match`, an ETag, it is not retried: if the first attempt was
+    applied, the ETag would no longer match."""
     headers = {} if if_match is None else {"If-Match": if_match}
-    return Call("PATCH", _topic(topic), reading(Topic), if_match is None, json=plain(change), headers=headers)
+    return Call("PATCH", _topic(topic), parse_as(Topic), if_match is None, json=to_json(change), headers=headers)
 
 
 def delete(topic: str) -> Call[None]:
-    return Call("DELETE", _topic(topic), nothing, done_if=404)
+    """Deletes a topic and everything about it."""
+    return Call("DELETE", _topic(topic), no_result, done_if=404)
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------
@@ -82,11 +87,11 @@ def classify(
     store: bool = True,
     all: bool = False,
 ) -> Call[list[Result]]:
-    """What every topic, or those named, make of some documents; `all`: rejections too."""
-    asked: dict[str, Any] = {"documents": [plain(one) for one in documents], "explain": explain, "store": store}
-    asked |= {"topics": list(topics)} if topics is not None else {}
-    asked |= {"include": "all"} if all else {}
-    return Call("POST", "/classify", lambda content: reading(Results)(content).results, json=asked)
+    """Decides on documents, for all topics or those given. `all` includes rejections."""
+    body: dict[str, Any] = {"documents": list(map(to_json, documents)), "explain": explain, "store": store}
+    body |= {"topics": list(topics)} if topics is not None else {}
+    body |= {"include": "all"} if all else {}
+    return Call("POST", "/classify", lambda content: parse_as(Results)(content).results, json=body)
 
 
 def classify_all(
@@ -97,162 +102,170 @@ def classify_all(
     all: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Lines[Result]:
-    """The same of any number of documents, in memory that does not grow."""
+    """Decides on any number of documents, in bounded memory. Yields a result or a problem for each, in order."""
     params = {"explain": explain, "store": store, "topics": topics, "include": "all" if all else None}
     return Lines("/classify", RESULT, params, progress)
 
 
 def feedback(topic: str, document: str | Document | Fields, relevant: bool, by: str | None = None) -> Call[Learned]:
-    """Judges a document, by its id or with its text."""
-    about = document if isinstance(document, str) else plain(document)
-    said = {"topic": topic, "document": about, "relevant": relevant} | ({"by": by} if by else {})
-    return Call("POST", "/feedback", reading(Learned), json=said)
+    """Judges a document, given by its id or with its text."""
+    judgement = {"topic": topic, "document": _id_or_json(document), "relevant": relevant} | ({"by": by} if by else {})
+    return Call("POST", "/feedback", parse_as(Learned), json=judgement)
 
 
 def feedback_on(judgements: Sequence[Judgement | Fields]) -> Call[list[Learned | Problem]]:
-    """Several judgements at once; each learned, or what is wrong with it."""
-    asked = {"judgements": [plain(one) for one in judgements]}
-    return Call("POST", "/feedback", lambda content: reading(LearnedAll)(content).results, json=asked)
+    """Gives several judgements in one request. Returns a result or a problem for each, in order."""
+    body = {"judgements": list(map(to_json, judgements))}
+    return Call("POST", "/feedback", lambda content: parse_as(LearnedAll)(content).results, json=body)
 
 
 def feedback_all(progress: Callable[[int], None] | None = None) -> Lines[Learned]:
-    """Any number of judgements."""
+    """Gives any number of judgements, in bounded memory. Yields a result or a problem for each, in order."""
     return Lines("/feedback", LEARNED, {}, progress)
 
 
-def judgements(topic: str, limit: int = 100) -> Listed[PastJudgement]:
-    """Those that stand, newest first."""
-    return Listed(f"{_topic(topic)}/judgements", Page[PastJudgement], limit)
+def judgements(topic: str, limit: int = 100) -> PagedList[PastJudgement]:
+    """Lists the judgements in force, newest first."""
+    return PagedList(f"{_topic(topic)}/judgements", Page[PastJudgement], limit)
 
 
 def withdraw(topic: str, document: str) -> Call[Withdrawn]:
-    def gone(content: bytes) -> Withdrawn:
-        version = reading(Topic)(content).status.version
+    """Withdraws a judgement: the model becomes what it would have been without it."""
+
+    def parse(content: bytes) -> Withdrawn:
+        version = parse_as(Topic)(content).status.version
         return Withdrawn(topic=topic, document=document, version=version)
 
-    path = f"{_topic(topic)}/judgements/{_part(document)}"
-    return Call("DELETE", path, reading(Withdrawn), done_if=404, instead=Call("GET", _topic(topic), gone))
+    path = f"{_topic(topic)}/judgements/{_quote(document)}"
+    return Call("DELETE", path, parse_as(Withdrawn), done_if=404, instead=Call("GET", _topic(topic), parse))
 
 
-# -- review, measures --------------------------------------------------------------------------------------------------
+# -- review, metrics ---------------------------------------------------------------------------------------------------
 
 
 def review(topic: str, limit: int = 20) -> Call[ReviewPage]:
-    """Documents worth a judgement, best first."""
-    return Call("GET", f"{_topic(topic)}/review", reading(ReviewPage), params={"limit": limit})
+    """Offers documents worth judging, the most useful first."""
+    return Call("GET", f"{_topic(topic)}/review", parse_as(ReviewPage), params={"limit": limit})
 
 
 def skip(topic: str, document: str) -> Call[Skipped]:
-    return Call("POST", f"{_topic(topic)}/review/skip", reading(Skipped), json={"document": document})
+    """Leaves a document out of the topic's reviews."""
+    return Call("POST", f"{_topic(topic)}/review/skip", parse_as(Skipped), json={"document": document})
 
 
 def add_known(topic: str, documents: Sequence[str | Document | Fields]) -> Call[KnownAdded]:
-    """Tests the topic with relevant documents that were found elsewhere."""
-    asked = {"documents": [one if isinstance(one, str) else plain(one) for one in documents]}
-    return Call("POST", f"{_topic(topic)}/known", reading(KnownAdded), json=asked)
+    """Adds relevant documents that were found elsewhere, to test the topic with."""
+    body = {"documents": list(map(_id_or_json, documents))}
+    return Call("POST", f"{_topic(topic)}/known", parse_as(KnownAdded), json=body)
 
 
-def known(topic: str, limit: int = 100) -> Listed[KnownItem]:
-    return Listed(f"{_topic(topic)}/known", Page[KnownItem], limit)
+def known(topic: str, limit: int = 100) -> PagedList[KnownItem]:
+    """Lists the known items of a topic."""
+    return PagedList(f"{_topic(topic)}/known", Page[KnownItem], limit)
 
 
 def delete_known(topic: str, document: str) -> Call[None]:
-    return Call("DELETE", f"{_topic(topic)}/known/{_part(document)}", nothing, done_if=404)
+    """Removes a known item."""
+    return Call("DELETE", f"{_topic(topic)}/known/{_quote(document)}", no_result, done_if=404)
 
 
 def recall() -> Call[PooledRecall]:
-    """Recall over all topics that audit."""
-    return Call("GET", "/recall", reading(PooledRecall))
+    """Estimates recall over all topics that audit."""
+    return Call("GET", "/recall", parse_as(PooledRecall))
 
 
 def metrics(topic: str) -> Call[Metrics]:
-    return Call("GET", f"{_topic(topic)}/metrics", reading(Metrics))
+    """Reports how the topic has done, with intervals."""
+    return Call("GET", f"{_topic(topic)}/metrics", parse_as(Metrics))
 
 
 def preview(topic: str, settings: PreviewRequest | Fields) -> Call[Preview]:
-    """What other settings would change."""
-    return Call("POST", f"{_topic(topic)}/preview", reading(Preview), json=plain(settings))
+    """Shows what other settings would change."""
+    return Call("POST", f"{_topic(topic)}/preview", parse_as(Preview), json=to_json(settings))
 
 
-# -- what flows through ------------------------------------------------------------------------------------------------
+# -- output and routes -------------------------------------------------------------------------------------------------
 
 
 def tail(topic: str, after: str | None = None) -> Listener[Passed]:
-    """What the topic lets through, as it happens; after an event, or "0", first what has come since."""
-    return Listener(f"{_topic(topic)}/stream", reading(Passed), after)
+    """Follows what the topic accepts or abstains on. `after` is the id of an event to resume behind, or "0" to begin
+    with the oldest that is kept."""
+    return Listener(f"{_topic(topic)}/stream", parse_as(Passed), after)
 
 
-def accepted(topic: str, limit: int = 100) -> Listed[Passed]:
-    """What the topic has let through, newest first."""
-    return Listed(f"{_topic(topic)}/accepted", Page[Passed], limit)
+def accepted(topic: str, limit: int = 100) -> PagedList[Passed]:
+    """Lists what the topic has accepted or abstained on, newest first."""
+    return PagedList(f"{_topic(topic)}/accepted", Page[Passed], limit)
 
 
 def routes(topic: str) -> Call[RouteList]:
-    """Where the topic's decisions go, and how the deliveries stand."""
-    return Call("GET", f"{_topic(topic)}/routes", reading(RouteList))
+    """Lists where the topic's decisions are delivered, with the status of deliveries."""
+    return Call("GET", f"{_topic(topic)}/routes", parse_as(RouteList))
 
 
 def replace_routes(topic: str, routes: Sequence[Fields]) -> Call[RouteList]:
-    """Says where the topic's decisions go from now on."""
-    return Call("PUT", f"{_topic(topic)}/routes", reading(RouteList), json={"routes": list(routes)})
+    """Sets where the topic's decisions are delivered from now on."""
+    return Call("PUT", f"{_topic(topic)}/routes", parse_as(RouteList), json={"routes": list(routes)})
 
 
-def dead(topic: str, route: str, limit: int = 100) -> Listed[DeadDelivery]:
-    """Deliveries that were given up, newest first."""
-    return Listed(f"{_topic(topic)}/routes/{_part(route)}/dead", Page[DeadDelivery], limit)
+def dead(topic: str, route: str, limit: int = 100) -> PagedList[DeadDelivery]:
+    """Lists failed deliveries, newest first."""
+    return PagedList(f"{_topic(topic)}/routes/{_quote(route)}/dead", Page[DeadDelivery], limit)
 
 
 def replay(topic: str, route: str, after: str | None = None) -> Call[Replayed]:
-    """Delivers again what was given up, or what came after an event. Sent once: each time delivers once more."""
-    path, what = f"{_topic(topic)}/routes/{_part(route)}/replay", {} if after is None else {"after": after}
-    return Call("POST", path, reading(Replayed), repeatable=False, json=what)
+    """Delivers again what failed, or everything after an event. Not retried: each call delivers once more."""
+    path, body = f"{_topic(topic)}/routes/{_quote(route)}/replay", {} if after is None else {"after": after}
+    return Call("POST", path, parse_as(Replayed), repeatable=False, json=body)
 
 
 def flow() -> Call[Flow]:
     """How the stream of documents to decide stands."""
-    return Call("GET", "/flow", reading(Flow))
+    return Call("GET", "/flow", parse_as(Flow))
 
 
 # -- versions, models, files -------------------------------------------------------------------------------------------
 
 
-def versions(topic: str, limit: int = 100) -> Listed[Version]:
-    """Newest first."""
-    return Listed(f"{_topic(topic)}/versions", Page[Version], limit)
+def versions(topic: str, limit: int = 100) -> PagedList[Version]:
+    """Lists published versions, newest first."""
+    return PagedList(f"{_topic(topic)}/versions", Page[Version], limit)
 
 
 def restore(topic: str, version: int) -> Call[Topic]:
-    """Serves an old version again. Sent once: each time makes a new version."""
-    return Call("POST", f"{_topic(topic)}/versions/{version}/restore", reading(Topic), repeatable=False)
+    """Serves an old version again. Not retried: each call makes a new version."""
+    return Call("POST", f"{_topic(topic)}/versions/{version}/restore", parse_as(Topic), repeatable=False)
 
 
 def model(topic: str) -> Call[ModelInfo]:
-    return Call("GET", f"{_topic(topic)}/model", reading(ModelInfo))
+    """Describes the model that is served."""
+    return Call("GET", f"{_topic(topic)}/model", parse_as(ModelInfo))
 
 
 def model_file(topic: str) -> Call[ModelFile]:
-    return Call("GET", f"{_topic(topic)}/model", reading(ModelFile), params={"format": "export"})
+    """Returns the model in a form that `replace_model` takes."""
+    return Call("GET", f"{_topic(topic)}/model", parse_as(ModelFile), params={"format": "export"})
 
 
 def replace_model(topic: str, file: ModelFile) -> Call[Topic]:
-    """Serves a model from elsewhere. Sent once: a second try could undo what was learned since the first."""
-    said = file.model_dump(mode="json")
-    return Call("PUT", f"{_topic(topic)}/model", reading(Topic), repeatable=False, json=said)
+    """Serves a model from elsewhere. Not retried: a retry could undo what was learned since the first attempt."""
+    body = file.model_dump(mode="json")
+    return Call("PUT", f"{_topic(topic)}/model", parse_as(Topic), repeatable=False, json=body)
 
 
 def export_topic(topic: str) -> Call[bytes]:
-    """The topic with its log, as a file."""
+    """Returns the topic with its log, as the content of a file."""
     return Call("GET", f"{_topic(topic)}/export", bytes)
 
 
 def import_topic(file: bytes, id: str | None = None, replace: bool = False) -> Call[Topic]:
-    """Makes a topic of a file; the same one again changes nothing. To replace another is tried once: a second try
-    could undo what was learned since the first."""
+    """Creates a topic from an exported file; importing the same file again changes nothing. With `replace` it is not
+    retried: a retry could undo what was learned since the first attempt."""
     params = {"id": id, "replace": replace or None}
     return Call(
         "POST",
         "/topics/import",
-        reading(Topic),
+        parse_as(Topic),
         repeatable=not replace,
         params=params,
         content=file,
@@ -264,52 +277,58 @@ def import_topic(file: bytes, id: str | None = None, replace: bool = False) -> C
 
 
 def submit(job: Fields) -> Call[Job]:
-    """Begins background work. Sent once: a second try would begin it again."""
-    return Call("POST", "/jobs", reading(Job), repeatable=False, json=job)
+    """Submits a background job. Not retried: each call submits another."""
+    return Call("POST", "/jobs", parse_as(Job), repeatable=False, json=job)
 
 
 def job(job: str) -> Call[Job]:
-    return Call("GET", f"/jobs/{_part(job)}", reading(Job))
+    return Call("GET", f"/jobs/{_quote(job)}", parse_as(Job))
 
 
-def jobs(limit: int = 100) -> Listed[Job]:
-    """Newest first."""
-    return Listed("/jobs", Page[Job], limit)
+def jobs(limit: int = 100) -> PagedList[Job]:
+    """Lists jobs, newest first."""
+    return PagedList("/jobs", Page[Job], limit)
 
 
 def cancel(job: str) -> Call[Job]:
-    return Call("DELETE", f"/jobs/{_part(job)}", reading(Job))
+    """Cancels a job; one that is over stays as it is."""
+    return Call("DELETE", f"/jobs/{_quote(job)}", parse_as(Job))
 
 
 # -- health ------------------------------------------------------------------------------------------------------------
 
 
 def ready() -> Call[Health]:
-    """The store answers and all topics are loaded."""
-    return Call("GET", "/readyz", reading(Health))
+    """Succeeds if the store replies and all topics are loaded."""
+    return Call("GET", "/readyz", parse_as(Health))
 
 
 def _topic(topic: str) -> str:
-    return f"/topics/{_part(topic)}"
+    return f"/topics/{_quote(topic)}"
 
 
-def _part(id: str) -> str:
-    """An id as a part of a path. Dots alone would lead to another path: to the topic, from one of its documents."""
+def _quote(id: str) -> str:
+    """The id as one segment of a path. Segments of dots are removed from paths on their way, so with such an id a call
+    about a document would become one about its topic."""
     if any(segment in (".", "..") for segment in id.split("/")):
-        raise ClientError("No id has a path segment of dots.")
+        raise ClientError("An id cannot have a path segment of dots.")
     return quote(id, safe="")
 
 
-def _made_as(fields: Fields) -> Callable[[bytes], Topic]:
-    """The topic that is there, if it is as it was wanted."""
+def _id_or_json(document: str | Document | Fields) -> str | Fields:
+    return document if isinstance(document, str) else to_json(document)
 
-    def read(content: bytes) -> Topic:
-        there = reading(Topic)(content)
+
+def _parse_if_created_with(fields: Fields) -> Callable[[bytes], Topic]:
+    """Parser of an existing topic; refuses it unless it is version 1 and has these settings."""
+
+    def parse(content: bytes) -> Topic:
+        existing = parse_as(Topic)(content)
         wanted = NewTopic.model_validate(fields)
-        given = wanted.model_dump(include=wanted.model_fields_set - {"id"})
-        if there.model_dump(include=set(given)) != given or there.status.version != 1:
-            detail = f"There is a topic {there.id!r} already, and it is another one."
+        settings = wanted.model_dump(include=wanted.model_fields_set - {"id"})
+        if existing.model_dump(include=set(settings)) != settings or existing.status.version != 1:
+            detail = f"There is already a different topic {existing.id!r}."
             raise Refused(Problem(title="Conflict", status=409, detail=detail))
-        return there
+        return existing
 
-    return read
+    return parse

@@ -1,8 +1,8 @@
-"""Server-sent events: what the lines of a stream say, and how a listener goes on where it was.
+"""Server-sent events: how the lines of a stream become events, and where to resume after an interruption.
 
-A connection that ends, breaks, or is ended because its listener was too slow, is made again, from the last event that
-came (Last-Event-ID), so that none is missed while the service keeps them. Whoever gets nothing, not even a sign of
-life, as often as calls are tried, gives up.
+If the connection ends, breaks, or is closed because the client read too slowly, it is opened again after the last event
+that arrived (Last-Event-ID), so none is missed as long as the service keeps them. After as many failures in a row as a
+call has attempts, without so much as a keep-alive in between, the client gives up.
 """
 
 import random
@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 import httpx
 from pydantic import ValidationError
 
-from service.client.calls import WORTH_WAITING, Retries
-from service.client.errors import ClientError, Refused, Strange, Unreachable
+from service.client.calls import RETRY_STATUSES, Retries
+from service.client.errors import ClientError, Refused, UnexpectedReply, Unreachable
 from service.schemas import Problem
 
 T = TypeVar("T")
@@ -23,27 +23,28 @@ T = TypeVar("T")
 @dataclass(slots=True)
 class Listener(Generic[T]):
     path: str
-    read: Callable[[bytes], T]
-    after: str | None = None  # the last event that came; "0": from the beginning of what is kept
-    _failed: int = 0
-    _begun: bytes = b""  # a line that goes on
+    parse: Callable[[bytes], T]
+    after: str | None = None  # id of the last event that arrived; "0": from the oldest event that is kept
+    _failures: int = 0
+    _partial: bytes = b""  # a line whose end has not arrived
     _event: str = ""
     _id: str | None = None
     _data: list[str] = field(default_factory=list)
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        self._begun, self._event, self._id, self._data = b"", "", self.after, []
-        place = {} if self.after is None else {"Last-Event-ID": self.after}
-        return http.build_request("GET", self.path, headers={"Accept": "text/event-stream", **place})
+        self._partial, self._event, self._id, self._data = b"", "", self.after, []
+        resume = {} if self.after is None else {"Last-Event-ID": self.after}
+        return http.build_request("GET", self.path, headers={"Accept": "text/event-stream", **resume})
 
-    def take(self, chunk: bytes) -> Iterator[T]:
-        """What is complete with these bytes. Lines end with line feeds and nothing else, whatever a text may hold."""
-        self._failed = 0
-        *lines, self._begun = (self._begun + chunk).split(b"\n")
+    def feed(self, chunk: bytes) -> Iterator[T]:
+        """Yields the events that these bytes complete. Only a line feed ends a line: a text may hold any other line
+        separator."""
+        self._failures = 0
+        *lines, self._partial = (self._partial + chunk).split(b"\n")
         for line in lines:
-            yield from self._take(line.removesuffix(b"\r").decode())
+            yield from self._feed_line(line.removesuffix(b"\r").decode())
 
-    def _take(self, line: str) -> Iterator[T]:
+    def _feed_line(self, line: str) -> Iterator[T]:
         if line:
             name, _, value = line.partition(":")
             value = value.removeprefix(" ")
@@ -60,20 +61,16 @@ class Listener(Generic[T]):
             if event == "problem":
                 raise Refused(Problem.model_validate_json(data))
             if data:
-                yield self.read(data.encode())
+                yield self.parse(data.encode())
         except ValidationError:
-            raise Strange from None
-        self.after = self._id  # it has been given to whoever asked: from here on, when we have to ask again
+            raise UnexpectedReply from None
+        self.after = self._id  # only now, when the caller has the event: a new connection resumes behind it
 
-    def pause_s(
-        self, error: ClientError | httpx.TransportError | None, retries: Retries, chance: random.Random
-    ) -> float:
-        """How long to wait before connecting again; raises where that is no use."""
-        if isinstance(error, Strange) or (isinstance(error, Refused) and error.status not in WORTH_WAITING):
+    def pause_s(self, error: ClientError | httpx.TransportError | None, retries: Retries, rng: random.Random) -> float:
+        """How long to wait before connecting again; raises the error if that would not help."""
+        if isinstance(error, UnexpectedReply) or (isinstance(error, Refused) and error.status not in RETRY_STATUSES):
             raise error
-        self._failed += 1
-        if self._failed >= retries.attempts:
-            raise (
-                error if isinstance(error, Refused) else Unreachable("The stream broke off again and again.")
-            ) from error
-        return retries.pause_s(self._failed, chance)
+        self._failures += 1
+        if self._failures >= retries.attempts:
+            raise (error if isinstance(error, Refused) else Unreachable("The stream keeps breaking off.")) from error
+        return retries.pause_s(self._failures, rng)

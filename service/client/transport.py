@@ -1,19 +1,21 @@
-"""The two ways to send: one blocks, one awaits. What is sent, when again, and what is made of it, is said elsewhere."""
+"""How calls, lists in pages, lines and event streams are sent: `BlockingSender` waits, `AsyncSender` awaits.
+
+The two are alike line by line. What to send and when to retry is decided in `calls.py`, `lines.py` and `sse.py`.
+"""
 
 import asyncio
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from random import SystemRandom
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 import httpx
-from pydantic import BaseModel
 
-from service.client.calls import USUAL, Call, Pause, Retries, flow, reading
+from service.client.calls import DEFAULT_RETRIES, Call, Pause, Retries, parse_as, steps
 from service.client.errors import ClientError, Refused, Unreachable
-from service.client.lines import Lines
+from service.client.lines import Item, Lines
 from service.client.sse import Listener
 from service.schemas import Page, Problem
 
@@ -22,84 +24,82 @@ TIMEOUT_S = 60.0
 
 T = TypeVar("T")
 
-Item = BaseModel | Mapping[str, Any] | bytes  # a model of service.schemas, the same as a mapping, or as JSON
-
 
 @dataclass(frozen=True, slots=True)
-class Listed(Generic[T]):
-    """A list that comes in pages."""
+class PagedList(Generic[T]):
+    """A list that is fetched page by page."""
 
     path: str
     page: type[Page[T]]
     limit: int
 
     def call(self, cursor: str | None) -> Call[Page[T]]:
-        return Call("GET", self.path, reading(self.page), params={"limit": self.limit, "cursor": cursor})
+        return Call("GET", self.path, parse_as(self.page), params={"limit": self.limit, "cursor": cursor})
 
 
-class Blocking:
+class BlockingSender:
     def __init__(
         self,
         url: str = URL,
         *,
         timeout_s: float = TIMEOUT_S,
-        retries: Retries = USUAL,
+        retries: Retries = DEFAULT_RETRIES,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._http = httpx.Client(base_url=_address(url), timeout=timeout_s, transport=transport)
-        self._retries, self._chance = retries, SystemRandom()
+        self._http = httpx.Client(base_url=_parse_url(url), timeout=timeout_s, transport=transport)
+        self._retries, self._rng = retries, SystemRandom()
 
     def send(self, call: Call[T]) -> T:
-        """The answer to a call."""
-        steps = flow(call, self._retries, self._chance)
+        """Sends a call, again if it has to and may be, and returns its result."""
+        todo = steps(call, self._retries, self._rng)
         try:
-            step = next(steps)
+            step = next(todo)
             while True:
                 if isinstance(step, Pause):
                     time.sleep(step.seconds)
-                    step = next(steps)
+                    step = next(todo)
                     continue
                 try:
-                    answer = self._http.send(step.request(self._http))
+                    response = self._http.send(step.request(self._http))
                 except httpx.TransportError as error:
-                    step = steps.throw(error)
+                    step = todo.throw(error)
                 else:
-                    step = steps.send(answer)
-        except StopIteration as end:
-            result: T = end.value
+                    step = todo.send(response)
+        except StopIteration as stop:
+            result: T = stop.value
             return result
 
-    def pages(self, listed: Listed[T]) -> Iterator[T]:
+    def pages(self, items: PagedList[T]) -> Iterator[T]:
         cursor: str | None = None
         while True:
-            page = self.send(listed.call(cursor))
+            page = self.send(items.call(cursor))
             yield from page.items
             if (cursor := page.next) is None:
                 return
 
     def stream(self, items: Iterable[Item], lines: Lines[T]) -> Iterator[T | Problem]:
         for item in items:
-            for call in lines.put(item):
+            for call in lines.add(item):
                 yield from self.send(call)
-        for call in lines.rest():
+        for call in lines.flush():
             yield from self.send(call)
 
     def listen(self, listener: Listener[T]) -> Iterator[T]:
         while True:
-            problem: ClientError | httpx.TransportError | None = None
+            failure: ClientError | httpx.TransportError | None = None
             try:
-                answer = self._http.send(listener.request(self._http), stream=True)
+                response = self._http.send(listener.request(self._http), stream=True)
                 try:
-                    if not answer.is_success:
-                        answer.read()
-                        raise Refused.of(answer)
-                    for chunk in answer.iter_bytes():
-                        yield from listener.take(chunk)
+                    if not response.is_success:
+                        response.read()
+                        raise Refused.from_response(response)
+                    for chunk in response.iter_bytes():
+                        yield from listener.feed(chunk)
                 finally:
-                    answer.close()
+                    response.close()
             except (ClientError, httpx.TransportError) as error:
-                problem = error
-            time.sleep(listener.pause_s(problem, self._retries, self._chance))
+                failure = error
+            time.sleep(listener.pause_s(failure, self._retries, self._rng))
 
     def close(self) -> None:
         self._http.close()
@@ -113,73 +113,73 @@ class Blocking:
         self.close()
 
 
-class Awaiting:
+class AsyncSender:
     def __init__(
         self,
         url: str = URL,
         *,
         timeout_s: float = TIMEOUT_S,
-        retries: Retries = USUAL,
+        retries: Retries = DEFAULT_RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._http = httpx.AsyncClient(base_url=_address(url), timeout=timeout_s, transport=transport)
-        self._retries, self._chance = retries, SystemRandom()
+        self._http = httpx.AsyncClient(base_url=_parse_url(url), timeout=timeout_s, transport=transport)
+        self._retries, self._rng = retries, SystemRandom()
 
     async def send(self, call: Call[T]) -> T:
-        """The answer to a call."""
-        steps = flow(call, self._retries, self._chance)
+        """Sends a call, again if it has to and may be, and returns its result."""
+        todo = steps(call, self._retries, self._rng)
         try:
-            step = next(steps)
+            step = next(todo)
             while True:
                 if isinstance(step, Pause):
                     await asyncio.sleep(step.seconds)
-                    step = next(steps)
+                    step = next(todo)
                     continue
                 try:
-                    answer = await self._http.send(step.request(self._http))
+                    response = await self._http.send(step.request(self._http))
                 except httpx.TransportError as error:
-                    step = steps.throw(error)
+                    step = todo.throw(error)
                 else:
-                    step = steps.send(answer)
-        except StopIteration as end:
-            result: T = end.value
+                    step = todo.send(response)
+        except StopIteration as stop:
+            result: T = stop.value
             return result
 
-    async def pages(self, listed: Listed[T]) -> AsyncIterator[T]:
+    async def pages(self, items: PagedList[T]) -> AsyncIterator[T]:
         cursor: str | None = None
         while True:
-            page = await self.send(listed.call(cursor))
+            page = await self.send(items.call(cursor))
             for item in page.items:
                 yield item
             if (cursor := page.next) is None:
                 return
 
     async def stream(self, items: Iterable[Item] | AsyncIterable[Item], lines: Lines[T]) -> AsyncIterator[T | Problem]:
-        async for item in _awaited(items):
-            for call in lines.put(item):
+        async for item in _iterate(items):
+            for call in lines.add(item):
                 for result in await self.send(call):
                     yield result
-        for call in lines.rest():
+        for call in lines.flush():
             for result in await self.send(call):
                 yield result
 
     async def listen(self, listener: Listener[T]) -> AsyncIterator[T]:
         while True:
-            problem: ClientError | httpx.TransportError | None = None
+            failure: ClientError | httpx.TransportError | None = None
             try:
-                answer = await self._http.send(listener.request(self._http), stream=True)
+                response = await self._http.send(listener.request(self._http), stream=True)
                 try:
-                    if not answer.is_success:
-                        await answer.aread()
-                        raise Refused.of(answer)
-                    async for chunk in answer.aiter_bytes():
-                        for event in listener.take(chunk):
+                    if not response.is_success:
+                        await response.aread()
+                        raise Refused.from_response(response)
+                    async for chunk in response.aiter_bytes():
+                        for event in listener.feed(chunk):
                             yield event
                 finally:
-                    await answer.aclose()
+                    await response.aclose()
             except (ClientError, httpx.TransportError) as error:
-                problem = error
-            await asyncio.sleep(listener.pause_s(problem, self._retries, self._chance))
+                failure = error
+            await asyncio.sleep(listener.pause_s(failure, self._retries, self._rng))
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -193,17 +193,17 @@ class Awaiting:
         await self.close()
 
 
-def _address(url: str) -> httpx.URL:
+def _parse_url(url: str) -> httpx.URL:
     try:
-        address = httpx.URL(url)
+        parsed = httpx.URL(url)
     except httpx.InvalidURL:
-        address = httpx.URL()
-    if address.scheme not in ("http", "https") or not address.host:
-        raise Unreachable("That is no address of a service: it begins with http:// or https://.")
-    return address
+        parsed = httpx.URL()
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise Unreachable("The address of the service must be a URL that begins with http:// or https://.")
+    return parsed
 
 
-async def _awaited(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+async def _iterate(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

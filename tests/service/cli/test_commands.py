@@ -240,8 +240,8 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
         (["topics", "show", "none"], 1, "sluice: There is no topic 'none'."),
         (["topics", "create", "Crude!"], 1, "sluice: Some fields are not valid. /id"),
         (["classify", "no-such-file"], 1, "sluice: no-such-file: No such file or directory."),
-        (["topics", "--url", "localhost:8000"], 1, "sluice: That is no address of a service"),
-        (["topics", "--url", "http://"], 1, "sluice: That is no address of a service"),
+        (["topics", "--url", "localhost:8000"], 1, "sluice: The address of the service must be a URL"),
+        (["topics", "--url", "http://"], 1, "sluice: The address of the service must be a URL"),
         (["feedback", "crude", "d1", "perhaps"], 2, "Usage:"),
         (["topics", "change", "crude"], 2, "Usage:"),
         (["topics", "create", "x", "--goal", "precise"], 2, "Usage:"),
@@ -264,7 +264,7 @@ def test_whatever_is_refused_is_said_in_a_sentence(
 def test_a_service_that_is_not_there_is_said_to_be_missing(run: Runner) -> None:
     ran = run("topics", "--url", "http://127.0.0.1:9")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "sluice: No Sluice answers there; is it running, and is its address right?\n"
+    assert ran.err == "sluice: Cannot connect to Sluice. Is it running, and is the address right?\n"
 
 
 def test_whoever_reads_only_the_beginning_is_no_mishap(sluice: Client, server: Live) -> None:

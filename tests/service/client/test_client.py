@@ -1,4 +1,4 @@
-"""The client: the same methods, blocking or awaiting, for all the API can do; no call sent twice that must not be."""
+"""The client: the same methods, blocking or async, for all of the API; no call is repeated that must not be."""
 
 import inspect
 import json
@@ -10,9 +10,8 @@ from typing import Any, assert_type
 import httpx
 import pytest
 
-from service.client import AsyncClient, Client, ClientError, Refused, Retries, Unreachable, operations
+from service.client import AsyncClient, Client, ClientError, Refused, Retries, UnexpectedReply, Unreachable, operations
 from service.client.calls import Call
-from service.client.errors import Strange
 from service.schemas import Document, Health, NewTopic, Problem, Result, Topic
 from service.schemas.flow import Passed
 from tests.support.api import GRAIN, OIL, QUERY, Api, serving
@@ -30,7 +29,7 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
 
 
 class Unreliable(httpx.AsyncBaseTransport):
-    """In front of a real service: applies what is sent, and then loses the answer, as often as told."""
+    """Passes requests on to a real service, and loses as many replies as there are `losses`."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, losses: list[type[httpx.TransportError] | int]) -> None:
         self._inner, self._losses = inner, losses
@@ -41,10 +40,10 @@ class Unreliable(httpx.AsyncBaseTransport):
         loss = self._losses.pop(0) if self._losses else None
         if loss is httpx.ConnectError:
             raise httpx.ConnectError("refused")
-        answer = await self._inner.handle_async_request(request)
+        response = await self._inner.handle_async_request(request)
         if loss is None:
-            return answer
-        await answer.aread()
+            return response
+        await response.aread()
         if isinstance(loss, int):
             later = {"title": "Store unavailable", "status": loss, "detail": "Later."}
             return httpx.Response(loss, json=later, headers={"retry-after": "0"})
@@ -56,7 +55,7 @@ def unreliable(api: Api, *losses: Any) -> tuple[AsyncClient, list[str]]:
     return AsyncClient("http://sluice", retries=QUICK, transport=transport), transport.sent
 
 
-def answering(handler: Handler, retries: Retries = QUICK) -> Client:
+def replying(handler: Handler, retries: Retries = QUICK) -> Client:
     return Client("http://sluice", retries=retries, transport=httpx.MockTransport(handler))
 
 
@@ -82,7 +81,7 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
                 {"topic": "none", "document": "d1", "relevant": True},
             ]
         )
-        assert [type(one).__name__ for one in several] == ["Learned", "Problem"]
+        assert [type(result).__name__ for result in several] == ["Learned", "Problem"]
         assert [(one.document, one.by) async for one in client.judgements("crude")][-1] == ("d1", "ann")
         assert (await client.change("crude", {"name": "Oil", "audit": 1.0})).name == "Oil"
         offers = await client.review("crude")
@@ -122,7 +121,7 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         pattern = path.replace("{document}", ".+")
         for method in methods:
             call = re.compile(f"{method.upper()} {re.sub('{.+?}', '[^/]+', pattern)}")
-            unused = path in ("/healthz", "/metrics", "/topics/{topic}/stream")  # the last is not heard in this process
+            unused = path in ("/healthz", "/metrics", "/topics/{topic}/stream")  # the last needs a real connection
             assert unused or any(map(call.fullmatch, sent)), f"the client has nothing for {method} {path}"
 
 
@@ -137,12 +136,12 @@ def test_the_same_methods_block(server: Live) -> None:
         client.create({"id": "blocking", "query": QUERY})
         assert client.classify([OIL], ["blocking"])[0].decisions[0].decision == "accept"
         documents = ({"id": f"d{n}", **OIL} if n % 7 else {"id": f"d{n}"} for n in range(1201))
-        told: list[int] = []
-        results = list(client.classify_all(documents, ["blocking"], progress=told.append))
+        progress: list[int] = []
+        results = list(client.classify_all(documents, ["blocking"], progress=progress.append))
         assert len(results) == 1201
         assert [one.document for one in results if isinstance(one, Result)][:2] == ["d1", "d2"]
         assert sum(isinstance(one, Problem) for one in results) == 172
-        assert told == [500, 1000, 1201]
+        assert progress == [500, 1000, 1201]
         judged = ({"topic": "blocking", "document": f"d{n}", "relevant": True} for n in (1, 2, 3))
         assert [one.status for one in client.feedback_all(judged)] == ["learned"] * 3
         assert [one.document for one in client.judgements("blocking", limit=1)] == ["d3", "d2", "d1"]
@@ -150,7 +149,7 @@ def test_the_same_methods_block(server: Live) -> None:
 
 
 def test_results_come_while_documents_are_still_being_read(server: Live) -> None:
-    """Memory does not grow with the stream: what was answered is given away before more is taken."""
+    """Memory does not grow with the stream: the results of a batch are handed over before more documents are read."""
     taken = 0
 
     def documents() -> Iterator[dict[str, Any]]:
@@ -253,7 +252,7 @@ async def test_what_would_be_done_twice_is_sent_once(api: Api, loss: Any) -> Non
 
 @pytest.mark.parametrize("document", ["..", ".", "a/../b"])
 async def test_no_document_leads_to_its_topic(api: Api, document: str) -> None:
-    """The path of a document of dots is that of the topic, and to delete it is to delete all."""
+    """The path of a document whose id is dots is that of its topic, and deleting that would delete everything."""
     await api.topic()
     client, sent = unreliable(api)
     async with client:
@@ -265,20 +264,20 @@ async def test_no_document_leads_to_its_topic(api: Api, document: str) -> None:
 
 
 def test_blank_lines_are_left_out_and_answers_stay_with_what_was_asked() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
+    def reply(request: httpx.Request) -> httpx.Response:
         lines = [json.dumps({"document": json.loads(line)["id"], "decisions": []}) for line in request.content.split()]
         return httpx.Response(200, text="\n".join(lines) + "\n")
 
-    with answering(answer) as client:
+    with replying(reply) as client:
         given = [b'{"id":"a"}', b"", b" \r\n", b'{"id":"b"}']
         assert [getattr(one, "document", None) for one in client.classify_all(given)] == ["a", "b"]
-    one = httpx.Response(200, text='{"document":"a","decisions":[]}\n')
-    with answering(lambda _: one) as client, pytest.raises(Strange):
+    too_few = httpx.Response(200, text='{"document":"a","decisions":[]}\n')
+    with replying(lambda _: too_few) as client, pytest.raises(UnexpectedReply):
         list(client.classify_all([b'{"id":"a"}', b'{"id":"b"}']))
 
 
 def test_what_a_method_takes_can_be_looked_up() -> None:
-    with answering(lambda _: httpx.Response(204)) as client:
+    with replying(lambda _: httpx.Response(204)) as client:
         assert list(inspect.signature(client.change).parameters) == ["topic", "change", "if_match"]
         assert list(inspect.signature(client.classify_all).parameters)[:2] == ["items", "topics"]
     assert Client.change.__doc__ == client.change.__doc__
@@ -286,11 +285,11 @@ def test_what_a_method_takes_can_be_looked_up() -> None:
 
 
 def test_both_clients_have_every_operation() -> None:
-    described = {name for name, one in inspect.getmembers(operations, inspect.isfunction) if not name.startswith("_")}
-    described = {name for name in described if getattr(operations, name).__module__ == operations.__name__}
-    assert len(described) > 30
+    functions = inspect.getmembers(operations, inspect.isfunction)
+    names = {name for name, function in functions if function.__module__ == operations.__name__ and name[0] != "_"}
+    assert len(names) > 30
     for client in (Client, AsyncClient):
-        assert described <= set(vars(client))
+        assert names <= set(vars(client))
 
 
 async def test_a_type_checker_knows_what_each_client_returns() -> None:
@@ -300,11 +299,11 @@ async def test_a_type_checker_knows_what_each_client_returns() -> None:
         assert_type(client.topics(), Iterator[Topic])
         assert_type(client.tail("crude"), Iterator[Passed])
         assert_type(client.classify_all([]), Iterator[Result | Problem])
-    async with AsyncClient("http://sluice", transport=transport) as awaiting:
-        assert_type(await awaiting.ready(), Health)
-        assert_type(awaiting.topics(), AsyncIterator[Topic])
-        assert_type(awaiting.tail("crude"), AsyncIterator[Passed])
-        assert_type(awaiting.classify_all([]), AsyncIterator[Result | Problem])
+    async with AsyncClient("http://sluice", transport=transport) as async_client:
+        assert_type(await async_client.ready(), Health)
+        assert_type(async_client.topics(), AsyncIterator[Topic])
+        assert_type(async_client.tail("crude"), AsyncIterator[Passed])
+        assert_type(async_client.classify_all([]), AsyncIterator[Result | Problem])
 
 
 def test_a_refusal_is_not_asked_for_again() -> None:
@@ -317,7 +316,7 @@ def test_a_refusal_is_not_asked_for_again() -> None:
             422, json={"title": "Invalid input", "status": 422, "detail": "Not so.", "errors": errors}
         )
 
-    with pytest.raises(Refused, match=r"^Not so\. /goal: No\.$"), answering(refuse) as client:
+    with pytest.raises(Refused, match=r"^Not so\. /goal: No\.$"), replying(refuse) as client:
         client.topic("crude")
     assert len(asked) == 1
 
@@ -332,23 +331,23 @@ def test_whoever_never_answers_is_given_up_on_and_what_is_not_ours_is_said_to_be
             raise httpx.ConnectError("no")
         return httpx.Response(504, text="<html>")
 
-    with answering(fail) as client:
-        with pytest.raises(Unreachable, match="No Sluice answers there"):
+    with replying(fail) as client:
+        with pytest.raises(Unreachable, match="Cannot connect to Sluice"):
             client.topic("crude")
         assert asked == 4
-        with pytest.raises(Refused, match="504 Gateway Timeout, and not from Sluice"):
+        with pytest.raises(Refused, match="504 Gateway Timeout, not from Sluice"):
             client.topic("other")
 
 
 def test_an_answer_of_another_version_is_said_to_be_one() -> None:
-    with answering(lambda _: httpx.Response(200, json={"id": "crude"})) as client, pytest.raises(Strange):
+    with replying(lambda _: httpx.Response(200, json={"id": "crude"})) as client, pytest.raises(UnexpectedReply):
         client.topic("crude")
 
 
 def test_a_stream_that_ended_early_is_sent_again_from_there() -> None:
     bodies: list[bytes] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def reply(request: httpx.Request) -> httpx.Response:
         bodies.append(request.content)
         lines = [
             json.dumps({"document": json.loads(line)["id"], "decisions": []}) for line in request.content.splitlines()
@@ -357,7 +356,7 @@ def test_a_stream_that_ended_early_is_sent_again_from_there() -> None:
             lines = [lines[0], json.dumps({"title": "Store unavailable", "status": 503, "detail": "Gone."})]
         return httpx.Response(200, text="\n".join(lines) + "\n")
 
-    with answering(answer) as client:
+    with replying(reply) as client:
         results = list(client.classify_all({"id": f"d{n}", "text": "x"} for n in range(1000)))
     assert [one.document for one in results if isinstance(one, Result)] == [f"d{n}" for n in range(1000)]
     assert [len(body.splitlines()) for body in bodies] == [500, 500, 500]
@@ -365,13 +364,13 @@ def test_a_stream_that_ended_early_is_sent_again_from_there() -> None:
 
 
 def test_pauses_grow_are_not_alike_and_are_as_long_as_the_service_says() -> None:
-    retries, chance = Retries(), random.Random(20)
-    pauses = [[retries.pause_s(failed, chance) for _ in range(100)] for failed in (1, 2, 3, 20)]
-    for usual, drawn in zip((0.2, 0.4, 0.8, 10.0), pauses, strict=True):
-        assert usual / 2 <= min(drawn) < max(drawn) <= usual
+    retries, rng = Retries(), random.Random(20)
+    pauses = [[retries.pause_s(failures, rng) for _ in range(100)] for failures in (1, 2, 3, 20)]
+    for longest, drawn in zip((0.2, 0.4, 0.8, 10.0), pauses, strict=True):
+        assert longest / 2 <= min(drawn) < max(drawn) <= longest
         assert len(set(drawn)) > 90
-    assert 3.0 < retries.pause_s(1, chance, told_s=3.0) < 3.3
-    assert retries.pause_s(1, chance, told_s=1e9) < 61
+    assert 3.0 < retries.pause_s(1, rng, retry_after_s=3.0) < 3.3
+    assert retries.pause_s(1, rng, retry_after_s=1e9) < 61
 
 
 async def test_a_call_of_one_s_own_can_be_sent(api: Api) -> None:

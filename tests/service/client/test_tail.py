@@ -1,4 +1,4 @@
-"""Listening to what a topic lets through: nothing is missed when a connection ends, nothing waited for in vain."""
+"""Following a topic: nothing is missed when a connection ends, and nothing is waited for in vain."""
 
 import asyncio
 import json
@@ -10,8 +10,7 @@ from itertools import islice
 import httpx
 import pytest
 
-from service.client import AsyncClient, Client, Refused, Retries, Unreachable
-from service.client.errors import Strange
+from service.client import AsyncClient, Client, Refused, Retries, UnexpectedReply, Unreachable
 from service.store.embedded import Embedded
 from tests.support.api import QUERY
 from tests.support.live import Live, live
@@ -38,57 +37,57 @@ def listening(handler: Handler) -> Client:
 
 
 def test_whoever_is_cut_off_goes_on_where_it_was() -> None:
-    asked: list[str | None] = []
+    resumed: list[str | None] = []
     slow = b'event: problem\ndata: {"title": "Busy", "status": 503, "detail": "You read too slowly."}\n\n'
-    answers = [
+    responses = [
         lambda: events(event(1), b":\n\n", event(2), b"id: 3-0\ndata: {"),  # broken off in the middle of the third
         lambda: events(event(3), slow),
         lambda: httpx.Response(503, json={"title": "Busy", "status": 503, "detail": "Later."}),
         lambda: events(event(4)),
     ]
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request.headers.get("last-event-id"))
-        return answers[len(asked) - 1]()
+    def respond(request: httpx.Request) -> httpx.Response:
+        resumed.append(request.headers.get("last-event-id"))
+        return responses[len(resumed) - 1]()
 
-    with listening(answer) as client:
+    with listening(respond) as client:
         assert [one.document for one in islice(client.tail("crude"), 4)] == ["d1", "d2", "d3", "d4"]
-    assert asked == [None, "2-0", "3-0", "3-0"]
+    assert resumed == [None, "2-0", "3-0", "3-0"]
 
 
 def test_whoever_is_cut_off_before_anything_came_goes_on_where_it_began() -> None:
-    asked: list[str | None] = []
-    answers = [lambda: events(b"id: 7-0\n\n"), lambda: events(event(8))]
+    resumed: list[str | None] = []
+    responses = [lambda: events(b"id: 7-0\n\n"), lambda: events(event(8))]
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request.headers.get("last-event-id"))
-        return answers[len(asked) - 1]()
+    def respond(request: httpx.Request) -> httpx.Response:
+        resumed.append(request.headers.get("last-event-id"))
+        return responses[len(resumed) - 1]()
 
-    with listening(answer) as client:
+    with listening(respond) as client:
         assert next(client.tail("crude")).document == "d8"
-    assert asked == [None, "7-0"]
+    assert resumed == [None, "7-0"]
 
 
 def test_lines_end_where_the_stream_says_not_where_a_text_does() -> None:
     text = "one\u2028two\u2029three\u0085four"
-    said = PASSED | {"document": "d1", "at": "2026-11-16T15:00:00Z", "text": text}
-    raw = f"id: 1-0\ndata: {json.dumps(said, ensure_ascii=False)}\n\n".encode()
+    passed = PASSED | {"document": "d1", "at": "2026-11-16T15:00:00Z", "text": text}
+    raw = f"id: 1-0\ndata: {json.dumps(passed, ensure_ascii=False)}\n\n".encode()
     with listening(lambda _: events(raw)) as client:
         assert next(client.tail("crude")).text == text
 
 
 def test_an_event_that_nobody_can_read_is_an_error_of_the_client() -> None:
-    with listening(lambda _: events(b"data: {}\n\n")) as client, pytest.raises(Strange):
+    with listening(lambda _: events(b"data: {}\n\n")) as client, pytest.raises(UnexpectedReply):
         next(client.tail("crude"))
 
 
 def test_a_topic_that_is_gone_is_not_waited_for() -> None:
     gone = b'event: problem\ndata: {"title": "Not found", "status": 404, "detail": "There is no topic any more."}\n\n'
     with listening(lambda _: events(event(1), gone)) as client:
-        heard = client.tail("crude")
-        assert next(heard).document == "d1"
+        events_of_topic = client.tail("crude")
+        assert next(events_of_topic).document == "d1"
         with pytest.raises(Refused, match="any more"):
-            next(heard)
+            next(events_of_topic)
 
 
 def test_nobody_is_listened_to_for_ever_without_a_sign_of_life() -> None:
@@ -113,19 +112,18 @@ def server(emptied: Embedded) -> Iterator[Live]:
 async def test_what_a_topic_lets_through_is_heard_as_it_happens(server: Live) -> None:
     async with AsyncClient(server.address) as client:
         await client.create({"id": "heard", "query": QUERY})
-        heard = client.tail("heard")
-        first = asyncio.ensure_future(anext(heard))
-        while not first.done():  # once it listens, it hears
+        first = asyncio.ensure_future(anext(client.tail("heard")))
+        while not first.done():  # an event that comes before it listens is not for it
             await client.classify([oil(1, f"now-{id(first)}-{asyncio.get_running_loop().time()}-")[0]], ["heard"])
             await asyncio.wait([first], timeout=0.1)
         assert first.result().topic == "heard"
         before = [one.document async for one in client.accepted("heard", limit=2)]
         again = client.tail("heard", "0")
         assert [(await anext(again)).document for _ in before] == before[::-1]
-        told = ["tail", "heard", "--all", "--most", "1", "--url", server.address]
+        arguments = ["tail", "heard", "--all", "--most", "1", "--url", server.address]
         ran = await asyncio.to_thread(
             subprocess.run,
-            [sys.executable, "-m", "service.cli.main", *told],
+            [sys.executable, "-m", "service.cli.main", *arguments],
             capture_output=True,
             timeout=60,
             check=True,
