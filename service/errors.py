@@ -10,6 +10,7 @@
   x WrongMediaType      415   neither application/json nor application/x-ndjson
   x BadInput            422   a field is missing, unknown or out of range
   x StoreUnavailable    503   Redis did not answer, or is full
+    x GroupGone         503   somebody deleted a stream that is being read
   x Busy                503   more listeners than the settings allow, or one that does not keep up
 
 `api/problems.py` turns each into an RFC 9457 problem document. The detail is a sentence that says what to do; it never
@@ -99,6 +100,10 @@ class StoreUnavailable(ServiceError):
     status = 503
     title = "Store unavailable"
     retry_after_s = 1
+
+
+class GroupGone(StoreUnavailable):
+    """A stream was deleted, and with it the consumer group that reads it."""
 
 
 class Busy(ServiceError):

@@ -18,10 +18,6 @@ from service.flow.classify import Classifier
 from service.flow.subscribers import Subscribers
 from service.jobs.jobs import Jobs
 from service.schemas.jobs import Retrain
-from service.store.inbox import Inbox
-from service.store.jobs import JobStore
-from service.store.outbox import Outbox
-from service.store.routes import Routes
 from service.store.topics import Store
 from service.tasks import Background, Pool
 from service.topics.background import Epochs
@@ -48,11 +44,11 @@ class Sluice:
         self.learning = Learning(store, self.epochs, config, pool, self.serving.put)
         self.sync = Sync(store, self.serving, self.learning, self.epochs, config.sweep_s)
         self.counters = TopicCounters(store, self.serving, config.review_kept)
-        self.routes = Routes(store.connection)
+        self.routes = store.routes
         self.topics = Topics(store, self.serving, self.learning, self.epochs, self.counters, self.routes, config, pool)
 
-        self.inbox = Inbox(store.connection)
-        self.outbox = Outbox(store.connection)
+        self.inbox = store.inbox
+        self.outbox = store.outbox
         self.classifier = Classifier(
             store, self.topics, self.serving, self.epochs, self.counters, config, pool, self._background
         )
@@ -68,7 +64,7 @@ class Sluice:
         self.previews = Previews(store, self.learning, self.epochs, self.serving.analysis, config.served_weights, pool)
 
         self.transfer = Transfer(store, self.topics, self.learning, self.epochs, self.counters, config, pool)
-        self.jobs = Jobs(JobStore(store.connection), config)
+        self.jobs = Jobs(store.jobs, config)
 
     async def start(self) -> None:
         """Begins to listen; topics are served as soon as they are loaded, and `sync.ready` says when."""

@@ -46,9 +46,9 @@ async def overview(app: Sluice, version: str) -> list[Metric]:
 
 
 async def _stored(app: Sluice, shown: Sequence[PublishedModel]) -> list[Metric]:
-    passed, decided = await app.store.decided()
+    passed, decided = await app.store.counts.totals()
     used, most = await app.store.memory()
-    goals = await app.store.goals()
+    goals = await app.store.counts.load_goals()
     jobs = dict.fromkeys(STATES, 0) | await app.jobs.states()
     tallies = await app.counters.read([one.topic for one in shown])
     decisions = {decision: decided.get(decision, 0) for decision in ("accept", "abstain")}

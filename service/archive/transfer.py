@@ -29,11 +29,10 @@ from service.archive.lines import (
 )
 from service.config import Config
 from service.errors import BadInput, Conflict
-from service.store import scripts
-from service.store.connection import Arg
+from service.store.imports import StagedTopic
 from service.store.known import KnownDocument
-from service.store.log import Event
-from service.store.topics import PARTS, Head, Store, TopicCall, flat
+from service.store.log import Event, Head
+from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
 from service.topics.counts import TopicCounters, TopicCounts, stored
@@ -42,9 +41,7 @@ from service.topics.learning import Learning
 from service.topics.published import PublishedModel
 from service.topics.state import TopicState
 
-STAGED = ("log", "judged", "versions", "known", "skipped")
-AT_ONCE = 200  # entries a command
-EXPIRES_S = 600
+AT_ONCE = 200  # events that are written together
 
 Outcome = Literal["made", "replaced", "there"]
 T = TypeVar("T")
@@ -76,9 +73,9 @@ class Transfer:
         head, events = await self._learning.read(topic, lambda fold: (fold.head, tuple(fold.events)))
         versions = await self._store.versions(topic, head.seq + 1, self._config.versions_kept)
         known = {
-            document: KnownDocument.from_bytes(blob) for document, blob in (await self._store.known(topic)).items()
+            document: KnownDocument.from_bytes(blob) for document, blob in (await self._store.known.load(topic)).items()
         }
-        skipped = await self._store.skipped(topic)
+        skipped = await self._store.review.skipped(topic)
         (tally,) = await self._counters.read([topic])
         current = self._epochs.current.number
         wanted = {current} | {event.epoch for event in events if event.seq >= head.floor}
@@ -133,42 +130,28 @@ class Transfer:
         await self._epochs.follow()
 
     async def _put(self, archive: Archive, topic: str, head: Head, judged: dict[str, bool], replace: bool) -> Outcome:
-        staged = [f"{part}:{head.born}" for part in STAGED]
+        imports = self._store.imports
         try:
-            await self._stage(archive, topic, judged, dict(zip(STAGED, staged, strict=True)))
+            await imports.stage(topic, head.born, _staged(archive, judged))
             await self._store.enlist(topic)
-            counts = stored(archive.ever, archive.lately, await self._store.passed())
-            args: list[Arg] = [head.born, head.seq, head.floor, archive.digest, int(replace), len(PARTS), *counts]
-            named = [*PARTS, *(part for pair in zip(STAGED, staged, strict=True) for part in pair)]
-            (outcome,) = await self._store.run([TopicCall(scripts.IMPORT, topic, named, args)])
+            counts = stored(archive.ever, archive.lately, await self._store.counts.passed())
+            outcome = await imports.put(topic, head, counts, digest=archive.digest, replace=replace)
             # Also if it was there: whoever put it may have died before this.
-            if outcome != b"taken" and (standing := (await self._store.heads([topic]))[0]):
+            if outcome != "taken" and (standing := (await self._store.heads([topic]))[0]):
                 await self._store.begin_stream(topic, standing.born)
             await self._store.enlist(topic)  # once more, as in Store.create
         finally:
-            await self._store.run([TopicCall(scripts.DISCARD, topic, staged, [])])
-        found: dict[bytes, Outcome] = {b"made": "made", b"replaced": "replaced", b"there": "there"}
-        if outcome not in found:
+            await imports.discard(topic, head.born)
+        if outcome == "taken":
             raise Conflict(f"There is a topic {topic!r} already; give another `id`, or say `replace`.")
-        return found[outcome]
+        return outcome
 
-    async def _stage(self, archive: Archive, topic: str, judged: dict[str, bool], names: dict[str, str]) -> None:
-        # The newest version is left out: the fold writes it anew, so that what is listed is what it came to.
-        past = [(version, record) for version, record in archive.versions.items() if version < archive.header.seq]
-        known = {document: KnownDocument(title, bag).to_bytes() for document, (title, bag) in archive.known.items()}
-        entries: dict[str, tuple[str, Iterable[list[Arg]]]] = {
-            "log": ("XADD", ([f"{event.seq}-0", *flat(event)] for event in archive.events)),
-            "judged": ("HSET", ([document, int(label)] for document, label in judged.items())),
-            "versions": ("XADD", ([f"{version}-0", "record", record] for version, record in past)),
-            "known": ("HSET", ([document, blob] for document, blob in known.items())),
-            "skipped": ("ZADD", ([at_ms, document] for document, at_ms in archive.skipped.items())),
-        }
-        for part, (command, rows) in entries.items():
-            for some in _chunks(rows):
-                args: list[Arg] = [command, EXPIRES_S]
-                for row in some:
-                    args += [len(row), *row]
-                await self._store.run([TopicCall(scripts.STAGE, topic, [names[part]], args)])
+
+def _staged(archive: Archive, judged: dict[str, bool]) -> StagedTopic:
+    # The newest version is left out: the fold writes it anew, so that what is listed is what it came to.
+    past = {version: record for version, record in archive.versions.items() if version < archive.header.seq}
+    known = {document: KnownDocument(title, bag).to_bytes() for document, (title, bag) in archive.known.items()}
+    return StagedTopic(archive.events, judged, past, known, archive.skipped)
 
 
 def _folded(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, bool]:

@@ -24,7 +24,6 @@ from service.schemas import Before, Decision, Document, Judgement, Learned
 from service.schemas.parsing import check_length
 from service.store.documents import Remembered, unpacked
 from service.store.log import Event
-from service.store.outbox import Outbox
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
@@ -73,7 +72,6 @@ class Judge:
         refit: Callable[[str, Recipe], Awaitable[None]],
     ) -> None:
         self._store = store
-        self._outbox = Outbox(store.connection)
         self._refit = refit
         self._topics = topics
         self._serving = serving
@@ -181,7 +179,7 @@ class Judge:
                 # What was not let through was rejected, if it was surely put to the topic.
                 came_ms = source.came_ms if source.everywhere else NEVER_MS
                 came.setdefault(judgement.topic, {})[id_of(judgement.document)] = came_ms
-        found = await self._outbox.decisions(came)
+        found = await self._store.outbox.decisions(came)
         places = {i: (judgement.topic, id_of(judgement.document)) for i, judgement in enumerate(judgements)}
         return {i: found[place] for i, place in places.items() if place in found}
 

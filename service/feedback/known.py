@@ -28,10 +28,9 @@ from service.feedback.judge import TITLE_CHARS, UNKNOWN, id_of
 from service.schemas import Document
 from service.schemas.parsing import check_length
 from service.schemas.review import KnownItem, KnownRecall
-from service.store import scripts
 from service.store.documents import unpacked
 from service.store.known import KnownDocument
-from service.store.topics import Store, TopicCall
+from service.store.topics import Store
 from service.topics.background import Epoch, Epochs
 from service.topics.features import log_features
 from service.topics.learning import Learning
@@ -64,23 +63,18 @@ class Known:
                 found[document] = await asyncio.to_thread(self._kept_form, unpacked(blob).document, epoch)
             else:
                 raise NotFound(UNKNOWN, [FieldError(pointer=f"/documents/{i}", detail="not known")])
-        pairs = [part for pair in found.items() for part in pair]
-        call = TopicCall(scripts.KNOW, served.topic, ("topic", "known"), [served.born, self._kept, *pairs])
-        (counts,) = await self._store.run([call])
+        counts = await self._store.known.add(served.topic, served.born, found, self._kept)
         if counts is None:
-            raise NotFound.topic_gone(served.topic)
-        if not counts:
             raise TooLarge(f"A topic may have {self._kept:,} known items (SLUICE_KNOWN_KEPT); delete some.")
-        total, new = counts
-        return int(total), int(new)
+        return counts
 
     async def remove(self, topic: str, document: str) -> None:
-        if not await self._store.forget_known(topic, document):
+        if not await self._store.known.remove(topic, document):
             raise NotFound("This document is not among the known items of this topic.")
 
     async def read(self, served: PublishedModel) -> tuple[list[KnownItem], KnownRecall | None]:
         """All of them by id, with what the topic makes of each now, and the recall that they show together."""
-        blobs = await self._store.known(served.topic)
+        blobs = await self._store.known.load(served.topic)
         if not blobs:
             return [], None
         judged, signatures = await self._learning.read(served.topic, _judged)

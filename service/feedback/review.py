@@ -38,10 +38,8 @@ from service.config import Config
 from service.errors import NotFound
 from service.feedback.goals import Goals
 from service.schemas.review import Offer, Reason, ReviewPage
-from service.store import scripts
 from service.store.documents import unpacked
-from service.store.outbox import Outbox
-from service.store.topics import Store, TopicCall
+from service.store.topics import Store
 from service.topics.background import Epochs
 from service.topics.deciding import Serving, TopicVerdict
 from service.topics.learning import Learning
@@ -95,16 +93,11 @@ class Review:
         self._serving = serving
         self._learning = learning
         self._epochs = epochs
-        self._outbox = Outbox(store.connection)
         self._skipped_kept = config.skipped_kept
 
     async def offers(self, served: PublishedModel, report: Report | None, limit: int) -> ReviewPage:
         topic = served.topic
-        keys = ("topic", "likely", "uncertain", "skipped")
-        (queued,) = await self._store.run([TopicCall(scripts.QUEUED, topic, keys, [served.born])])
-        if not queued:
-            raise NotFound.topic_gone(topic)
-        likely, uncertain, skipped = ([document.decode() for document in ids] for ids in queued)
+        likely, uncertain, skipped = await self._store.review.queued(topic, served.born)
         past = await self._learning.read(topic, _past)
         gone = past.documents.union(skipped)
         waiting = [[document for document in ids if document not in gone] for ids in (likely, uncertain)]
@@ -127,11 +120,7 @@ class Review:
     async def skip(self, served: PublishedModel, document: str) -> None:
         if not any(await self._store.documents.recall([document])):
             raise NotFound("This document is not known (any more), and so is not offered.")
-        keys = ("topic", "skipped", "likely", "uncertain")
-        args: list[str | int] = [served.born, document, now_ms(), self._skipped_kept]
-        (done,) = await self._store.run([TopicCall(scripts.SKIP, served.topic, keys, args)])
-        if not done:
-            raise NotFound.topic_gone(served.topic)
+        await self._store.review.skip(served.topic, served.born, document, at_ms=now_ms(), kept=self._skipped_kept)
 
     async def _look(self, served: PublishedModel, documents: Sequence[str], since_ms: int = 0) -> list[ReviewCandidate]:
         """Those of the documents that are remembered and came since then, with what the topic makes of them now."""
@@ -164,7 +153,7 @@ class Review:
                 seen = await self._look(served, picked[first : first + TRIED], served.settings.created_ms)
                 seen = [one for one in seen if self._goals.chance(served, one.document, one.came_ms)]
                 came = {one.document: one.came_ms for one in seen if one.everywhere}
-                passed = await self._outbox.decisions({served.topic: came})
+                passed = await self._store.outbox.decisions({served.topic: came})
                 found += [
                     one for one in seen if passed.get((served.topic, one.document), one.verdict.decision) == "reject"
                 ]

@@ -23,11 +23,10 @@ from service.config import Config
 from service.errors import StoreUnavailable
 from service.schemas import ClassifyOptions, Document
 from service.store import outbox
-from service.store.connection import Step
 from service.store.documents import Remembering, packed
 from service.store.outbox import Entry
 from service.store.signatures import SignatureLog
-from service.store.topics import Store
+from service.store.topics import Step, Store
 from service.tasks import Background, Pool, retrieve_exception
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
@@ -70,7 +69,7 @@ class Classifier:
         for topic in dict.fromkeys(options.topics or ()):
             await self.topics.find(topic)
         if options.store:
-            run = self.store.connection.run
+            run = self.store.run
             passage = Batch(self, documents, options)
             await passage.decide()
             asked = await passage.go_on(await run(await passage.remember()))

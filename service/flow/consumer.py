@@ -32,13 +32,13 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from service.errors import BadInput, BadRequest, ServiceError, StoreUnavailable, TooLarge, one_line
+from service.errors import BadInput, BadRequest, GroupGone, ServiceError, StoreUnavailable, TooLarge, one_line
 from service.flow.classify import Batch, Classifier
 from service.schemas import ClassifyOptions, Document
 from service.schemas.parsing import check_length, from_validation, parse
-from service.store.connection import GroupGone, Step
 from service.store.consumer_group import Arrived
 from service.store.inbox import ConsumerStats, Dead, Inbox
+from service.store.topics import Step
 from service.tasks import cancel_all
 
 # Documents at a time, at first, and bytes. A round trip with 256 keeps the store busy for 15 ms, in which others wait.

@@ -29,14 +29,14 @@ from pydantic_core import to_json
 
 from service.clock import now_ms, time_of
 from service.config import Config
-from service.errors import StoreUnavailable
+from service.errors import GroupGone, StoreUnavailable
 from service.flow.webhooks import Undelivered, Webhooks
 from service.schemas.flow import Passed, ToWebhook
-from service.store.connection import Connection, GroupGone
 from service.store.consumer_group import Arrived, Group
 from service.store.inbox import SILENT_S
-from service.store.outbox import Entry, Outbox, order
-from service.store.routes import Routes, StoredRoute
+from service.store.outbox import Entry, order
+from service.store.routes import StoredRoute
+from service.store.topics import Store
 from service.tasks import cancel_all
 
 WINDOW = 32
@@ -51,9 +51,9 @@ log = structlog.get_logger("sluice.flow")
 
 
 class Courier:
-    def __init__(self, connection: Connection, config: Config, name: str) -> None:
-        self._routes = Routes(connection)
-        self._outbox = Outbox(connection)
+    def __init__(self, store: Store, config: Config, name: str) -> None:
+        self._routes = store.routes
+        self._outbox = store.outbox
         self._config = config
         self._name = name
         self._tasks: dict[str, tuple[StoredRoute, asyncio.Task[None]]] = {}

@@ -32,10 +32,8 @@ from service.jobs.context import JobContext
 from service.schemas import ClassifyOptions, Document
 from service.schemas.jobs import Backfill, Backfilled, BackfillHit, BackfillResult
 from service.schemas.parsing import check_length, parse
-from service.store import scripts
 from service.store.documents import unpacked
-from service.store.topics import TopicCall
-from service.topics.counts import PARTS
+from service.store.review import Offered
 from service.topics.deciding import Serving, analysis_of
 from service.topics.published import PublishedModel
 
@@ -165,21 +163,11 @@ async def _offer(context: JobContext, serving: Serving, rows: Iterable[Mapping[s
             if one["decided_by"] == "model":
                 queue = likely if one["decision"] == "accept" else uncertain
                 queue.setdefault(str(one["topic"]), []).append(str(row["document"]))
-    kept = context.config.review_kept
-    calls = [
-        TopicCall(
-            scripts.TALLY,
-            topic,
-            PARTS,
-            [
-                serving.topics[topic].born,
-                *(0, 0, 0, kept, 0, 0, 0),
-                *(len(likely.get(topic, ())), *likely.get(topic, ()), *uncertain.get(topic, ())),
-            ],
-        )
+    offers = [
+        Offered(topic, serving.topics[topic].born, likely.get(topic, ()), uncertain.get(topic, ()))
         for topic in likely.keys() | uncertain.keys()
     ]
-    await context.store.run(calls)
+    await context.store.review.queue(offers, context.config.review_kept)
 
 
 def _documents(lines: Sequence[bytes], context: JobContext) -> tuple[list[Document], int]:

@@ -24,7 +24,6 @@ from service.jobs.context import LOST, JobContext
 from service.jobs.retrain import retrain
 from service.schemas.fields import Answer
 from service.schemas.jobs import Compare, NewJob, Retrain, RetrainResult
-from service.store.jobs import JobStore
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epochs
@@ -39,7 +38,7 @@ log = structlog.get_logger("sluice.jobs")
 
 async def main(id: str, config: Config) -> int:
     store = Store(config.redis or "", config.store_timeout_s)
-    jobs, epochs = JobStore(store.connection), Epochs(store)
+    jobs, epochs = store.jobs, Epochs(store)
     with Pool(2, "job") as pool:
         learning = Learning(store, epochs, config, pool, serve=lambda served: None)
         context = JobContext(id, config, store, jobs, epochs, learning)

@@ -167,7 +167,7 @@ async def main() -> None:
     for library in ("streaq", "coredis"):
         logging.getLogger(library).setLevel("WARNING")
     store = Store(config.redis or "", config.store_timeout_s)
-    engine = Engine(config, JobStore(store.connection))
+    engine = Engine(config, store.jobs)
     while True:
         try:
             await engine.run()

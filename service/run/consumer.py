@@ -20,8 +20,8 @@ from service.clock import now_ms
 from service.config import Config
 from service.errors import StoreUnavailable
 from service.flow.deliveries import Courier
-from service.store.connection import Connection
 from service.store.inbox import ConsumerStats, Inbox
+from service.store.topics import Store
 from service.tasks import cancel_all
 
 REPORT_S = 5.0
@@ -36,16 +36,15 @@ async def main() -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    connection = Connection(config.redis or "", config.store_timeout_s)
-    inbox, started_ms = Inbox(connection), now_ms()
-    delivering = asyncio.create_task(Courier(connection, config, inbox.name).run())
+    store = Store(config.redis or "", config.store_timeout_s)
+    inbox, started_ms = store.inbox, now_ms()
+    delivering = asyncio.create_task(Courier(store, config, inbox.name).run())
     delivering.add_done_callback(lambda task: _ended(task, stopping))
     await idle(inbox, ConsumerStats(started_ms), stopping)
     if not stopping.is_set():
         # Only now: they take a second and a hundred megabytes that nobody may ever need.
         from service.flow.consumer import Consumer
         from service.sluice import Sluice
-        from service.store.topics import Store
 
         sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
         await sluice.start()
@@ -60,7 +59,7 @@ async def main() -> None:
         stopped.cancel()
         await sluice.stop()
     await cancel_all([delivering])
-    await connection.close()
+    await store.close()
 
 
 def _ended(delivering: asyncio.Task[None], stopping: asyncio.Event) -> None:

@@ -32,8 +32,7 @@ from service.jobs.jobs import new_id
 from service.schemas import Goal
 from service.schemas.jobs import Retrain
 from service.sluice import Sluice
-from service.store import scripts
-from service.store.topics import Store, TopicCall
+from service.store.topics import Store
 from service.topics.background import KEPT, SOON, STALE, numbered, place_of
 from service.topics.counts import TopicCounts
 from service.topics.published import PublishedModel
@@ -92,7 +91,7 @@ async def note_goals(sluice: Sluice) -> None:
     """How many goals are in which state."""
     goals = [served for served in list(sluice.serving.topics.values()) if served.settings.goal != Goal()]
     tallies = await sluice.counters.read([served.topic for served in goals])
-    await sluice.store.note_goals(await sluice.pool.run(_states, goals, tallies), 3 * GOALS_S)
+    await sluice.store.counts.save_goals(await sluice.pool.run(_states, goals, tallies), 3 * GOALS_S)
 
 
 def _states(goals: Sequence[PublishedModel], tallies: Sequence[TopicCounts]) -> dict[str, int]:
@@ -139,9 +138,8 @@ async def _retrain(sluice: Sluice) -> None:
 
 async def _mark(sluice: Sluice, served: PublishedModel, was: Last | None, now: Last | None) -> bool:
     """Notes what was submitted last, unless another worker has noted something else meanwhile."""
-    said = [one.to_text() if one else "" for one in (was, now)]
-    call = TopicCall(scripts.RETRAINED, served.topic, ("topic", "tally"), [served.born, *said])
-    return bool((await sluice.store.run([call]))[0])
+    expected, note = (last.to_text() if last else "" for last in (was, now))
+    return await sluice.store.counts.mark_retrained(served.topic, served.born, expected=expected, note=note)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ from service import logs
 from service.config import Config, StartError
 from service.errors import StoreUnavailable
 from service.store.embedded import Embedded, running
-from service.store.topics import Head, Saved, Store
+from service.store.log import Head
+from service.store.topics import Saved, Store
 from service.topics.background import Epochs
 from service.topics.settings import TopicSettings
 from service.topics.state import TopicState, record

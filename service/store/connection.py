@@ -10,23 +10,23 @@ everything that is asked concerns several nodes, so while one is away and has no
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis.asyncio as aredis
 import structlog
 from redis import exceptions
 from redis.asyncio.client import PubSub
 from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.asyncio.connection import URL_QUERY_ARGUMENT_PARSERS
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.connection import HiredisRespSerializer
-from redis.crc import key_slot
 
-from service.errors import StoreUnavailable
+from service.errors import GroupGone, StoreUnavailable
 from service.redis_url import is_cluster, nodes
+from service.store.scripts import Step, key_of, to_commands
 
 CONNECTIONS = 32  # a process, to each server; whoever finds none free waits
 SPARE = 8  # beyond these: one listens, and others may just be closing
@@ -36,44 +36,10 @@ PAUSE_S = 0.5  # between two looks at a store that keeps silent
 AT_ONCE = 500  # commands and calls of scripts, so that the first answers come in time
 LONGEST_BLOCK_S = 0.5  # that a reader waits for something new before it asks again
 
-# One script for keys and arguments of several calls. One that fails keeps no other from its turn. Arguments: of each
-# call how many keys and arguments it has, and these.
-EACH = """
-local function each(KEYS, ARGV)
-%s
-end
-local answers, key, at = {}, 0, 1
-while at <= #ARGV do
-  local keys, args, last = {}, {}, at + 1 + tonumber(ARGV[at + 1])
-  for n = 1, tonumber(ARGV[at]) do keys[n] = KEYS[key + n] end
-  for n = at + 2, last do args[n - at - 1] = ARGV[n] end
-  key, at = key + #keys, last + 1
-  local done, answer = pcall(each, keys, args)
-  if not done and type(answer) ~= 'table' then answer = redis.error_reply(answer) end
-  if answer == nil then answer = false end
-  answers[#answers + 1] = answer
-end
-return answers
-"""
-
-Arg = bytes | str | int | float
-Command = tuple[Arg, ...]
-
 FULL = "The store is full: raise its memory limit or delete topics."
 SILENT = "The store did not answer in time; try again."
 
 log = structlog.get_logger("sluice.store")
-
-
-class Script(NamedTuple):
-    """A script, the keys it may touch (all of one slot), and its arguments."""
-
-    text: str
-    keys: Sequence[str]
-    args: Sequence[Arg]
-
-
-Step = Command | Script
 
 
 class Packing:
@@ -144,7 +110,7 @@ class Connection:
         async with self.asking():
             for start in range(0, len(steps), AT_ONCE):
                 some = steps[start : start + AT_ONCE]
-                commands, primaries = list(_commands(some, self.cluster)), await self.with_replicas(some)
+                commands, primaries = list(to_commands(some, self.cluster)), await self.with_replicas(some)
                 pipe = self.redis.pipeline(transaction=len(commands) > 1 and not self.cluster)
                 for command, _ in commands:
                     pipe.execute_command(*command)
@@ -167,7 +133,7 @@ class Connection:
         if not self.cluster:
             return []
         await self.redis.initialize()  # which does nothing if it is known where the slots are
-        keys = [_key(step) for step in steps]
+        keys = [key_of(step) for step in steps]
         return list({self.redis.get_node_from_key(key) for key in keys if self.redis.get_node_from_key(key, True)})
 
     async def _unfollowed(self) -> None:
@@ -230,13 +196,6 @@ class Connection:
             self._silent = isinstance(error, _Silent)  # one that says no at once keeps nobody waiting
 
 
-def _key(step: Step) -> str:
-    """One of the keys that a step concerns, which are of one slot."""
-    if isinstance(step, Script):
-        return step.keys[0]
-    return str(step[2] if step[0] == "XGROUP" else step[1])
-
-
 def _to_server(url: str, timeout_s: float) -> "aredis.Redis":
     pool: aredis.ConnectionPool = aredis.ConnectionPool.from_url(
         url,
@@ -257,8 +216,14 @@ def _to_cluster(url: str, timeout_s: float) -> RedisCluster:
         socket_timeout=timeout_s,
         socket_connect_timeout=timeout_s,
         retry=_once(),
-        **options,
+        **_typed(options),
     )
+
+
+def _typed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with those typed that only redis-py knows."""
+    types = {name: URL_QUERY_ARGUMENT_PARSERS.get(name) for name, value in options.items() if isinstance(value, str)}
+    return {**options, **{name: typed(options[name]) for name, typed in types.items() if typed}}
 
 
 def _once() -> Retry:
@@ -266,30 +231,6 @@ def _once() -> Retry:
     connection that broke while it lay idle, say because the store was restarted, is noticed when it is taken. (What a
     node of a cluster sends elsewhere, because a slot has moved, it has not applied.)"""
     return Retry(NoBackoff(), 0)
-
-
-def _commands(steps: Sequence[Step], cluster: bool) -> Iterator[tuple[Command, bool]]:
-    """What is sent for these steps, and whether it answers with a list, of the answers of several; on a cluster, of
-    several on one slot."""
-
-    def alike(step: Step) -> tuple[str, int] | None:
-        return (step.text, key_slot(_key(step).encode()) if cluster else 0) if isinstance(step, Script) else None
-
-    for script, some in groupby(steps, alike):
-        calls: list[Any] = list(some)
-        if script is None:
-            yield from ((command, False) for command in calls)
-            continue
-        text, keys = script[0], [key for call in calls for key in call.keys]
-        if len(calls) == 1:
-            yield ("EVAL", text, len(keys), *keys, *calls[0].args), False
-        else:
-            counted = [part for call in calls for part in (len(call.keys), len(call.args), *call.args)]
-            yield ("EVAL", EACH % text, len(keys), *keys, *counted), True
-
-
-class GroupGone(StoreUnavailable):
-    """Somebody deleted a stream, and with it the group of those that read it."""
 
 
 class _Silent(StoreUnavailable):

@@ -8,7 +8,8 @@ it can be told from what was unlucky.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from service.store.connection import Arg, Command, Connection, Script, translated_errors
+from service.store.connection import Connection, translated_errors
+from service.store.scripts import Arg, Command, Script
 
 # Makes stream and group unless they are there, and this consumer known. Arguments: group, consumer, where it begins.
 OPEN = """

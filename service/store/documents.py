@@ -15,7 +15,8 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from service.schemas import Document
-from service.store.connection import Connection, Script, Step
+from service.store.connection import Connection
+from service.store.scripts import Script, Step
 
 STAMP = 8  # bytes
 NAMED = 1 << 48  # added to the time of what was put to topics by their names, not to all that there were

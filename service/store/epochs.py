@@ -10,7 +10,8 @@ Logs name the epoch under which their documents were weighed, so one is kept for
 from collections.abc import Collection
 from typing import cast
 
-from service.store.connection import Connection, Script
+from service.store.connection import Connection
+from service.store.scripts import Script
 
 CURRENT = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"

@@ -17,8 +17,9 @@ from os import getpid
 from secrets import token_hex
 from typing import Any, NamedTuple, Self
 
-from service.store.connection import Arg, Connection, Script, Step, translated_errors
+from service.store.connection import Connection, translated_errors
 from service.store.consumer_group import Arrived, Group
+from service.store.scripts import Arg, Script, Step
 
 IN, DEAD, GROUP = "sluice:in", "sluice:dead", "sluice"
 SILENT_S = 30  # after which a consumer is not alive any more

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.schemas.jobs import State
-from service.store.connection import Arg, Connection, Script
+from service.store.connection import Connection
+from service.store.scripts import Arg, Script
 
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
 STATES: tuple[State, ...] = ("queued", "running", *OVER)

@@ -1,7 +1,28 @@
-"""A known item, as the store keeps it: its title and the features that a model is tested with."""
+"""Known items of topics: relevant documents that somebody found elsewhere; never learned from.
+
+sluice:{ID}:known              hash     document -> title and features, as `KnownDocument` writes them; bounded
+"""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from service.errors import NotFound
+from service.store.connection import Connection
+from service.store.keys import topic_key
+from service.store.scripts import topic_script
+
+# Adds known items, all or none. Answers how many there are now and how many of them are new, or an empty list if they
+# would be too many. Arguments: born, most, then document, blob, …
+ADD = """
+local topic, known = KEYS[1], KEYS[2]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+local before, new = redis.call('HLEN', known), 0
+for at = 3, #ARGV, 2 do new = new + 1 - redis.call('HEXISTS', known, ARGV[at]) end
+if before + new > tonumber(ARGV[2]) then return {} end
+for at = 3, #ARGV, 2 do redis.call('HSET', known, ARGV[at], ARGV[at + 1]) end
+return {before + new, new}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +37,27 @@ class KnownDocument:
     def from_bytes(cls, blob: bytes) -> "KnownDocument":
         title, _, bag = blob.partition(b"\n")
         return cls(json.loads(title), bag)
+
+
+class KnownStore:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def add(self, topic: str, born: str, blobs: Mapping[str, bytes], limit: int) -> tuple[int, int] | None:
+        """Adds items by document, all or none; how many there are now, and how many of them are new. None if they would
+        be more than the limit."""
+        pairs = [part for pair in blobs.items() for part in pair]
+        (counts,) = await self._connection.run([topic_script(ADD, topic, ("topic", "known"), born, limit, *pairs)])
+        if counts is None:
+            raise NotFound.topic_gone(topic)
+        return (int(counts[0]), int(counts[1])) if counts else None
+
+    async def load(self, topic: str) -> dict[str, bytes]:
+        async with self._connection.asking():
+            stored = await self._connection.redis.hgetall(topic_key(topic, "known"))
+        return {document.decode(): blob for document, blob in stored.items()}
+
+    async def remove(self, topic: str, document: str) -> bool:
+        """False if the document is not among them."""
+        (removed,) = await self._connection.run([("HDEL", topic_key(topic, "known"), document)])
+        return bool(removed)

@@ -109,6 +109,15 @@ _DEFAULTS = {f.name: f.default for f in fields(Event) if f.name != "seq"} | {"ep
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """Where a topic's log stands."""
+
+    born: str
+    seq: int
+    floor: int
+
+
+@dataclass(frozen=True, slots=True)
 class StandingJudgement:
     """A judgement in force: the event that first brought the document, and the newest that labelled it."""
 

@@ -28,7 +28,8 @@ from typing import Any, NamedTuple, Self
 from pydantic_core import from_json
 
 from service.schemas import Decision
-from service.store.connection import Connection, Script, Step, translated_errors
+from service.store.connection import Connection, translated_errors
+from service.store.scripts import Script, Step
 
 GONE_S = 60  # in which every process hears that a topic was deleted
 AT_ONCE = 100  # entries of a stream that are read together

@@ -23,8 +23,9 @@ from service.errors import BadInput, FieldError
 from service.schemas.fields import Answer
 from service.schemas.flow import Route, ToWebhook
 from service.store import outbox
-from service.store.connection import Connection, Script, Step
+from service.store.connection import Connection
 from service.store.consumer_group import Arrived, Group
+from service.store.scripts import Script, Step
 
 ROUTES, DELIVERIES = "sluice:routes", "sluice:deliveries"
 READER = "-"  # in the name of nobody who delivers

@@ -24,7 +24,8 @@ import numpy as np
 
 from models.text.duplicates import Recent
 from models.text.minhash import HASHES, Signatures
-from service.store.connection import Connection, Script
+from service.store.connection import Connection
+from service.store.scripts import Script
 
 NOTED, SIGNATURES = "sluice:{repeats}:noted", "sluice:{repeats}:signatures"
 AT_ONCE = 200  # entries that are read together

@@ -33,36 +33,152 @@ reloading.
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from service.clock import now_ms
 from service.errors import NotFound
-from service.store import outbox, scripts
-from service.store.connection import Arg, Connection, Script, Step
+from service.store import outbox
+from service.store.connection import Connection
+from service.store.counts import CountStore
 from service.store.documents import Memory
 from service.store.epochs import EpochStore
-from service.store.log import Event
+from service.store.imports import ImportStore
+from service.store.inbox import Inbox
+from service.store.jobs import JobStore
+from service.store.keys import PARTS, topic_key
+from service.store.known import KnownStore
+from service.store.log import Event, Head
+from service.store.outbox import Outbox
+from service.store.review import ReviewStore
+from service.store.routes import Routes
+from service.store.scripts import Arg, flat, topic_script
+from service.store.scripts import Step as Step  # for others, who pass steps on
 
 TOPICS = "sluice:topics"
 CHANGES = "sluice:changes"
-PASSED = "sluice:{stream}:passed"
-DECIDED = "sluice:{stream}:decided"
-GOALS = "sluice:{stream}:goals"
-PARTS = ("topic", "log", "judged", "model", "versions", "tally", "likely", "uncertain", "skipped", "known")
 CHUNK = 1000  # entries a command, so that a long read or write never holds the store up
 
+# Makes a topic with its first event, unless it is there. Arguments: born, how many documents have passed so far, the
+# event's fields.
+CREATE = """
+local topic, log, tally = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('EXISTS', topic, log) > 0 then return 0 end
+redis.call('HSET', topic, 'born', ARGV[1], 'seq', 1, 'floor', 0)
+redis.call('HSET', tally, 'since', ARGV[2])
+redis.call('XADD', log, '1-0', unpack(ARGV, 3))
+return 1
+"""
 
-class TopicCall(NamedTuple):
-    """A script on some parts of a topic."""
+# Removes a topic and all that is known of it. Arguments: born, channel, message, the version it must have or nothing.
+DELETE = """
+if redis.call('HGET', KEYS[1], 'born') ~= ARGV[1] then return 0 end
+if ARGV[4] ~= '' and redis.call('HGET', KEYS[1], 'seq') ~= ARGV[4] then return 0 end
+redis.call('DEL', unpack(KEYS))
+redis.call('PUBLISH', ARGV[2], ARGV[3])
+return 1
+"""
 
-    script: str
-    topic: str
-    parts: Sequence[str]
-    args: Sequence[Arg]
+# The head of a log and its next events. Arguments: first id, most events.
+READ = """
+local head = redis.call('HMGET', KEYS[1], 'born', 'seq', 'floor')
+if not head[1] then return false end
+return {head[1], head[2], head[3], redis.call('XRANGE', KEYS[2], ARGV[1], '+', 'COUNT', ARGV[2])}
+"""
 
+# Judgements and withdrawals, any number in one go (one fsync). A judgement that says what stands already changes
+# nothing. One that is new goes into the log with the number of documents that the topic has accepted so far. Flat
+# arguments: born, count, then for each: "judge", document, label, number of fields, field, value, … or "withdraw",
+# document, "", number of fields, …
+APPEND = """
+local topic, log, judged, tally = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+local answers, at, accepted = {}, 3, tonumber(redis.call('HGET', tally, 'accepted') or 0)
+for n = 1, tonumber(ARGV[2]) do
+  local op, document, label, width = ARGV[at], ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3])
+  local standing = redis.call('HGET', judged, document)
+  local status
+  if op == 'judge' then
+    status = (standing == label and 'known') or (standing and 'corrected') or 'learned'
+  else
+    status = standing and 'withdrawn' or 'absent'
+  end
+  local seq = tonumber(redis.call('HGET', topic, 'seq'))
+  if status ~= 'known' and status ~= 'absent' then
+    seq = redis.call('HINCRBY', topic, 'seq', 1)
+    local fields = {unpack(ARGV, at + 4, at + 3 + width)}
+    if status == 'learned' and accepted > 0 then fields[width + 1], fields[width + 2] = 'after', accepted end
+    redis.call('XADD', log, seq .. '-0', unpack(fields))
+    if op == 'judge' then redis.call('HSET', judged, document, label) else redis.call('HDEL', judged, document) end
+  end
+  answers[n] = {status, seq, status == 'learned' and accepted or 0}
+  at = at + 4 + width
+end
+return answers
+"""
 
-def key(topic: str, part: str) -> str:
-    return f"sluice:{{{topic}}}:{part}"
+# One event that may change everything (new settings, restore, publish, compaction), if nobody was faster: compares
+# `seq`, appends, and where a new set of standing judgements is given, replaces the old one. Versions from before the
+# floor can no longer be restored and are not listed. Arguments: born, expected seq, floor, "1" to replace judgements,
+# then three counted lists: event fields, document and label pairs, ids of events that are no longer needed.
+AMEND = """
+local topic, log, judged, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+if redis.call('HGET', topic, 'seq') ~= ARGV[2] then return 0 end
+local at = 5
+local function counted()
+  local first, last = at + 1, at + tonumber(ARGV[at])
+  at = last + 1
+  return first, last
+end
+local seq = redis.call('HINCRBY', topic, 'seq', 1)
+redis.call('HSET', topic, 'floor', ARGV[3])
+redis.call('XADD', log, seq .. '-0', unpack(ARGV, counted()))
+local first, last = counted()
+if ARGV[4] == '1' then
+  redis.call('DEL', judged)
+  for from = first, last, 1000 do redis.call('HSET', judged, unpack(ARGV, from, math.min(from + 999, last))) end
+end
+first, last = counted()
+for from = first, last, 1000 do redis.call('XDEL', log, unpack(ARGV, from, math.min(from + 999, last))) end
+redis.call('XTRIM', versions, 'MINID', ARGV[3] .. '-0')
+return seq
+"""
+
+# Makes anew what can be derived from a log: its head, if that is lost, the judgements that stand, and the list of
+# versions, if that is lost. The model is forgotten, for the next to save it. Arguments: born, seq, floor, then two
+# counted lists: document and label pairs, version and record pairs.
+REBUILD = """
+local topic, judged, model, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+if redis.call('EXISTS', topic) == 0 then
+  redis.call('HSET', topic, 'born', ARGV[1], 'seq', ARGV[2], 'floor', ARGV[3])
+elseif redis.call('HGET', topic, 'seq') ~= ARGV[2] then
+  return 0
+end
+redis.call('DEL', judged, model)
+local last = 4 + tonumber(ARGV[4])
+for from = 5, last, 1000 do redis.call('HSET', judged, unpack(ARGV, from, math.min(from + 999, last))) end
+if redis.call('EXISTS', versions) == 0 then
+  for at = last + 2, #ARGV, 2 do redis.call('XADD', versions, ARGV[at] .. '-0', 'record', ARGV[at + 1]) end
+end
+return 1
+"""
+
+# Publishes a model unless a newer one is there. A fold is deterministic, so whoever saves version n saves the same
+# bytes, and the loser has nothing to do over. Arguments: born, version, blob, digest, record, versions kept, channel,
+# message.
+SAVE = """
+local topic, model, versions = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
+local standing = redis.call('HGET', model, 'version')
+if standing and tonumber(standing) >= tonumber(ARGV[2]) then return 0 end
+redis.call('HSET', model, 'version', ARGV[2], 'blob', ARGV[3], 'digest', ARGV[4], 'born', ARGV[1])
+local newest = redis.call('XREVRANGE', versions, '+', '-', 'COUNT', 1)[1]
+if not newest or tonumber(string.match(newest[1], '%d+')) < tonumber(ARGV[2]) then
+  redis.call('XADD', versions, 'MAXLEN', ARGV[6], ARGV[2] .. '-0', 'record', ARGV[5])
+end
+redis.call('PUBLISH', ARGV[7], ARGV[8])
+return 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +203,19 @@ class ModelChange:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """Where a topic's log stands."""
-
-    born: str
-    seq: int
-    floor: int
-
-
 class Store:
     def __init__(self, url: str, timeout_s: float = 1.0) -> None:
         self.connection = Connection(url, timeout_s)
         self.documents = Memory(self.connection)
         self.epochs = EpochStore(self.connection)
+        self.counts = CountStore(self.connection)
+        self.review = ReviewStore(self.connection)
+        self.known = KnownStore(self.connection)
+        self.imports = ImportStore(self.connection)
+        self.inbox = Inbox(self.connection)
+        self.outbox = Outbox(self.connection)
+        self.routes = Routes(self.connection)
+        self.jobs = JobStore(self.connection)
         self._redis = self.connection.redis
         self._asking = self.connection.asking
 
@@ -130,8 +245,8 @@ class Store:
         # Listed first: a crash in between leaves an id without a topic, which reading skips, never the reverse. And
         # once more, for somebody may just be deleting a topic of this name, whose last step is to strike it off.
         await self.enlist(topic)
-        since = await self.passed()
-        made = await self._eval(scripts.CREATE, topic, ("topic", "log", "tally"), born, since, *flat(first))
+        since = await self.counts.passed()
+        made = await self._eval(CREATE, topic, ("topic", "log", "tally"), born, since, *flat(first.to_fields()))
         if made:
             await self.begin_stream(topic, born)
         await self.enlist(topic)
@@ -144,7 +259,7 @@ class Store:
     async def delete(self, topic: str, born: str, version: int | None = None) -> bool:
         """Deletes this topic, if it is there, and at that version where one is given."""
         expected = "" if version is None else version
-        if not await self._eval(scripts.DELETE, topic, PARTS, born, CHANGES, f"{topic} {born} 0", expected):
+        if not await self._eval(DELETE, topic, PARTS, born, CHANGES, f"{topic} {born} 0", expected):
             return False
         await self.connection.run([outbox.end(topic, born)])
         await self._strike(topic)
@@ -179,7 +294,7 @@ class Store:
         async with self._asking():
             pipe = self._redis.pipeline(transaction=False)
             for topic in topics:
-                pipe.hmget(key(topic, "topic"), ["born", "seq", "floor"])
+                pipe.hmget(topic_key(topic, "topic"), ["born", "seq", "floor"])
             rows = await pipe.execute()
         return [Head(row[0].decode(), int(row[1]), int(row[2])) if row[0] else None for row in rows]
 
@@ -191,7 +306,7 @@ class Store:
         begun: Head | None = None
         while True:
             at = events[-1].seq if events else after
-            row = await self._eval(scripts.READ, topic, ("topic", "log"), f"({at}-0" if at else "-", CHUNK)
+            row = await self._eval(READ, topic, ("topic", "log"), f"({at}-0" if at else "-", CHUNK)
             if not row:
                 raise NotFound.topic(topic)
             head = Head(row[0].decode(), int(row[1]), int(row[2]))
@@ -208,10 +323,10 @@ class Store:
         number, or that of the last event if it changes nothing."""
         args: list[Arg] = [born, len(events)]
         for event in events:
-            fields = flat(event)
+            fields = flat(event.to_fields())
             op = "judge" if event.kind == "judged" else "withdraw"
             args += [op, event.document, int(event.relevant), len(fields), *fields]
-        answers = await self._eval(scripts.APPEND, topic, ("topic", "log", "judged", "tally"), *args)
+        answers = await self._eval(APPEND, topic, ("topic", "log", "judged", "tally"), *args)
         if answers is None:
             raise NotFound.topic_gone(topic)
         return [
@@ -232,9 +347,9 @@ class Store:
         """One event that changes more than a judgement, if the log still ends at `head`; None if it has moved on."""
         labels = [part for document, label in (judged or {}).items() for part in (document, int(label))]
         args: list[Arg] = [head.born, head.seq, head.floor if floor is None else floor, int(judged is not None)]
-        for counted in (flat(event), labels, [f"{seq}-0" for seq in obsolete]):
+        for counted in (flat(event.to_fields()), labels, [f"{seq}-0" for seq in obsolete]):
             args += [len(counted), *counted]
-        seq = await self._eval(scripts.AMEND, topic, ("topic", "log", "judged", "versions"), *args)
+        seq = await self._eval(AMEND, topic, ("topic", "log", "judged", "versions"), *args)
         if seq is None:
             raise NotFound.topic_gone(topic)
         return int(seq) or None
@@ -242,7 +357,7 @@ class Store:
     async def logs(self) -> AsyncIterator[str]:
         """Every topic that has a log, listed or not."""
         async with self._asking():
-            async for name in self._redis.scan_iter(match=key("*", "log"), count=CHUNK):
+            async for name in self._redis.scan_iter(match=topic_key("*", "log"), count=CHUNK):
                 yield name.decode().removeprefix("sluice:{").removesuffix("}:log")
 
     async def bare_log(self, topic: str) -> list[Event]:
@@ -251,7 +366,7 @@ class Store:
         while True:
             after = f"({events[-1].seq}-0" if events else "-"
             async with self._asking():
-                rows = await self._redis.xrange(key(topic, "log"), after, "+", count=CHUNK)
+                rows = await self._redis.xrange(topic_key(topic, "log"), after, "+", count=CHUNK)
             events += [Event.from_fields(_seq(row[0]), row[1]) for row in rows]
             if len(rows) < CHUNK:
                 return events
@@ -263,11 +378,11 @@ class Store:
         labels = {document: int(label) for document, label in judged.items()}
         for pairs in (labels.items(), records.items()):
             args += [2 * len(pairs), *(part for pair in pairs for part in pair)]
-        return bool(await self._eval(scripts.REBUILD, topic, ("topic", "judged", "model", "versions"), *args))
+        return bool(await self._eval(REBUILD, topic, ("topic", "judged", "model", "versions"), *args))
 
     async def forget_model(self, topic: str) -> None:
         async with self._asking():
-            await self._redis.delete(key(topic, "model"))
+            await self._redis.delete(topic_key(topic, "model"))
 
     # -- models --------------------------------------------------------------------------------------------------------
 
@@ -275,7 +390,7 @@ class Store:
         """Publishes the model unless a newer one is there; tells the other processes."""
         message = f"{topic} {model.born} {model.version}"
         args = (model.born, model.version, model.blob, model.digest, record, kept, CHANGES, message)
-        saved = await self._eval(scripts.SAVE, topic, ("topic", "model", "versions"), *args)
+        saved = await self._eval(SAVE, topic, ("topic", "model", "versions"), *args)
         if saved is None:
             raise NotFound.topic_gone(topic)
         return bool(saved)
@@ -287,14 +402,14 @@ class Store:
             for start in range(0, len(topics), CHUNK):
                 pipe = self._redis.pipeline(transaction=False)
                 for topic in topics[start : start + CHUNK]:
-                    pipe.hmget(key(topic, "model"), ["born", "version", "blob"])
+                    pipe.hmget(topic_key(topic, "model"), ["born", "version", "blob"])
                 rows += await pipe.execute()
         return [_saved(row) for row in rows]
 
     async def digest(self, topic: str) -> str | None:
         """What is stored as the digest of the published model."""
         async with self._asking():
-            digest = await self._redis.hget(key(topic, "model"), "digest")
+            digest = await self._redis.hget(topic_key(topic, "model"), "digest")
         return None if digest is None else digest.decode()
 
     async def published(self, topics: Sequence[str]) -> list[int | None]:
@@ -302,7 +417,7 @@ class Store:
         async with self._asking():
             pipe = self._redis.pipeline(transaction=False)
             for topic in topics:
-                pipe.hget(key(topic, "model"), "version")
+                pipe.hget(topic_key(topic, "model"), "version")
             rows = await pipe.execute()
         return [None if row is None else int(row) for row in rows]
 
@@ -310,67 +425,20 @@ class Store:
         """Version numbers and their records, newest first."""
         async with self._asking():
             last = f"({before}-0" if before else "+"
-            rows = await self._redis.xrevrange(key(topic, "versions"), last, "-", count=limit)
+            rows = await self._redis.xrevrange(topic_key(topic, "versions"), last, "-", count=limit)
         return [(_seq(row[0]), row[1][b"record"].decode()) for row in rows]
 
-    # -- what stands beside the log ------------------------------------------------------------------------------------
-
-    async def passed(self) -> int:
-        """How many documents have been put to all topics."""
-        async with self._asking():
-            return int(await self._redis.get(PASSED) or 0)
-
-    async def decided(self) -> tuple[int, dict[str, int]]:
-        """How many documents have been put to all topics, and how all were decided."""
-        passed, decided = await self.connection.run([("GET", PASSED), ("HGETALL", DECIDED)])
-        return int(passed or 0), _numbers(decided)
-
-    async def note_goals(self, states: Mapping[str, int], kept_s: int) -> None:
-        """Remembers for a while how many goals are in which state."""
-        flat = [part for pair in states.items() for part in pair]
-        await self.connection.run([("DEL", GOALS), ("HSET", GOALS, *flat), ("EXPIRE", GOALS, kept_s)])
-
-    async def goals(self) -> dict[str, int]:
-        async with self._asking():
-            return _numbers(await self._redis.hgetall(GOALS))
+    # -- the whole -----------------------------------------------------------------------------------------------------
 
     async def memory(self) -> tuple[int, int]:
         """Bytes that the store holds, and those it may; 0 where there is no limit."""
-        said = await self.connection.info("memory")
-        limits = [int(one.get("maxmemory", 0)) for one in said]
-        return sum(int(one["used_memory"]) for one in said), sum(limits) if all(limits) else 0
+        nodes = await self.connection.info("memory")
+        limits = [int(node.get("maxmemory", 0)) for node in nodes]
+        return sum(int(node["used_memory"]) for node in nodes), sum(limits) if all(limits) else 0
 
-    async def run(self, calls: Sequence[TopicCall]) -> list[Any]:
-        """Scripts on any number of topics, in as few round trips as it takes."""
-        return await self.connection.run([_keyed(call) for call in calls])
-
-    async def counters(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
-        """How many documents have passed, and what each topic has counted of them."""
-        answers: list[Any] = []
-        async with self._asking():
-            for start in range(0, max(1, len(topics)), CHUNK):
-                pipe = self._redis.pipeline(transaction=False)
-                for topic in topics[start : start + CHUNK]:
-                    pipe.hgetall(key(topic, "tally"))
-                pipe.get(PASSED)
-                *rows, passed = await pipe.execute()
-                answers += rows
-        return int(passed or 0), answers
-
-    async def known(self, topic: str) -> dict[str, bytes]:
-        async with self._asking():
-            found = await self._redis.hgetall(key(topic, "known"))
-        return {document.decode(): blob for document, blob in found.items()}
-
-    async def skipped(self, topic: str) -> list[tuple[str, int]]:
-        """Documents that are not to be offered again, and since when."""
-        async with self._asking():
-            found = await self._redis.zrange(key(topic, "skipped"), 0, -1, withscores=True)
-        return [(document.decode(), int(at_ms)) for document, at_ms in found]
-
-    async def forget_known(self, topic: str, document: str) -> bool:
-        (forgotten,) = await self.connection.run([("HDEL", key(topic, "known"), document)])
-        return bool(forgotten)
+    async def run(self, steps: Sequence[Step]) -> list[Any]:
+        """Replies to the steps, in as few round trips as it takes."""
+        return await self.connection.run(steps)
 
     # -- notice --------------------------------------------------------------------------------------------------------
 
@@ -386,28 +454,8 @@ class Store:
                     yield ModelChange(topic, born, int(version))
 
     async def _eval(self, script: str, topic: str, parts: Sequence[str], *args: Arg) -> Any:
-        (answer,) = await self.run([TopicCall(script, topic, parts, args)])
+        (answer,) = await self.connection.run([topic_script(script, topic, parts, *args)])
         return answer
-
-
-def counting(documents: int, decided: Mapping[str, int], calls: Sequence[TopicCall]) -> list[Step]:
-    """What counts documents that were put to all topics, and how any were decided, and runs the scripts that count for
-    each topic. The first answer is how many documents have been by now."""
-    steps: list[Step] = [("INCRBY", PASSED, documents)]
-    steps += [("HINCRBY", DECIDED, name, n) for name, n in decided.items() if n]
-    return [*steps, *(_keyed(call) for call in calls)]
-
-
-def _numbers(found: Mapping[bytes, bytes]) -> dict[str, int]:
-    return {name.decode(): int(n) for name, n in found.items()}
-
-
-def _keyed(call: TopicCall) -> Script:
-    return Script(call.script, [key(call.topic, part) for part in call.parts], call.args)
-
-
-def flat(event: Event) -> list[Arg]:
-    return [part for pair in event.to_fields().items() for part in pair]
 
 
 def _event(entry: Any) -> Event:

@@ -32,16 +32,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.goals.report import StreamCounts
-from service.store import scripts
-from service.store.connection import Step
-from service.store.topics import Store, TopicCall, counting
+from service.store.counts import count_cmds, count_topic_cmd
+from service.store.topics import Step, Store
 from service.topics.deciding import Classified, Kept, Serving
 from service.topics.published import PublishedModel
 from service.topics.retrain_policy import Last
 
 BUCKET, SLOTS, LATELY = 1000, 100, 10
 HEARD_S = 0.5  # so long a process relies on what it last heard of how many have passed
-PARTS = ("topic", "tally", "likely", "uncertain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class TopicCounters:
         places = set(first.values()) - repeats.keys()
         everybody, put = (len(places), 0) if named is None else (0, len(places))
         passed = await self._position() + everybody
-        calls: list[TopicCall] = []
+        counts: list[Step] = []
         decided = {"named": put, "accept": 0, "abstain": 0}
         some = classified.kept.keys() | set().union(*repeats.values()) if named is None else named
         for topic in dict.fromkeys(some):
@@ -82,9 +80,9 @@ class TopicCounters:
                 decided[one.decision] += 1
             served = self._serving.topics.get(topic)
             if served and (kept or put or news):
-                args = self._args(kept, classified.ids, passed - everybody, passed, put + len(news))
-                calls.append(TopicCall(scripts.TALLY, topic, PARTS, [served.born, *args]))
-        return counting(everybody, decided, calls)
+                before, by_name = passed - everybody, put + len(news)
+                counts.append(self._count_cmd(served, kept, classified.ids, before, passed, by_name))
+        return [*count_cmds(everybody, decided), *counts]
 
     def heard(self, answers: Sequence[Any]) -> None:
         """How many have passed is the first that the store says."""
@@ -94,26 +92,38 @@ class TopicCounters:
         """How many documents have passed, as far as this process has heard: its own are known, and those of others are
         asked for if they may be many. It only says which bucket is the newest."""
         if time.monotonic() - self._heard_s > HEARD_S:
-            self._passed, self._heard_s = await self._store.passed(), time.monotonic()
+            self._passed, self._heard_s = await self._store.counts.passed(), time.monotonic()
         return self._passed
 
     async def reset_window(self, served: PublishedModel) -> None:
         """The topic decides otherwise from now on."""
-        passed = await self._store.passed()
-        await self._store.run([TopicCall(scripts.ANEW, served.topic, ("topic", "tally"), [served.born, passed])])
+        await self._store.counts.reset_window(served.topic, served.born, await self._store.counts.passed())
 
     async def read(self, topics: Sequence[str]) -> list[TopicCounts]:
-        passed, rows = await self._store.counters(topics)
+        passed, rows = await self._store.counts.load(topics)
         return [tally_of(row, passed) for row in rows]
 
-    def _args(self, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, put: int) -> list[str | int]:
+    def _count_cmd(
+        self, served: PublishedModel, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, named: int
+    ) -> Step:
         bucket = _bucket(passed)
         accepted = [one for one in kept if one.decision == "accept"]
         abstained = [one for one in kept if one.decision == "abstain"]
         likely = [ids[one.place] for one in accepted if not one.by_rule][-self._kept :]
         uncertain = [ids[one.place] for one in abstained if not one.by_rule][-self._kept :]
-        counts = [put, len(accepted), len(abstained)]
-        return [before, bucket, bucket % SLOTS, self._kept, *counts, len(likely), *likely, *uncertain]
+        return count_topic_cmd(
+            served.topic,
+            served.born,
+            passed=before,
+            bucket=bucket,
+            slot=bucket % SLOTS,
+            named=named,
+            accepted=len(accepted),
+            abstained=len(abstained),
+            likely=likely,
+            uncertain=uncertain,
+            kept=self._kept,
+        )
 
 
 def tally_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:

@@ -24,8 +24,8 @@ from service.clock import now_ms
 from service.config import Config
 from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
 from service.store import codec
-from service.store.log import Event, Kind, obsolete, resolve
-from service.store.topics import Head, Saved, Store
+from service.store.log import Event, Head, Kind, obsolete, resolve
+from service.store.topics import Saved, Store
 from service.tasks import Pool
 from service.topics.background import Epochs
 from service.topics.published import Base, PublishedModel

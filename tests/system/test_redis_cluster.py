@@ -22,8 +22,8 @@ from service.run.supervisor import APPLICATION, WORKER
 from service.store import outbox
 from service.store.connection import FULL, Connection
 from service.store.inbox import DEAD, GROUP, IN
+from service.store.keys import topic_key
 from service.store.outbox import entry_id
-from service.store.topics import key
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.clustering import PRIMARIES, Cluster, Node, clustered
 from tests.support.consuming import accepted, add, consuming, dead, let_through, settled
@@ -151,7 +151,9 @@ async def life(api: Api) -> list[Any]:
 
 
 async def test_a_cluster_answers_what_one_server_does(cluster: Cluster, api: Api, redis_url: str) -> None:
-    assert {cluster.holder(key(topic, "log")).port for topic in TOPICS} == {one.port for one in cluster.primaries()}
+    assert {cluster.holder(topic_key(topic, "log")).port for topic in TOPICS} == {
+        one.port for one in cluster.primaries()
+    }
     async with serving(redis_url) as alone:
         assert await life(api) == await life(alone)
     assert await verified(cluster) == dict.fromkeys(set(TOPICS) - {"t5"}, "equal")
@@ -248,7 +250,7 @@ async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, ap
 async def test_slots_that_move_while_it_works_are_followed(cluster: Cluster, api: Api) -> None:
     await api.topic()
     reader, moving = Reader("ann", ["crude"], seed=20), True
-    names = [key("crude", "log"), outbox.key("crude"), "sluice:topics", IN, "sluice:{repeats}:noted"]
+    names = [topic_key("crude", "log"), outbox.key("crude"), "sluice:topics", IN, "sluice:{repeats}:noted"]
 
     async def move_about() -> None:
         nonlocal moving
@@ -276,7 +278,10 @@ async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Clus
     await api.topic()
     for n in range(5):
         await api.judge(OIL | {"id": f"d{n}", "text": f"{OIL['text']} {n}"}, True)
-    victim, judgement = cluster.holder(key("crude", "log")), {"topic": "crude", "document": GRAIN, "relevant": False}
+    victim, judgement = (
+        cluster.holder(topic_key("crude", "log")),
+        {"topic": "crude", "document": GRAIN, "relevant": False},
+    )
     if frozen:
         victim.freeze()
     else:
@@ -285,7 +290,7 @@ async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Clus
         refused = await api.post("/feedback", json=judgement)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
         assert (await in_the_end(api, "POST", "/feedback", judgement))["status"] == "learned"
-        assert cluster.holder(key("crude", "log")) is not victim
+        assert cluster.holder(topic_key("crude", "log")) is not victim
         counts = (await in_the_end(api, "GET", "/topics/crude"))["status"]["judged"]
         assert counts == {"relevant": 5, "irrelevant": 1}
     finally:
@@ -300,9 +305,9 @@ async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Clus
 async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, api: Api) -> None:
     """As for maintenance: it lives on as a replica, and sends whoever still asks it to the other."""
     await api.topic()
-    before = cluster.holder(key("crude", "log"))
+    before = cluster.holder(topic_key("crude", "log"))
     cluster.replica_of(before).client.execute_command("CLUSTER FAILOVER")
-    eventually(lambda: cluster.whole() and cluster.holder(key("crude", "log")) is not before)
+    eventually(lambda: cluster.whole() and cluster.holder(topic_key("crude", "log")) is not before)
     assert (await api.judge(OIL, True))["status"] == "learned"
     assert (await api.judge(GRAIN, False))["status"] == "learned"
     assert await verified(cluster) == {"crude": "equal"}
@@ -310,7 +315,7 @@ async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, a
 
 async def test_a_replica_that_dies_is_done_without(cluster: Cluster, api: Api) -> None:
     await api.topic()
-    log, connection = key("crude", "log"), api.sluice.store.connection
+    log, connection = topic_key("crude", "log"), api.sluice.store.connection
     assert await connection.with_replicas([("XLEN", log)])
     replica = cluster.replica_of(cluster.holder(log))
     replica.kill()

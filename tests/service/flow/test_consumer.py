@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from service.errors import GroupGone
 from service.flow.classify import Batch
 from service.flow.consumer import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Consumer, ConsumerBatch
-from service.store.connection import Connection, GroupGone
+from service.store.connection import Connection
 from service.store.consumer_group import Arrived
 from service.store.inbox import DEAD, GROUP, IN, ConsumerStats, Inbox
 from tests.support.api import OIL, Api, serving

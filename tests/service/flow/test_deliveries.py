@@ -20,7 +20,7 @@ from service.errors import PreconditionFailed
 from service.flow.deliveries import WINDOW, Courier
 from service.flow.webhooks import Undelivered, Webhooks, signed
 from service.run.supervisor import APPLICATION, WORKER
-from service.store.connection import Connection
+from service.store.topics import Store
 from service.tasks import cancel_all
 from tests.support.api import OIL, QUERY, Api, serving
 from tests.support.processes import Serve, children
@@ -48,13 +48,13 @@ async def receiver() -> AsyncIterator[Receiver]:
 @asynccontextmanager
 async def delivering(api: Api, **settings: Any) -> AsyncIterator[None]:
     config = Config(redis=api.sluice.config.redis, **(FAST | settings))
-    connection = Connection(str(config.redis), 1.0)
-    task = asyncio.create_task(Courier(connection, config, "tester").run())
+    store = Store(str(config.redis), 1.0)
+    task = asyncio.create_task(Courier(store, config, "tester").run())
     try:
         yield
     finally:
         await cancel_all([task])
-        await connection.close()
+        await store.close()
 
 
 def webhook(receiver: Receiver, **fields: Any) -> dict[str, Any]:

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from service.errors import NotFound, StoreUnavailable
-from service.store import outbox, scripts
-from service.store.connection import GroupGone, Packing, Script, Step, translated_errors
+from service.errors import GroupGone, NotFound, StoreUnavailable
+from service.store import known, outbox, topics
+from service.store.connection import Packing, translated_errors
+from service.store.counts import count_cmds, count_topic_cmd
 from service.store.documents import PARTITIONS, Remembering
-from service.store.log import Event
-from service.store.outbox import Entry, Outbox
-from service.store.topics import PARTS, Head, ModelChange, Saved, Store, TopicCall, counting
+from service.store.keys import PARTS
+from service.store.log import Event, Head
+from service.store.outbox import Entry
+from service.store.scripts import Script, Step, topic_script
+from service.store.topics import ModelChange, Saved, Store
 from tests.support.waiting import PATIENCE_S
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
@@ -39,6 +42,22 @@ def test_commands_are_packed_as_redis_py_packs_them(args: list[Any]) -> None:
     for name in ("SET", "CONFIG SET"):
         slow = b"".join(aredis.Connection().pack_command(name, *args))
         assert b"".join(Packing().pack_command(name, *args)) == slow
+
+
+def seven_accepted(topic: str, born: str) -> Step:
+    return count_topic_cmd(
+        topic,
+        born,
+        passed=0,
+        bucket=0,
+        slot=0,
+        named=0,
+        accepted=7,
+        abstained=0,
+        likely=(),
+        uncertain=(),
+        kept=10,
+    )
 
 
 def outcomes(appended: list[tuple[str, Event]]) -> list[tuple[str, int]]:
@@ -77,9 +96,7 @@ async def test_what_the_log_says_of_a_judgement_is_what_its_writer_folds(store: 
     """How many documents have been accepted by then only the store knows; a fold without it would not be the replayed
     one."""
     await store.create("t", "one", FIRST)
-    await store.run(
-        [TopicCall(scripts.TALLY, "t", ("topic", "tally", "likely", "uncertain"), ["one", 0, 0, 0, 10, 0, 7, 0, 0])]
-    )
+    await store.run([seven_accepted("t", "one")])
     changed = [judged("a"), judged("a", False), Event("withdrawn", 2, 3, document="a"), judged("a")]
     appended = await store.append("t", "one", changed)
     assert [event.after for _, event in appended] == [7, 0, 0, 7]
@@ -133,11 +150,11 @@ async def test_a_topic_is_deleted_at_the_version_that_was_read_or_not_at_all(sto
 async def test_a_deletion_that_was_cut_short_is_finished_by_the_next(store: Store) -> None:
     await store.create("t", "one", FIRST)
     await store.connection.run(outbox.append("t", "one", [Entry("0" * 32, "accept", 1.0, 1, "d", "", "secret")], 10))
-    await store.run([TopicCall(scripts.DELETE, "t", PARTS, ["one", "nobody", "", ""])])  # and here the process died
+    await store.run([topic_script(topics.DELETE, "t", PARTS, "one", "nobody", "", "")])  # and here the process died
     assert await store.topics() == ["t"]
     assert await store.clear("t")
     assert await store.topics() == []
-    assert await Outbox(store.connection).newest("t", None, 1) == []
+    assert await store.outbox.newest("t", None, 1) == []
     assert not await store.clear("t")
     await store.create("t", "two", FIRST)
     assert not await store.clear("t")  # that is another one, and whole
@@ -231,15 +248,14 @@ async def test_scripts_in_bulk_run_once_each_whether_the_store_knows_them_or_not
     for topic in ("a", "b", "c"):
         await store.create(topic, "one", FIRST)
     calls = [
-        TopicCall(scripts.KNOW, topic, ("topic", "known"), ["one", 9, "d", b"blob"])
-        for topic in ("a", "b", "none", "c")
+        topic_script(known.ADD, topic, ("topic", "known"), "one", 9, "d", b"blob") for topic in ("a", "b", "none", "c")
     ]
     with Redis.from_url(redis_url) as client:
         for _ in range(2):
             client.script_flush()  # as a restarted store has
-            counted, *_ = await store.connection.run(counting(5, {}, calls))
+            counted, *_ = await store.run([*count_cmds(5, {}), *calls])
             assert await store.run(calls) == [[1, 0], [1, 0], None, [1, 0]]
-    assert counted == await store.passed() == 10
+    assert counted == await store.counts.passed() == 10
 
 
 async def test_an_epoch_follows_exactly_one(store: Store) -> None:

@@ -13,9 +13,8 @@ from models.goals.report import StreamCounts
 from models.goals.volume import check_volume
 from service.errors import NotFound
 from service.run.replay import replay
-from service.store import scripts
-from service.store.topics import TopicCall
-from service.topics.counts import BUCKET, LATELY, PARTS, SLOTS, tally_of
+from service.store.counts import count_topic_cmd
+from service.topics.counts import BUCKET, LATELY, SLOTS, tally_of
 from tests.support.api import Api, serving
 from tests.support.live import live
 from tests.support.streaming import grain, oil, passes, status
@@ -120,7 +119,8 @@ async def test_a_deleted_topic_leaves_no_key_behind(api: Api, redis_url: str) ->
         await api.ok("DELETE", "/topics/crude")
         assert client.keys("sluice:{crude}:*") == []
         # A process that has not heard of it yet writes nothing into the void, nor to a successor.
-        late = TopicCall(scripts.TALLY, "crude", PARTS, [served.born, 0, 0, 0, 9, 1, 1, 0, 1, "o1"])
+        counts = {"passed": 0, "bucket": 0, "slot": 0, "named": 1, "accepted": 1, "abstained": 0}
+        late = count_topic_cmd("crude", served.born, **counts, likely=["o1"], uncertain=[], kept=9)
         assert await api.sluice.store.run([late]) == [0]
         with pytest.raises(NotFound):
             await api.sluice.review.skip(served, "o1")

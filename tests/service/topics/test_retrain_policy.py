@@ -14,8 +14,6 @@ from service.config import Config
 from service.jobs import jobs
 from service.run.housekeeping import keep_house
 from service.schemas import Policy
-from service.store import scripts
-from service.store.topics import TopicCall
 from service.topics.published import PublishedModel
 from service.topics.retrain_policy import Last, policy_of, standing
 from service.topics.settings import TopicSettings
@@ -122,8 +120,8 @@ async def test_its_own_publication_and_a_new_background_are_no_reason_to_retrain
     assert before.retrained
     yesterday = before.retrained._replace(at_ms=before.retrained.at_ms - 48 * HOUR)
     born = (await api.sluice.topics.find("crude")).born
-    said = [born, before.retrained.to_text(), yesterday.to_text()]
-    assert await store.run([TopicCall(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
+    mark = store.counts.mark_retrained
+    assert await mark("crude", born, expected=before.retrained.to_text(), note=yesterday.to_text())
     assert (await api.ok("GET", "/topics/crude"))["status"]["retraining"]["due"] is True  # an event is new
     await keep_house(api.sluice)
     assert len((await api.ok("GET", "/jobs"))["items"]) == 1
@@ -131,8 +129,8 @@ async def test_its_own_publication_and_a_new_background_are_no_reason_to_retrain
     await teach(api, "crude", 70, seed=2)
     (now,) = await api.sluice.counters.read(["crude"])
     assert now.retrained
-    said = [born, now.retrained.to_text(), now.retrained._replace(at_ms=yesterday.at_ms).to_text()]
-    assert await store.run([TopicCall(scripts.RETRAINED, "crude", ("topic", "tally"), said)]) == [1]
+    earlier = now.retrained._replace(at_ms=yesterday.at_ms)
+    assert await mark("crude", born, expected=now.retrained.to_text(), note=earlier.to_text())
     await keep_house(api.sluice)
     assert len((await api.ok("GET", "/jobs"))["items"]) == 2
 

@@ -1,0 +1,145 @@
+"""How the stream was decided, counted: by each topic, and over all topics.
+
+sluice:{ID}:tally              hash     how the stream was decided, in total and lately (see topics/counts.py)
+sluice:{stream}:passed         string   how many documents have been put to all topics
+sluice:{stream}:decided        hash     documents put to named topics; decisions to accept, abstain: ever
+sluice:{stream}:goals          hash     state -> how many topics' goals are in it; expires when it is old
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from service.store.connection import Connection
+from service.store.keys import topic_key
+from service.store.review import QUEUE_FUNCTION
+from service.store.scripts import Script, Step, topic_script
+
+PASSED = "sluice:{stream}:passed"
+DECIDED = "sluice:{stream}:decided"
+GOALS = "sluice:{stream}:goals"
+CHUNK = 1000  # topics a round trip
+
+# Counts documents that were new, and queues for review those that were not rejected. A slot of the tally is taken over
+# when its bucket is an older one. Arguments: born, how many had passed before, bucket, slot, most kept in a queue;
+# counts of documents put to this topic by name, of accepted, of abstained; how many of the documents that follow are
+# likely, and these; all others are uncertain.
+COUNT = f"""
+local topic, tally, likely, uncertain = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
+local since, bucket, slot, kept = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+redis.call('HSETNX', tally, 'since', since)
+local order = 0  -- of arrival in the queues: a number that only grows
+for i, name in ipairs({{'named', 'accepted', 'abstained'}}) do
+  order = order + redis.call('HINCRBY', tally, name, ARGV[5 + i])
+end
+local b, n, a, u = string.match(redis.call('HGET', tally, slot) or '', '^(%d+) (%d+) (%d+) (%d+)$')
+if not b or tonumber(b) < bucket then b, n, a, u = bucket, 0, 0, 0 end
+if tonumber(b) == bucket then
+  redis.call('HSET', tally, slot, string.format('%d %d %d %d', bucket, n + ARGV[6], a + ARGV[7], u + ARGV[8]))
+end
+{QUEUE_FUNCTION}
+local middle = 9 + tonumber(ARGV[9])
+queue(likely, 10, middle)
+queue(uncertain, middle + 1, #ARGV)
+return 1
+"""
+
+# Notes the counts as they stand, because the topic decides differently from now on. Arguments: born, documents that
+# have passed.
+RESET_WINDOW = """
+local topic, tally = KEYS[1], KEYS[2]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
+local counts = redis.call('HMGET', tally, 'named', 'accepted', 'abstained')
+for i = 1, 3 do counts[i] = counts[i] or 0 end
+redis.call('HSET', tally, 'anew', ARGV[2] .. ' ' .. table.concat(counts, ' '))
+return 1
+"""
+
+# Notes a retraining that was submitted by policy. Arguments: born, the note that must stand there (empty for none), the
+# note that takes its place.
+MARK_RETRAINED = """
+local topic, tally = KEYS[1], KEYS[2]
+if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
+if (redis.call('HGET', tally, 'retrained') or '') ~= ARGV[2] then return 0 end
+if ARGV[3] == '' then redis.call('HDEL', tally, 'retrained') else redis.call('HSET', tally, 'retrained', ARGV[3]) end
+return 1
+"""
+
+
+class CountStore:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._redis = connection.redis
+
+    async def passed(self) -> int:
+        """How many documents have been put to all topics."""
+        async with self._connection.asking():
+            return int(await self._redis.get(PASSED) or 0)
+
+    async def totals(self) -> tuple[int, dict[str, int]]:
+        """How many documents have been put to all topics, and how all were decided."""
+        passed, decided = await self._connection.run([("GET", PASSED), ("HGETALL", DECIDED)])
+        return int(passed or 0), _numbers(decided)
+
+    async def load(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
+        """How many documents have passed, and what each topic has counted of them."""
+        replies: list[Any] = []
+        async with self._connection.asking():
+            for start in range(0, max(1, len(topics)), CHUNK):
+                pipe = self._redis.pipeline(transaction=False)
+                for topic in topics[start : start + CHUNK]:
+                    pipe.hgetall(topic_key(topic, "tally"))
+                pipe.get(PASSED)
+                *rows, passed = await pipe.execute()
+                replies += rows
+        return int(passed or 0), replies
+
+    async def reset_window(self, topic: str, born: str, passed: int) -> None:
+        """Notes that the topic decides differently from now on, when so many documents have passed."""
+        await self._connection.run([topic_script(RESET_WINDOW, topic, ("topic", "tally"), born, passed)])
+
+    async def mark_retrained(self, topic: str, born: str, *, expected: str, note: str) -> bool:
+        """Notes a retraining in the place of the expected note; False if another note is there. Empty is no note."""
+        call = topic_script(MARK_RETRAINED, topic, ("topic", "tally"), born, expected, note)
+        (marked,) = await self._connection.run([call])
+        return bool(marked)
+
+    async def save_goals(self, states: Mapping[str, int], kept_s: int) -> None:
+        """Remembers for a while how many goals are in which state."""
+        flat = [part for pair in states.items() for part in pair]
+        await self._connection.run([("DEL", GOALS), ("HSET", GOALS, *flat), ("EXPIRE", GOALS, kept_s)])
+
+    async def load_goals(self) -> dict[str, int]:
+        async with self._connection.asking():
+            return _numbers(await self._redis.hgetall(GOALS))
+
+
+def count_cmds(documents: int, decided: Mapping[str, int]) -> list[Step]:
+    """Commands that count documents which were put to all topics, and how any were decided. The first reply is how many
+    documents have passed by now."""
+    return [("INCRBY", PASSED, documents), *(("HINCRBY", DECIDED, name, n) for name, n in decided.items() if n)]
+
+
+def count_topic_cmd(
+    topic: str,
+    born: str,
+    *,
+    passed: int,
+    bucket: int,
+    slot: int,
+    named: int,
+    accepted: int,
+    abstained: int,
+    likely: Sequence[str],
+    uncertain: Sequence[str],
+    kept: int,
+) -> Script:
+    """Command that counts documents for one topic, and queues some for review, at most `kept` in a queue. `passed`: how
+    many had passed before them."""
+    counts = (passed, bucket, slot, kept, named, accepted, abstained)
+    parts = ("topic", "tally", "likely", "uncertain")
+    return topic_script(COUNT, topic, parts, born, *counts, len(likely), *likely, *uncertain)
+
+
+def _numbers(stored: Mapping[bytes, bytes]) -> dict[str, int]:
+    return {name.decode(): int(n) for name, n in stored.items()}
