@@ -2,14 +2,15 @@
 
 A learner is a module, not a class: `Params` (frozen, validated), `State` (arrays by slot), and
 
-    start(p, query) → State            from nothing or from the query's document
+    start(p, query) → State            from nothing, or from the query's document
     resume(p, v) → State               from a vector that was learned before, in the same view
     update(p, s, x, y) → step          learn in place, in time proportional to the document
     vectors(p, s) → (Vector, ...)      what may be served, the preferred one first
     held_out(p, v, window, steps, t)   the scores of a window of documents, each without its own step
 
-The step of an update is one number from which, with the document, the update can be told again. `held_out` uses it to
-take each document's own influence out of the score that a vector gives it; t is when each document was learned from.
+The step of an update is one number from which, with the document, the update can be reconstructed. `held_out` uses it
+to take each document's own influence out of the score that a vector gives it; t is the update with which each document
+was learned.
 """
 
 from dataclasses import dataclass, field
@@ -43,8 +44,8 @@ class DocumentVector:
 class Vector:
     """bias + rest·Σ x_f + Σ w_f x_f, with w by slot, as it stood after `at` updates.
 
-    A learner that keeps two weights for a feature and serves their difference says in `minus`, over `rest_minus`, what
-    was subtracted: the difference alone does not tell what one step changed.
+    A learner that keeps two weights for a feature and serves their difference has in `minus`, over `rest_minus`, what
+    was subtracted: from the difference alone the change of one step cannot be reconstructed.
     """
 
     w: Reals
@@ -58,7 +59,7 @@ class Vector:
     imposed: Slots | None = None  # where a weight was not learned but imposed (see online/pins.py); None for nowhere
 
     def share(self, t: NDArray[np.int64]) -> Reals:
-        """How much of the step taken at time t is in this vector. An average of w_1 … w_{n+1} has step t in n+1−t."""
+        """The share of step t that is in this vector: in an average of w_1 … w_{n+1}, n+1−t of them have it."""
         return np.where(t <= self.at, 1 - t / (self.at + 1) if self.averaged else 1.0, 0.0)
 
 
@@ -77,8 +78,8 @@ def additive_held_out(v: Vector, window: DocumentWindow, c: Reals, bias: float =
 
         score_i − c_i (‖x_i‖² + bias²)
 
-    What later steps would have been without the document is not asked: to first order it does not matter. In a
-    truncated vector a document stands only with the features that were kept.
+    That later steps would have been different without the document is ignored: to first order it does not matter. In a
+    truncated vector only the features that were kept count.
     """
     kept = np.ones(len(v.w), np.bool_) if v.kept is None else v.kept
     scores, squares = window.kept(kept, v.w, v.bias, v.rest)

@@ -1,13 +1,13 @@
-"""Documents kept by slot, one after the other, so that a vector scores all of them in one pass.
+"""Documents by slot, stored one after the other, so that a vector scores all of them in one pass.
 
     indptr[i] .. indptr[i+1]   where document i stands in `slots` and in the values of each view
     score_i = bias + rest·Σ x_f + Σ w_f x_f
 
-A topic keeps its judged documents so: the window in which vectors compete and thresholds are chosen. The service keeps
-a sample of unjudged ones, the background, which all topics share and which numbers its features by itself. It is kept
-the other way round, from a feature to its documents: a served model weighs few features, and most of them rare, so a
-sixth of the sample is touched (of Reuters, by 500 weights). The order of additions is that of the model's features.
-Values are single precision: they are only ranked, never learned from.
+A topic stores its judged documents so: the window in which vectors compete and thresholds are chosen. The service has
+a sample of unjudged documents, the background, which all topics share and which has a numbering of its own. That one is
+inverted, from a feature to its documents: a served model has few features, most of them rare, so a sixth of the sample
+is touched (of Reuters, by 500 weights). Scores are added up in the order of the model's features. Values have single
+precision: documents here are only ranked, never learned from.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -38,7 +38,7 @@ class Collection:
         self._values = {name: np.zeros(256, np.float32) for name in views}
 
     def add(self, slots: Slots, values: Sequence[Reals]) -> None:
-        """Keep one document: its slots, and its values in each of the views, in their order."""
+        """Append one document: its slots, and its values in each of the views, in their order."""
         start = int(self._indptr[self.size])
         end = start + len(slots)
         self._indptr = grown(self._indptr, self.size + 2)
@@ -66,6 +66,8 @@ class Collection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentWindow:
+    """Consecutive documents of a collection, through one view."""
+
     indptr: Starts
     slots: Slots
     values: Singles
@@ -79,8 +81,8 @@ class DocumentWindow:
         return _scores(self.indptr, self.slots, self.values, w, bias, rest)
 
     def kept(self, kept: Bools, w: Reals, bias: float, rest: float) -> tuple[Reals, Reals]:
-        """The score of every document under a vector that has only the kept weights, and the sum of x_f² over these
-        features: what the document would add to its own score if it were added to the vector."""
+        """The score of every document under a vector with only the kept weights, and the sum of x_f² over these
+        features: how much the document's own score would grow if the document were added to the vector."""
         return _kept(self.indptr, self.slots, self.values, kept, w, bias, rest)
 
     def without(self, slots: Slots) -> "DocumentWindow":
@@ -89,46 +91,46 @@ class DocumentWindow:
 
 
 class Background:
-    """A sample of unjudged documents, prepared once for every topic that will be measured against it."""
+    """A sample of unjudged documents, prepared once for all topics that are measured against it."""
 
     def __init__(self, bags: Sequence[Bag] = (), documents: Sequence[str] = ()) -> None:
         self.size = len(bags)
         self._bags = tuple(bags)
-        self._at = {document: i for i, document in enumerate(documents)}
+        self._places = {document: i for i, document in enumerate(documents)}
         self._vocabulary = Vocabulary()
         self._slots = [self._vocabulary.intern(bag.features) for bag in bags]
-        self._seen: dict[View, Inverted] = {}
+        self._inverted: dict[View, Inverted] = {}
 
     def scores(self, model: Linear) -> Reals:
         """The score of every document under a model."""
-        seen = self._through(model.view)
-        scores = model.bias + model.rest * seen.sums
+        inverted = self._through(model.view)
+        scores = model.bias + model.rest * inverted.sums
         # A copy, because the weights of a model that was read from the store are read-only (see Vocabulary.intern).
-        _add(seen, self._vocabulary.find(model.features), np.array(model.weights), scores)
+        _add(inverted, self._vocabulary.find(model.features), np.array(model.weights), scores)
         return scores
 
-    def without(self, judged: Set[str]) -> Bools:
-        """Which of its documents are not among these: a judged one must not count as unjudged too."""
+    def unjudged(self, judged: Set[str]) -> Bools:
+        """Which of its documents are not among the judged: those must not count as unjudged, too."""
         unjudged = np.ones(self.size, np.bool_)
-        unjudged[[self._at[document] for document in self._at.keys() & judged]] = False
+        unjudged[[self._places[document] for document in self._places.keys() & judged]] = False
         return unjudged
 
-    def among(self, judged: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of its documents that are among these: their places here, and the numbers they have there."""
-        pairs = [(self._at[document], judged[document]) for document in self._at.keys() & judged.keys()]
+    def common(self, numbered: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The places of those of its documents that are among the numbered ones, and their numbers."""
+        pairs = [(self._places[document], numbered[document]) for document in self._places.keys() & numbered.keys()]
         places, numbers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
         return places, numbers
 
     def _through(self, name: View) -> "Inverted":
-        # Two threads may both prepare a view for the first time: they prepare the same one, and either may stay.
-        if name not in self._seen:
+        # Two threads may both prepare a view for the first time: the results are equal, and either may stay.
+        if name not in self._inverted:
             values = [view(name, bag).values for bag in self._bags]
-            self._seen[name] = _inverted(self._slots, values, self._vocabulary.size)
-        return self._seen[name]
+            self._inverted[name] = _inverted(self._slots, values, self._vocabulary.size)
+        return self._inverted[name]
 
 
 class Inverted(NamedTuple):
-    """Slot s is in documents[starts[s]] .. documents[starts[s + 1]], with these values; Σ x of each document."""
+    """Slot s is in documents[starts[s]] .. documents[starts[s + 1]], with these values; Σ x of every document."""
 
     starts: Starts
     documents: NDArray[np.int32]
@@ -137,22 +139,22 @@ class Inverted(NamedTuple):
 
 
 def _inverted(slots: Sequence[Slots], values: Sequence[Reals], features: int) -> Inverted:
-    every = np.concatenate([np.empty(0, np.int32), *slots])
-    order = np.argsort(every, kind="stable")
+    joined = np.concatenate([np.empty(0, np.int32), *slots])
+    order = np.argsort(joined, kind="stable")
     starts = np.zeros(features + 1, np.int64)
-    np.cumsum(np.bincount(every, minlength=features), out=starts[1:])
+    np.cumsum(np.bincount(joined, minlength=features), out=starts[1:])
     documents = np.repeat(np.arange(len(slots), dtype=np.int32), [len(x) for x in slots])[order]
-    joined = np.concatenate([np.empty(0), *values])[order].astype(np.float32)
-    return Inverted(starts, documents, joined, np.array([x.sum() for x in values], np.float64))
+    sorted_values = np.concatenate([np.empty(0), *values])[order].astype(np.float32)
+    return Inverted(starts, documents, sorted_values, np.array([x.sum() for x in values], np.float64))
 
 
-# Arrays are taken out of their tuple once, since numba counts a reference for every look into it, and indexes are
-# unsigned, since for others it asks whether they are negative.
+# Arrays are taken out of their tuple once, since numba counts a reference at every access, and indexes are unsigned,
+# since numba checks whether signed ones are negative.
 
 
 @kernel
-def _add(seen: Inverted, slots: Slots, weights: Singles, scores: Reals) -> None:
-    starts, documents, values = seen.starts, seen.documents, seen.values
+def _add(inverted: Inverted, slots: Slots, weights: Singles, scores: Reals) -> None:
+    starts, documents, values = inverted.starts, inverted.documents, inverted.values
     for i in range(len(slots)):
         if slots[i] >= 0:
             slot, weight = np.uint64(slots[i]), np.float64(weights[i])
@@ -168,7 +170,7 @@ def _scores(indptr: Starts, slots: Slots, values: Singles, w: Reals, bias: float
         weights[s] += w[s]
     scores = np.empty(len(indptr) - 1)
     for i in range(len(scores)):
-        score = bias  # a sum in a register: one in memory would be written and read again for every feature
+        score = bias  # in a register; a sum in memory would be written and read again for every feature
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             score += weights[min(np.uint64(slots[k]), size)] * values[k]
         scores[i] = score
@@ -179,7 +181,7 @@ def _scores(indptr: Starts, slots: Slots, values: Singles, w: Reals, bias: float
 def _kept(
     indptr: Starts, slots: Slots, values: Singles, kept: Bools, w: Reals, bias: float, rest: float
 ) -> tuple[Reals, Reals]:
-    # Which feature was kept no processor can foresee, so all are added, those that were not with a weight of zero.
+    # Whether a feature was kept cannot be predicted, so there is no branch: those that were not have a weight of zero.
     size = np.uint64(len(w))
     weights, counts = np.zeros(len(w) + 1), np.zeros(len(w) + 1)
     for s in range(size):

@@ -10,16 +10,16 @@ Parameters. Paper: η = 2/(3R²), R being the largest value (here: so far; `eta:
 INQUERY's beliefs), presence, the average or the pocketed vector. Ours, better on a stream with few judgements: tf-idf
 cosine, η = 30, and the target .15, which a vector that sums to 1 can reach on documents whose values are about .1.
 
-Representation. We never store d weights: d is a virtual vocabulary, of which the topic has met some features. With
-u = w·Z unnormalised, a feature that was never met keeps u_0, every met one has its u_f, and
+Representation. We never store d weights: d is the size of a virtual vocabulary, of which the topic has met a few
+features. With u = w·Z unnormalised, a feature that was never met has u_0, every other its own u_f, and
 
-    Z = d·u_0 + Σ (u_f − u_0)           kept up with each update, summed anew before rounding could be felt
+    Z = d·u_0 + Σ (u_f − u_0)           updated with each step, and summed again before rounding errors matter
 
-so an unmet feature weighs u_0/Z, which is `Linear.rest`. The average is lazy: while u_f stands still its share of
-Σ_i u_f/Z_i is u_f·(C − C_f), C = Σ 1/Z_i so far and C_f the value of C when u_f last moved.
+so an unmet feature weighs u_0/Z, which is `Linear.rest`. The average is lazy: while u_f does not change, its share of
+Σ_i u_f/Z_i is u_f·(C − C_f), C = Σ 1/Z_i so far and C_f the value of C when u_f last changed.
 
-Differences from the paper: one exponent is at most CLIP, no weight falls below FLOOR, so that it can come back; and the
-words of a query begin with so much of the mass that the query itself scores the target.
+Differences from the paper: an exponent is at most CLIP; no weight falls below FLOOR, so that it can grow again; and the
+words of a query start with so much of the mass that the query itself scores the target.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from models.learners.vocabulary import Slots, dot
 
 CLIP = 20.0
 FLOOR = 1e-30
-AFRESH = 256  # updates after which Z is summed anew
+SUM_EVERY = 256  # updates after which Z is summed again
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def start(p: Params, query: DocumentVector | None) -> State:
     d = 2 * p.d if p.signed else p.d
     s = State(np.zeros(0), np.zeros(0), np.zeros(0), d=d, Z=d, C=1 / d)
     if query is not None and query.sum > 0:
-        # Of the whole mass 1 the query's features get so much, by their values, that the query scores the target.
+        # The query's features share so much of the whole mass, 1, by their values, that the query scores the target.
         mass = min(p.target * query.sum / query.square, 0.9)
         _grow(s, 2 * query.span if p.signed else query.span)
         slots = 2 * query.slots if p.signed else query.slots
@@ -87,8 +87,8 @@ def start(p: Params, query: DocumentVector | None) -> State:
 
 
 def resume(p: Params, v: Vector) -> State:
-    """A vector that was truncated or learned elsewhere is made one that EG can have: not negative, with sum 1. EG± has
-    w⁺ − w⁻ = w exactly, where Σ |w| leaves something of the mass for all features to share."""
+    """Turn a vector, which may be truncated or learned elsewhere, into one that EG can have: not negative, with sum 1.
+    EG± has w⁺ − w⁻ = w exactly, if Σ |w| leaves a part of the mass for all features to share."""
     whole = v.w + v.rest
     s = start(p, None)
     if p.signed:
@@ -111,7 +111,7 @@ def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     c = -2 * _eta(p, s) * (dot(s.u, slots, values) / s.Z - (p.target if y else p.low))
     Z = s.Z + _multiply(s.u, s.mean, s.C_f, slots, values, c, s.C, FLOOR * s.Z)
     s.t += 1
-    if Z < 0.01 * s.Z or s.t % AFRESH == 0:
+    if Z < 0.01 * s.Z or s.t % SUM_EVERY == 0:
         _sum(s)
     else:
         s.Z = Z
@@ -129,7 +129,7 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
 
 
 def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
-    """Each document's own factors are divided out, and the sum to which that leads is divided out too."""
+    """Divide each document's own factors out, and normalise the weights that this leaves."""
     minus = v.minus if v.minus is not None else np.zeros(0)
     c = steps * v.share(t)
     return v.bias + _held_out(window.indptr, window.slots, window.values, v.w, minus, v.rest, v.rest_minus, c)
@@ -148,7 +148,7 @@ def _grow(s: State, span: int) -> None:
     s.u, s.mean, s.C_f = grown(s.u, span), grown(s.mean, span), grown(s.C_f, span)
     s.u[old:], s.mean[old:] = s.u_0, s.mean_0
     s.met = max(s.met, span)
-    if s.met > s.d:  # more features than were thought to exist
+    if s.met > s.d:  # more features than d allowed for
         s.Z += (s.met - s.d) * s.u_0
         s.d = s.met
 
@@ -158,7 +158,7 @@ def _sum(s: State) -> None:
 
 
 def _rescale(s: State) -> None:
-    """Divides u by Z. The averages are brought up to date first, since C counts in units of the old u."""
+    """Divide u by Z. The averages are brought up to date first, since C is in units of the old u."""
     s.mean += s.u * (s.C - s.C_f)
     s.mean_0 += s.u_0 * s.C
     s.C_f[:] = s.C = 0.0
@@ -177,7 +177,7 @@ def _vector(p: Params, w: Reals, rest: float, t: int, averaged: bool) -> Vector:
 def _multiply(
     u: Reals, mean: Reals, C_f: Reals, slots: Slots, values: Reals, c: float, C: float, floor: float
 ) -> float:
-    """Multiplies u_f by e^{c·x_f}, and answers by how much that changed their sum."""
+    """Multiply u_f by e^{c·x_f}, and return the change of their sum."""
     change = 0.0
     for i in range(len(slots)):
         f = slots[i]

@@ -1,4 +1,4 @@
-"""A vector that does not learn: a model that came from elsewhere, as one more candidate for the pocket."""
+"""A vector that does not learn: a model that was made elsewhere, as one more candidate for the pocket."""
 
 from dataclasses import dataclass
 

@@ -11,8 +11,8 @@ cosine, weights that start at zero (`d: null`), and the average.
 
 Differences from the paper: a weight moves by α times the feature's strength, as in Rosenblatt's rule; the paper says
 "by α", which is the same where the strength is 1. The query is shown as a relevant example until it is learned.
-Discarding is Winnow's, told for steps that add: once `discard` examples have been seen, a feature counts only while its
-weight is more than α, one step of strength 1, from where it started; and one that was never seen counts nothing.
+Discarding is Winnow's, adapted to steps that add: once `discard` examples have been seen, a feature counts only while
+its weight is more than α, one step of strength 1, from where it started; a feature that was never seen does not count.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from models.learners import averaged
 from models.learners.base import DocumentVector, Vector, additive_held_out
 from models.learners.documents import DocumentWindow
 
-SHOWN = 20  # times that the query is shown at most
+MAX_SHOWN = 20  # how often the query is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class State(averaged.State):
 def start(p: Params, query: DocumentVector | None) -> State:
     s = State(rest=0.0 if p.d is None else p.theta / p.d)
     if query is not None:
-        for _ in range(SHOWN):
+        for _ in range(MAX_SHOWN):
             s.shown += 1
             if not update(p, s, query, True):
                 break

@@ -8,7 +8,7 @@ Lewis, Schapire, Callan & Papka, "Training algorithms for linear text classifier
 Parameters. Paper: β = 16, γ = 4 without a query, α = 1, β = 2, γ = .5 with one; weights below 0 are dropped. Only the
 ratios matter, so the second set, the default, is the first with a query.
 
-It is a batch method, but its sums can be kept up one example at a time, and then an example costs its features.
+It is a batch method, but its sums can be updated one example at a time, and then an example costs its features.
 """
 
 from dataclasses import dataclass
@@ -60,8 +60,8 @@ def resume(p: Params, v: Vector) -> State:
 
 
 def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
-    """Learn in place; the step is 1 or −1, since how much one document counts depends on all the others. Of a document
-    that was shown several times the steps add up, and one that was not shown has 0."""
+    """Learn in place; the step is 1 or −1, since how much a document counts depends on all the others. The steps of a
+    document that is learned several times add up; a document that is not learned has 0."""
     _grow(s, x.span)
     axpy(s.relevant if y else s.irrelevant, 1.0, x.slots, x.values)
     s.n_relevant += y

@@ -1,10 +1,10 @@
 """A topic's own numbering of the features it has met, so that learners can work on dense arrays.
 
-A feature is a 64-bit hash; its *slot* is the order in which the topic first met it. Slots are never reused or moved, so
-an array by slot only ever grows at its end, and a document that was kept as (slots, values) stays valid for ever.
+A feature is a 64-bit hash; its *slot* is its place in the order in which the topic met its features. Slots are never
+reused or moved, so an array by slot only grows at its end, and a document stored as (slots, values) stays valid.
 
-The table is open addressing with linear probing in two flat arrays, at most half full. A dict of Python integers would
-do the same at ten times the memory and five times the time.
+The table has open addressing with linear probing in two flat arrays, at most half full. A dict of Python integers would
+take ten times the memory and five times the time.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from models.core.vectors import Features, Reals
 Slots = NDArray[np.int32]
 
 UNKNOWN = -1
-_FIRST = 256
+_FIRST_SIZE = 256
 
 
 class Vocabulary:
@@ -25,8 +25,8 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self.size = 0
-        self._features = np.zeros(_FIRST, np.uint64)
-        self._table = np.full(2 * _FIRST, UNKNOWN, np.int32)
+        self._features = np.zeros(_FIRST_SIZE, np.uint64)
+        self._table = np.full(2 * _FIRST_SIZE, UNKNOWN, np.int32)
         self._ascending = np.empty(0, np.int32)
 
     @property
@@ -36,7 +36,7 @@ class Vocabulary:
 
     @property
     def ascending(self) -> Slots:
-        """The slots in the order of their features; those given since it was last asked for are merged in."""
+        """The slots in the order of their features. Slots assigned since the last call are merged in."""
         old = len(self._ascending)
         if old < self.size:
             new = old + np.argsort(self._features[old : self.size])
@@ -48,10 +48,10 @@ class Vocabulary:
         return self._features.nbytes + self._table.nbytes + self._ascending.nbytes
 
     def intern(self, features: Features) -> Slots:
-        """The slots of these features; those not met before are given the next ones, in the order of the argument."""
-        most = self.size + len(features)
-        if most > len(self._features):
-            self._features = grown(self._features, most)
+        """The slots of these features. Features not met before get the next slots, in the order of the argument."""
+        max_size = self.size + len(features)
+        if max_size > len(self._features):
+            self._features = grown(self._features, max_size)
             self._table = np.full(2 * len(self._features), UNKNOWN, np.int32)
             _fill(self._table, self._features, self.size)
         # A copy, because arrays read from a log are read-only, and numba would compile everything twice for them.
@@ -59,13 +59,13 @@ class Vocabulary:
         return slots
 
     def find(self, features: Features) -> Slots:
-        """The slots of these features, UNKNOWN for one that was never met."""
+        """The slots of these features; UNKNOWN for a feature that was never met."""
         return _find(self._table, self._features, np.array(features, np.uint64))
 
 
 @kernel
 def dot(w: Reals, slots: Slots, x: Reals) -> float:
-    """w·x, summed from left to right: a BLAS product may round differently with another number of threads."""
+    """w·x, summed from left to right: how a BLAS product rounds may depend on the number of threads."""
     total = 0.0
     for i in range(len(slots)):
         if slots[i] < len(w):
@@ -82,7 +82,7 @@ def axpy(w: Reals, a: float, slots: Slots, x: Reals) -> None:
 
 @kernel
 def _place(table: Slots, features: Features, feature: np.uint64) -> np.int64:
-    """Where in the table the feature's slot stands, or would stand."""
+    """The place in the table of the feature's slot, or the one that it would have."""
     mask = len(table) - 1
     # The golden ratio spreads features that are not hashes (tests number them 1, 2, 3).
     at = np.int64((feature * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
@@ -111,16 +111,16 @@ def _intern(table: Slots, features: Features, size: int, wanted: Features) -> tu
 
 
 @kernel
-def _merged(features: Features, some: Slots, others: Slots) -> Slots:
-    """Two lists of slots, each in the order of its features, as one."""
-    merged = np.empty(len(some) + len(others), np.int32)
+def _merged(features: Features, left: Slots, right: Slots) -> Slots:
+    """Two lists of slots, each in the order of their features, merged into one."""
+    merged = np.empty(len(left) + len(right), np.int32)
     i, j = 0, 0
     for k in range(len(merged)):
-        if j == len(others) or (i < len(some) and features[some[i]] < features[others[j]]):
-            merged[k] = some[i]
+        if j == len(right) or (i < len(left) and features[left[i]] < features[right[j]]):
+            merged[k] = left[i]
             i += 1
         else:
-            merged[k] = others[j]
+            merged[k] = right[j]
             j += 1
     return merged
 

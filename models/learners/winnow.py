@@ -10,14 +10,14 @@ Dagan, Karov & Roth, "Mistake-driven learning in text categorization", EMNLP 199
 
 Parameters. Paper: ratio 2, θ = 1, margin .1, strength √tf, discarding (`variant: balanced+`); strengths that sum to 1
 in a document and all weights θ for PositiveWinnow (`variant: positive`). Ours, far better on a stream with few
-judgements: `balanced`, on tf-idf cosine and with ratio 1, so that a feature says nothing until it was in a mistake.
+judgements: `balanced`, on tf-idf cosine and with ratio 1, so that a feature weighs nothing until it was in a mistake.
 
 Discarding. The paper drops, after the first rounds, features whose weights are within one promotion or demotion of
 where they started. In a stream there are no rounds: once `discard` examples have been seen, a feature counts only while
-a weight of it is outside that range. It may come back, and a feature that was never seen counts nothing.
+one of its weights is outside that range. It may come back; a feature that was never seen does not count.
 
-Differences from the paper. Weights stay within e^±LIMIT of where they started: many passes over one document would
-overflow otherwise. The query is shown as a relevant example until it is learned.
+Differences from the paper. Weights stay within a factor of e^±MAX_LOG of where they started: many passes over one
+document would overflow. The query is shown as a relevant example until it is learned.
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import Slots
 
-SHOWN = 20  # times that the query is shown at most
-LIMIT = 20.0
+MAX_SHOWN = 20  # how often the query is shown
+MAX_LOG = 20.0
 
 VARIANTS = {
     "positive": {"view": "strength", "d": 1.0, "ratio": 1.0, "margin": 0.1, "alpha": 1.1},
@@ -79,7 +79,7 @@ class Params:
 
 @dataclass(slots=True)
 class State:
-    """Logarithms of the weights, over where they started: 0 for a feature that was in no mistake."""
+    """Logarithms of the weights, relative to where they started: 0 for a feature that was in no mistake."""
 
     plus: Reals
     minus: Reals
@@ -90,26 +90,26 @@ class State:
 def start(p: Params, query: DocumentVector | None) -> State:
     s = State(np.zeros(0), np.zeros(0), np.zeros(0))
     if query is not None:
-        for _ in range(SHOWN):
+        for _ in range(MAX_SHOWN):
             if not update(p, s, query, True):
                 break
     return s
 
 
 def resume(p: Params, v: Vector) -> State:
-    """Of all pairs with this difference we take the one whose other weight is where it started."""
+    """Of all pairs of weights with this difference, take the one of which one weight is where it started."""
     plus, minus = p.first
     w = v.w + v.rest
     up = np.log(np.maximum(w + minus, plus) / plus)
     down = np.log(np.maximum(plus - w, minus) / minus) if minus else np.zeros(len(w))
-    return State(np.minimum(up, LIMIT), np.minimum(down, LIMIT), np.zeros(len(w)))
+    return State(np.minimum(up, MAX_LOG), np.minimum(down, MAX_LOG), np.zeros(len(w)))
 
 
 def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     """Learn in place; the step is 1 for a promotion, −1 for a demotion."""
     s.plus, s.minus, s.a = grown(s.plus, x.span), grown(s.minus, x.span), grown(s.a, x.span)
     s.t += 1
-    score = _score(s.plus, s.minus, x.slots, x.values, *p.first, *_kept(p, s))
+    score = _score(s.plus, s.minus, x.slots, x.values, *p.first, *_discarded_range(p, s))
     if y and score <= p.theta + p.margin:
         step, up, down = 1.0, p.alpha, p.demotion
     elif not y and score >= p.theta - p.margin:
@@ -140,7 +140,7 @@ def vectors(p: Params, s: State) -> tuple[Vector, ...]:
 
 
 def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDArray[np.int64]) -> Reals:
-    """Each document's own promotion or demotion is divided out, of both weights."""
+    """Divide each document's own promotion or demotion out of both weights."""
     below = v.minus if v.minus is not None else np.zeros(0)
     minus = window.scores(below, 0.0, v.rest_minus)
     plus = window.scores(v.w, 0.0, v.rest) + minus
@@ -157,31 +157,31 @@ def _weights(p: Params, plus: Reals, minus: Reals) -> Reals:
 
 
 def _counts(p: Params, s: State, plus: Reals, minus: Reals) -> NDArray[np.bool_]:
-    """Whether a feature counts: all do before discarding begins, then those more than one step from the start."""
-    least, most = _kept(p, s)
-    outside: NDArray[np.bool_] = (plus > most) | (plus < least) | (minus > most) | (minus < least)
+    """Whether each feature counts: all do before discarding begins, then those more than one step from the start."""
+    low, high = _discarded_range(p, s)
+    outside: NDArray[np.bool_] = (plus > high) | (plus < low) | (minus > high) | (minus < low)
     return outside
 
 
-def _kept(p: Params, s: State) -> tuple[float, float]:
-    """A feature counts while one of its two weights is below the first of these or above the second."""
+def _discarded_range(p: Params, s: State) -> tuple[float, float]:
+    """A feature counts while the logarithm of one of its two weights is below the first bound or above the second."""
     if not 0 < p.discard <= s.t:
-        return np.inf, -np.inf  # which every weight is
+        return np.inf, -np.inf  # so that every feature counts
     return float(np.log(p.demotion)) - 1e-9, float(np.log(p.alpha)) + 1e-9
 
 
 @kernel
 def _score(
-    plus: Reals, minus: Reals, slots: Slots, values: Reals, first: float, second: float, least: float, most: float
+    plus: Reals, minus: Reals, slots: Slots, values: Reals, first: float, second: float, low: float, high: float
 ) -> float:
-    """Most examples are no mistake, and then this is all that is done."""
+    """The score of a document. Most examples are no mistake, and then this is all that is computed."""
     score = 0.0
     for i in range(len(slots)):
         up, down = plus[slots[i]], minus[slots[i]]
-        if up > most or up < least or down > most or down < least:
+        if up > high or up < low or down > high or down < low:
             score += (first * np.exp(up) - second * np.exp(down)) * values[i]
     return score
 
 
 def _limited(logarithms: Reals) -> Reals:
-    return np.clip(logarithms, -LIMIT, LIMIT)
+    return np.clip(logarithms, -MAX_LOG, MAX_LOG)

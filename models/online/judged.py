@@ -69,11 +69,11 @@ class JudgedDocuments:
 
     def unjudged(self, background: Background) -> Bools:
         """Which documents of the background have not been judged."""
-        return background.without(self._numbers.keys())
+        return background.unjudged(self._numbers.keys())
 
     def put_held_out(self, held_out: Reals, scores: Reals, background: Background) -> Reals:
         """The scores of the background, in which judged documents are given their held-out scores."""
-        places, numbers = background.among(self._numbers)
+        places, numbers = background.common(self._numbers)
         first = self.size - len(held_out)
         learned = numbers >= first
         scores[places[learned]] = held_out[numbers[learned] - first]

@@ -184,7 +184,7 @@ class Trainer:
         """The scores of the background, of documents that the run's base was fitted on as if it had not been."""
         scores = background.scores(linear)
         if run.has_base and self._base and self._fitted:
-            places, numbers = background.among({document: n for n, document in enumerate(self._fitted)})
+            places, numbers = background.common({document: n for n, document in enumerate(self._fitted)})
             without = np.fromiter(self._fitted.values(), float)
             scores[places] += without[numbers] - background.scores(self._base.linear)[places]
         return scores
