@@ -1,15 +1,15 @@
 """Error against loss, on pairs of groups: single classifiers made restrictive by distance, and committees of them.
 
-    loss     the share of test documents about which nothing is decided
-    error    the share of wrong decisions among the decided, over all pairs together
+    loss     the share of test documents that are not decided
+    error    the share of wrong decisions among those made, over all pairs together
 
-What is tuned is tuned on training documents: `Tuned` asks for a loss and gets a distance (from distances in a five-fold
-cross-validation) or the k of a k-split (by the search, from each estimator), and is then measured on test documents.
-The curve of a single classifier is that of its ranking: at loss L the share L of the test documents that lie nearest
-to the cut is left out, as in the paper.
+Tuning uses training documents only: for the loss that is asked for, it chooses a distance (from a five-fold
+cross-validation) or the k of a k-split (by a search with each estimator), which is then measured on test documents.
+The curve of a single classifier is that of its ranking: at loss L the share L of the test documents nearest to the cut
+is left out, as in the paper.
 
 Widrow-Hoff has a step of .5 and a constant feature of .3. On a quarter of the training documents (`--holdout`) neither
-more than 5 passes nor a larger constant gains anything: error .0057 at loss .1, .0056 with 10 passes and .5; SVM .0055.
+more than 5 passes nor a larger constant helps: error .0057 at loss .1, .0056 with 10 passes and .5; SVM .0055.
 The smaller constant of the service is for rare topics: here .2 gave .0068 where .3 gave .0051 (both cut at .5).
 """
 
@@ -42,13 +42,13 @@ from scripts.evaluation.pairs import Pair
 LOSSES = tuple(round(0.05 * i, 2) for i in range(20))  # of the curve
 GOALS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of tuning, as in the paper
 KS = (2, 4, 8, 16)  # of the tables, as in the paper
-SEARCHED = (1, 2, 3, 4, 6, 8, 12, 16)
+SEARCHED = (1, 2, 3, 4, 6, 8, 12, 16)  # values of k among which tuning chooses
 PROBED = (10, 20)  # where the KL estimator is fitted, as in the paper
 FOLDS = 5
 
 
 class Plane(NamedTuple):
-    """Signed distance from the cut: X w + b, in some unit of the method's own."""
+    """Signed distances from the cut, X w + b, in a unit that depends on the method."""
 
     w: Reals
     b: float
@@ -71,16 +71,20 @@ class ErrorCounts(NamedTuple):
         return 1 - self.decided / self.documents
 
 
-def total(tallies: Iterable[ErrorCounts]) -> ErrorCounts:
-    return ErrorCounts(*(sum(column) for column in zip(*tallies, strict=True)))
+def total(counts: Iterable[ErrorCounts]) -> ErrorCounts:
+    return ErrorCounts(*(sum(column) for column in zip(*counts, strict=True)))
 
 
 class Tuned(NamedTuple):
+    """What was tuned for a loss, measured."""
+
     distance: ErrorCounts
     split: Mapping[str, ErrorCounts]  # by the estimator that chose k
 
 
 class Estimated(NamedTuple):
+    """The loss and error of a k-split, measured, and as the estimators expected them."""
+
     measured: LossAndError
     by: Mapping[str, LossAndError]
 
@@ -95,6 +99,8 @@ class PairResult(NamedTuple):
 
 
 def learner(kind: str, params: Mapping[str, object], passes: int) -> Fit:
+    """A learner that sees one document after the other, and cuts half-way between the groups."""
+
     def fit(pair: Pair, rows: Order, seed: int) -> Plane:
         known, shown = np.unique(rows, return_inverse=True)
         rng = np.random.default_rng(seed)
@@ -110,14 +116,14 @@ def learner(kind: str, params: Mapping[str, object], passes: int) -> Fit:
 
 
 def half_way(scores: Reals, y: Bools) -> float:
-    """Between the mean scores of the two groups; a part that has one group only cuts above or below all of it."""
+    """The cut between the mean scores of the two groups; with one group only, a cut below or above all its scores."""
     if y.all() or not y.any():
         return float(scores.min() - 1 if y.all() else scores.max() + 1)
     return float(scores[y].mean() + scores[~y].mean()) / 2
 
 
 def method(kind: str, params: Mapping[str, object]) -> Fit:
-    """One that learns from all documents at once, and cuts at 0."""
+    """A method that learns from all documents at once, and cuts at 0."""
     p = registry.parse(kind, params)
 
     def fit(pair: Pair, rows: Order, seed: int) -> Plane:
@@ -144,6 +150,7 @@ class Panel(NamedTuple):
 
 
 def panel(pair: Pair, fit: Fit, members: tuple[Order, ...], seed: int) -> Panel:
+    """Trains a member on each of these parts."""
     planes = [fit(pair, rows, seed + i) for i, rows in enumerate(members)]
     W, b = np.stack([plane.w for plane in planes], axis=1), np.array([plane.b for plane in planes])
     unseen = np.ones((len(pair.y), len(members)), np.bool_)
@@ -173,30 +180,31 @@ def measure(pair: Pair, fit: Fit, seed: int) -> PairResult:
         tuned[goal] = Tuned(by_distance, {name: split_in(search(e, goal, SEARCHED).k) for name, e in estimate.items()})
     estimated = {}
     for k in KS:
-        met = split_in(k)
-        estimated[k] = Estimated(LossAndError(met.loss, met.error), {name: e(k) for name, e in estimate.items()})
+        measured = split_in(k)
+        loss_and_error = LossAndError(measured.loss, measured.error)
+        estimated[k] = Estimated(loss_and_error, {name: e(k) for name, e in estimate.items()})
     curve = {loss: count_decisions(nearest_dropped(single, loss), pair.y_test) for loss in LOSSES}
     return PairResult(curve, committees, tuned, estimated)
 
 
 def decisions(pair: Pair, drawn: Panel) -> dict[str, ErrorCounts]:
-    """By each rule; the mean of the distances is made to lose as many documents as unanimity."""
-    said = votes(drawn.test)
+    """The decisions by each rule, counted; the mean of the distances is made to lose as many documents as unanimity."""
+    cast = votes(drawn.test)
     quality = accuracies((drawn.train > 0) == pair.y[:, None], drawn.unseen, doubt=1).tolist()
     rules: dict[str, VotingRule] = {
         "unanimous": voting_rule("unanimous", quality),
         "vote": voting_rule("vote", quality),
         "weighted": voting_rule("weighted", quality),
     }
-    found = {name: count_decisions(meta(said, by), pair.y_test) for name, by in rules.items()}
+    counts = {name: count_decisions(meta(cast, by), pair.y_test) for name, by in rules.items()}
     mean = drawn.test.mean(axis=1)
-    return {**found, "mean": count_decisions(nearest_dropped(mean, found["unanimous"].loss), pair.y_test)}
+    return {**counts, "mean": count_decisions(nearest_dropped(mean, counts["unanimous"].loss), pair.y_test)}
 
 
 def estimators(
     pair: Pair, splits: Mapping[int, Panel], crossed: Reals, seed: int
 ) -> Mapping[str, Callable[[int], LossAndError]]:
-    """By name, for this pair: what a split in k will lose and err."""
+    """Functions by name that estimate for this pair the loss and error of a split in k."""
     right = {k: (s.train > 0) == pair.y[:, None] for k, s in splits.items()}
     accuracy = {k: float(accuracies(right[k], s.unseen).mean()) for k, s in splits.items()}
     accuracy[1] = float(np.mean((crossed > 0) == pair.y))
@@ -218,15 +226,15 @@ def estimators(
     return {"CV": cv, "KL": kl, "beta": beta}
 
 
-@lru_cache(1)  # every classifier of a pair is estimated with the same
+@lru_cache(1)  # the same for every classifier of a pair
 def differences(pair: Pair, seed: int) -> Mapping[int, float]:
-    """diff by k, the mean over the parts."""
+    """By k, the mean difference of the parts from the whole."""
     there = pair.X.astype(np.bool_).astype(np.float64)
 
     def shares(rows: Order) -> tuple[Reals, Reals]:
         sides = [rows[pair.y[rows] == kind] for kind in (True, False)]
-        one, other = (np.asarray(there[side].sum(axis=0)) / max(len(side), 1) for side in sides)
-        return one, other
+        first, second = (np.asarray(there[side].sum(axis=0)) / max(len(side), 1) for side in sides)
+        return first, second
 
     whole = shares(np.arange(len(pair.y)))
     splits = {k: parts("split", pair.y, k, seed) for k in {*KS, *SEARCHED, *PROBED}}
@@ -234,7 +242,7 @@ def differences(pair: Pair, seed: int) -> Mapping[int, float]:
 
 
 def cross_validated(pair: Pair, fit: Fit, seed: int) -> Reals:
-    """Distances of the training documents from cuts that were made without them."""
+    """Distances of the training documents from cuts that were trained without them."""
     distances = np.empty(len(pair.y))
     everything = np.arange(len(pair.y))
     for i, held in enumerate(parts("split", pair.y, FOLDS, seed)):
@@ -248,14 +256,14 @@ def unanimously(distances: Reals) -> Votes:
 
 
 def nearest_dropped(distances: Reals, loss: float) -> Votes:
-    """What is decided when exactly this share, those nearest to the cut, is left out."""
-    said = np.where(distances > 0, 1, -1).astype(np.int8)
+    """The decisions when exactly this share of documents, those nearest to the cut, is left out."""
+    cast = np.where(distances > 0, 1, -1).astype(np.int8)
     dropped = round(loss * len(distances))
-    said[np.argsort(np.abs(distances), kind="stable")[:dropped]] = 0
-    return said
+    cast[np.argsort(np.abs(distances), kind="stable")[:dropped]] = 0
+    return cast
 
 
-def count_decisions(said: Votes, truth: Bools) -> ErrorCounts:
-    decided = said != 0
-    wrong = decided & ((said > 0) != truth)
+def count_decisions(cast: Votes, truth: Bools) -> ErrorCounts:
+    decided = cast != 0
+    wrong = decided & ((cast > 0) != truth)
     return ErrorCounts(int(np.count_nonzero(wrong)), int(np.count_nonzero(decided)), len(truth))

@@ -1,13 +1,13 @@
-"""All training documents at once, as in the papers: no query, idf of the whole training set, some random orders.
+"""All training documents at once, as in the papers: no query, idf of the whole training set, several random orders.
 
-Micro-averages count decisions, macro-averages topics. Break-even is of each topic, weighted by its relevant documents:
-every topic accepts as many as are relevant, and then precision is recall. The vectors are whole: nothing is truncated.
+Micro-averages count decisions, macro-averages topics. Break-even is measured for each topic, which accepts as many
+documents as are relevant, so that precision is recall; the mean is weighted by that number. Vectors are not truncated.
 
-Thresholds are F1-optimal on training documents, in the middle between two cuts: one on scores without a document's own
-steps, which errs upwards (other documents would have made up for it, above all in later passes), and one on scores of
-vectors trained without a third of the documents, which errs downwards (they know less). On the last quarter of the
+Thresholds are the middle between two cuts that are F1-optimal on training documents: one on scores without a document's
+own steps, which errs upwards (other documents would have made up for it, above all in later passes), and one on scores
+of vectors trained without a third of the documents, which errs downwards (they know less). On the last quarter of the
 training documents of Reuters, macro-F1 of PA-I in five passes is .505 with the first, .568 with the second, .561 with
-the middle; micro-F1 of Widrow-Hoff as in the paper .833, .831, .837.
+the middle; micro-F1 of Widrow-Hoff as in the paper is .833, .831, .837.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,11 +43,11 @@ class Setting:
     params: Mapping[str, object] = field(default_factory=dict)
     passes: int = 1
     draws: int = 0
-    crossed: bool = True  # thresholds also by vectors trained without a third of the documents: three times the work
+    crossed: bool = True  # thresholds also from vectors trained without a third of the documents: three times the work
 
 
 class TopicResult(NamedTuple):
-    """One topic, one order."""
+    """How well one topic is decided after one order."""
 
     table: Contingency
     break_even: float
@@ -55,7 +55,7 @@ class TopicResult(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """All topics, one order."""
+    """Averages over all topics after one order."""
 
     micro_f1: float
     macro_f1: float
@@ -64,16 +64,16 @@ class Figures(NamedTuple):
 
 
 class VectorCorpus:
-    """A corpus by slot, seen through whatever views are asked for."""
+    """A corpus as vectors, through each view that is asked for."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus, self.train = corpus, corpus.train
-        read = bags(corpus.documents, Analysis())
+        counts = bags(corpus.documents, Analysis())
         counter = Counter()
         for i in range(corpus.train):
-            counter.add(read[i][0])
+            counter.add(counts[i][0])
         frequencies, vocabulary = Frequencies.prior().plus(counter), Vocabulary()
-        self._bags = [Bag(*read[i], frequencies.idf(read[i][0])) for i in range(len(read))]
+        self._bags = [Bag(*counts[i], frequencies.idf(counts[i][0])) for i in range(len(counts))]
         self._slots = [vocabulary.intern(bag.features) for bag in self._bags]
         self._seen: dict[View, tuple[list[DocumentVector], DocumentWindow, DocumentWindow]] = {}
 
@@ -82,11 +82,11 @@ class VectorCorpus:
         return float(np.mean([len(slots) for slots in self._slots[: self.train]]))
 
     def examples(self, name: View) -> tuple[Examples, Examples]:
-        """Training and test documents, each together as a matrix."""
+        """Training and test documents, each as a matrix."""
         return Examples.of(self._bags[: self.train], name), Examples.of(self._bags[self.train :], name)
 
     def through(self, name: View) -> tuple[list[DocumentVector], DocumentWindow, DocumentWindow]:
-        """Training documents one by one and together, and test documents together."""
+        """Training documents one by one and as a window, and test documents as a window."""
         if name not in self._seen:
             collection = Collection([name])
             documents = [
@@ -103,22 +103,22 @@ class VectorCorpus:
         return self._seen[name]
 
 
-def measure(library: VectorCorpus, topic: str, setting: Setting, seed: int) -> TopicResult:
-    documents, window, test = library.through(parse_params(setting.kind, setting.params).view)
-    relevant = library.corpus.relevant(topic)
-    known, truth = relevant[: library.train], relevant[library.train :]
+def measure(vectors: VectorCorpus, topic: str, setting: Setting, seed: int) -> TopicResult:
+    documents, window, test = vectors.through(parse_params(setting.kind, setting.params).view)
+    relevant = vectors.corpus.relevant(topic)
+    known, truth = relevant[: vectors.train], relevant[vectors.train :]
     if setting.draws:
         order = drawn(known, setting.draws, seed, balanced=setting.kind == "eg")
     else:
-        order = in_passes(library.train, setting.passes, seed)
+        order = in_passes(vectors.train, setting.passes, seed)
 
-    def trained_on(some: Order) -> Trained:
-        return train(setting.kind, setting.params, documents, window, known, some, pocket=setting.draws > 0)
+    def trained_on(part: Order) -> Trained:
+        return train(setting.kind, setting.params, documents, window, known, part, pocket=setting.draws > 0)
 
     whole = trained_on(order)
     unknown = [whole.held_out]
     if setting.crossed:
-        folds, crossed = _folds(known, seed), np.zeros(library.train)
+        folds, crossed = _folds(known, seed), np.zeros(vectors.train)
         for k in range(FOLDS):
             crossed[folds == k] = trained_on(order[folds[order] != k]).scores[folds == k]
         unknown.append(crossed)
@@ -128,18 +128,19 @@ def measure(library: VectorCorpus, topic: str, setting: Setting, seed: int) -> T
 
 
 def threshold(relevant: Bools, held_out: Sequence[Reals]) -> float:
-    """The middle of the cuts that these scores give, of those that accept anything."""
+    """The mean of the F1-optimal cuts on these scores, leaving out those that accept nothing."""
     cuts = [thresholds.f_beta_cut(scores, relevant).threshold for scores in held_out]
     useful = [cut for cut in cuts if cut < thresholds.NEVER]
     return float(np.mean(useful)) if useful else thresholds.NEVER
 
 
 def figures(results: Iterable[TopicResult]) -> Figures:
-    every = list(results)
-    tables = [r.table for r in every]
-    found = [t.tp + t.fn for t in tables]
-    even = sum(r.break_even * n for r, n in zip(every, found, strict=True)) / sum(found)
-    return Figures(f_beta(micro(tables)), macro([f_beta(t) for t in tables]), even, macro([r.sap for r in every]))
+    topics = list(results)
+    tables = [topic.table for topic in topics]
+    relevant = [table.tp + table.fn for table in tables]
+    even = sum(topic.break_even * n for topic, n in zip(topics, relevant, strict=True)) / sum(relevant)
+    sap = macro([topic.sap for topic in topics])
+    return Figures(f_beta(micro(tables)), macro([f_beta(table) for table in tables]), even, sap)
 
 
 def spread(orders: Sequence[Figures]) -> tuple[Figures, Figures]:
@@ -150,7 +151,7 @@ def spread(orders: Sequence[Figures]) -> tuple[Figures, Figures]:
 
 
 def _folds(relevant: Bools, seed: int) -> NDArray[np.int64]:
-    """A fold for each document, by chance, but the relevant ones evenly: of a rare topic each fold needs some."""
+    """A random fold for each document, but the relevant ones evenly: each fold needs some of a rare topic's."""
     folds = np.random.default_rng(seed).integers(FOLDS, size=len(relevant))
     folds[relevant] = np.arange(np.count_nonzero(relevant)) % FOLDS
     return folds

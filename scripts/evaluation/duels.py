@@ -1,11 +1,11 @@
 """Widrow-Hoff and EG against Rocchio, topic by topic, as in table 4 of Lewis, Schapire, Callan & Papka (SIGIR 1996).
 
-    wins        topics on which one has the higher F1, its mean over the orders; equal ones are nobody's
+    wins        topics on which a learner has the higher F1, averaged over the orders; ties are not counted
     sign test   P(Bin(wins + losses, ½) ≥ wins) < .05; a question mark where it does not hold
 
 Parameters, averaging and thresholds on training documents are the paper's. As there, EG sees only which words occur,
-and stands with that beside Rocchio on tf-idf, too. The paper's figures are those for the collection that is most like
-Reuters: the bodies of 10,000 articles of AP, 20 topics.
+and is compared as such with Rocchio on tf-idf, too. The paper's figures are those of the collection most like Reuters:
+the bodies of 10,000 articles of AP, 20 topics.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from scipy.stats import binom
 from models.core.measures import f_beta, macro
 from scripts.evaluation.batch import Setting, TopicResult
 
-SIGNIFICANT = 0.05
+SIGNIFICANCE = 0.05
 
 LEARNERS: Mapping[str, Setting] = {
     "rocchio, binary": Setting("rocchio", {"beta": 16.0, "gamma": 4.0, "view": "presence"}),
@@ -25,7 +25,7 @@ LEARNERS: Mapping[str, Setting] = {
     "wh, tf-idf": Setting("wh", {"eta": None, "bias": 0.0, "average": True}),
     "eg, binary": Setting("eg", {"eta": None, "target": 1.0, "d": 3e4, "view": "presence", "average": True}),
 }
-PAIRS = (  # and what the paper says: wins > losses (mean F1 > mean F1)
+PAIRS = (  # learner, rival, and what the paper prints: wins > losses (mean F1 > mean F1)
     ("wh, binary", "rocchio, binary", "18 > 2 (.48 > .25)"),
     ("eg, binary", "rocchio, binary", "18 > 2 (.52 > .25)"),
     ("wh, tf-idf", "rocchio, tf-idf", "15 > 5 (.60 > .50)"),
@@ -34,23 +34,23 @@ PAIRS = (  # and what the paper says: wins > losses (mean F1 > mean F1)
 
 
 class Duel(NamedTuple):
-    """Of two, topic by topic."""
+    """Two learners compared topic by topic."""
 
     wins: int
     losses: int
-    means: tuple[float, float]  # F1 of either, over all topics
+    means: tuple[float, float]  # F1 of either over all topics
 
     @property
     def significant(self) -> bool:
-        return bool(binom.sf(self.wins - 1, self.wins + self.losses, 0.5) < SIGNIFICANT)
+        return bool(binom.sf(self.wins - 1, self.wins + self.losses, 0.5) < SIGNIFICANCE)
 
 
-def duel(one: Sequence[float], other: Sequence[float]) -> Duel:
-    """From the F1 of every topic."""
-    pairs = list(zip(one, other, strict=True))
-    return Duel(sum(a > b for a, b in pairs), sum(a < b for a, b in pairs), (macro(one), macro(other)))
+def duel(ours: Sequence[float], theirs: Sequence[float]) -> Duel:
+    """Compares the F1 of every topic."""
+    pairs = list(zip(ours, theirs, strict=True))
+    return Duel(sum(a > b for a, b in pairs), sum(a < b for a, b in pairs), (macro(ours), macro(theirs)))
 
 
 def by_topic(orders: Sequence[Sequence[TopicResult]]) -> list[float]:
-    """F1 of every topic, its mean over the orders."""
+    """F1 of every topic, averaged over the orders."""
     return [macro([f_beta(result.table) for result in results]) for results in zip(*orders, strict=True)]

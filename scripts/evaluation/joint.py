@@ -1,14 +1,14 @@
-"""Methods that learn from all training documents, and mostly all topics, at once (models/batch/registry.py).
+"""Methods that learn from all training documents, and most of them from all topics, at once (models/batch/registry.py).
 
-What is measured is as in scripts/evaluation/batch.py. Where to cut is one of
+They are measured as in scripts/evaluation/batch.py. The cut is one of
 
     zero       where the method itself cuts: Φ > 0, as in Sebastiani, Sperduti & Valdambrini 2000
-    crossed    F1-optimal on scores by models that were trained without a tenth of the documents; of topics with few
-               relevant documents, which say too little alone, in the middle between this and the next
-    middle     between the F1-optimal cuts on scores of the training documents as they are, which errs upwards (they
-               are known), and by models that were trained without a third of them, which errs downwards
+    crossed    F1-optimal on scores of models trained without a tenth of the documents; for topics with few relevant
+               documents, which alone are too little evidence, the middle between this cut and that on known documents
+    middle     the middle between two F1-optimal cuts: on scores of the training documents by the model itself, which
+               errs upwards (it knows them), and by models trained without a third of them, which errs downwards
 
-On the last quarter of the training documents of Reuters, micro-F1 (macro-F1), two ways to deal out the folds:
+Micro-F1 (macro-F1) on the last quarter of the training documents of Reuters, for two random assignments to folds:
 
                     zero           crossed                        middle
     boosting KR     .738 (.340)    .769 (.425)  .771 (.428)       .773 (.425)  .773 (.420)
@@ -16,8 +16,8 @@ On the last quarter of the training documents of Reuters, micro-F1 (macro-F1), t
     centroid        .703 (.472)    .758 (.491)  .754 (.486)       .756 (.480)  .755 (.473)
     naive Bayes     .541 (.222)    .729 (.448)  .726 (.438)       .723 (.384)  .723 (.381)
 
-The rounds of boosting are nested: what 500 rounds found begins with what 100 found. So rows that differ in S alone are
-one run, cut off at several places.
+The rounds of boosting are nested: a run of 500 begins with the run of 100. So rows that differ in S alone are one run,
+cut off at several places.
 """
 
 import dataclasses
@@ -36,12 +36,12 @@ from models.core.measures import break_even, contingency, sap
 from models.core.vectors import Reals
 from scripts.evaluation.batch import TopicResult, VectorCorpus, threshold
 
-FEW = 5  # relevant documents, below which left-out ones alone say too little
+MIN_RELEVANT = 5  # documents; scores of fewer left-out ones alone are too little evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """A method, its parameters, and where to cut. With a cut of zero nothing about it is by chance."""
+    """A method, its parameters, and where to cut. With a cut of zero nothing about it is random."""
 
     kind: str
     params: Mapping[str, object] = field(default_factory=dict)
@@ -49,17 +49,17 @@ class Joint:
 
 
 class JointRuns:
-    """Methods on one corpus, for these topics."""
+    """Runs of several methods on the same corpus and topics."""
 
-    def __init__(self, library: VectorCorpus, names: Sequence[str]) -> None:
-        self._library = library
-        self._labels: Labels = np.stack([library.corpus.relevant(name) for name in names], axis=1)
+    def __init__(self, vectors: VectorCorpus, names: Sequence[str]) -> None:
+        self._vectors = vectors
+        self._labels: Labels = np.stack([vectors.corpus.relevant(name) for name in names], axis=1)
         self._boosted: dict[boosting.Params, boosting.Boosted] = {}
 
     def measure(self, joint: Joint, seed: int) -> list[TopicResult]:
-        """Each topic, in their order."""
+        """The result of each topic, in their order."""
         p = parse(joint.kind, joint.params)
-        x, test = self._library.examples(p.view)
+        x, test = self._vectors.examples(p.view)
         known, truth = self._labels[: x.size], self._labels[x.size :]
         planes = self._fit(p, x, known, seed)
         cuts = [0.0] * len(known.T) if joint.cut == "zero" else self._cuts(joint, p, planes, x, known, seed)
@@ -83,7 +83,7 @@ class JointRuns:
         alone = joint.cut == "crossed"
         known, unknown = planes.scores(x), held_out_scores(p, x, labels, 10 if alone else 3, seed)
         return [
-            threshold(y, (b,) if alone and np.count_nonzero(y) >= FEW else (a, b))
+            threshold(y, (b,) if alone and np.count_nonzero(y) >= MIN_RELEVANT else (a, b))
             for y, a, b in zip(labels.T, known.T, unknown.T, strict=True)
         ]
 

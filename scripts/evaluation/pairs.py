@@ -1,11 +1,12 @@
-"""Pairs of groups, one against the other, as small matrices: what the experiments on abstention are made of.
+"""Pairs of groups, one against the other, as small matrices: the material of the experiments on abstention.
 
-As in Siersdorfer, Sizov & Weikum 2004: groups of more than 900 documents, pairs of them drawn by chance, half of the
-training documents from either group, and all others of the two groups to test. Documents are drawn from the whole
-corpus, whatever its own split. Words are weighed by what the training documents of the pair say of them, nothing else.
+As in Siersdorfer, Sizov & Weikum 2004, groups have more than 900 documents, pairs of them are drawn at random, half of
+the training documents come from either group, and all other documents of the two groups are tested. Documents are drawn
+from the whole corpus, whatever its own split. The idf of words is that of the training documents of the pair.
 
-Text: with the subject line and everything in the message, or `plain`: without the subject, quotes (lines that begin
-with > | or :, and those that say who wrote them) and the signature; what then remains empty is left out.
+The text is `full`, with the subject line and everything in the message, or `plain`: without the subject, the signature
+and quotes (lines that begin with > | or :, and those that name the author of a quote). Documents without words are left
+out.
 """
 
 import re
@@ -27,7 +28,7 @@ from models.text.analysis import Analysis, Bags, bags
 from models.text.idf import Counter, Frequencies
 from scripts.common.corpus import Corpus
 
-MIN_GROUP = 901  # documents of a group
+MIN_GROUP = 901  # documents
 Rows = NDArray[np.int64]
 QUOTE = re.compile(r"^\s*(?:[>|:]|\w{1,4}>|.*\b(?:writes|wrote|said)(?::|\.\.\.)|In article\b)")
 
@@ -37,13 +38,13 @@ class Pair:
     names: tuple[str, str]
     features: Features  # of the training documents: the columns
     documents: Sequence[DocumentVector]  # to train with, in random order
-    X: Any  # the same, a row each; a scipy matrix, whose stubs know too many kinds
-    y: Bools  # which are of the first group
+    X: Any  # the same as rows of a scipy matrix, whose stubs have too many types
+    y: Bools  # which of them are of the first group
     X_test: Any
     y_test: Bools
 
     def examples(self, rows: Rows) -> Examples:
-        """Training documents for a method that learns from all at once; one may come several times."""
+        """Training documents for a method that learns from all at once; a row may come several times."""
         X = self.X[rows]
         return Examples("tfidf", self.features, X.indptr.astype(np.int64), X.indices, X.data.astype(np.float64))
 
@@ -60,14 +61,15 @@ class GroupedCorpus:
         sizes = {name: int(np.count_nonzero(group == name)) for name in self._members}  # the same with plain text
         self.names = [name for name, size in sizes.items() if size >= MIN_GROUP]
 
-    def pairs(self, most: int, seed: int) -> list[tuple[str, str]]:
-        every = list(combinations(self.names, 2))
-        drawn = np.random.default_rng(seed).permutation(len(every))[:most]
-        return [every[i] for i in drawn.tolist()]
+    def pairs(self, count: int, seed: int) -> list[tuple[str, str]]:
+        """At most so many different pairs of groups."""
+        pairs = list(combinations(self.names, 2))
+        drawn = np.random.default_rng(seed).permutation(len(pairs))[:count]
+        return [pairs[i] for i in drawn.tolist()]
 
     def pair(self, names: tuple[str, str], train: int, seed: int, holdout: bool = False) -> Pair:
-        """So many training documents, and the others. `holdout`: a quarter of the training documents is tested instead,
-        and the others do not exist."""
+        """A pair with so many training documents, tested on all others; with `holdout`, tested on a quarter of the
+        training documents instead."""
         rng = np.random.default_rng([seed, *(self.names.index(name) for name in names)])
         drawn = [rng.permutation(self._members[name]) for name in names]
         half, held = train // 2, train // 8 if holdout else 0
@@ -96,15 +98,15 @@ class GroupedCorpus:
 
 
 def stripped(text: str) -> str:
-    """What the author wrote."""
+    """The text without quotes and signature."""
     body = re.split(r"^-- ?$", text, maxsplit=1, flags=re.MULTILINE)[0]
     return "\n".join(line for line in body.split("\n") if not QUOTE.match(line))
 
 
 def _matrix(seen: Sequence[tuple[Any, Any]], features: Any) -> Any:
     """Documents by feature; features that no training document has weigh nothing and are left out."""
-    every, values = (np.concatenate([one[k] for one in seen]) for k in (0, 1))
-    rows = np.repeat(np.arange(len(seen)), [len(one[0]) for one in seen])
+    every, values = (np.concatenate([document[k] for document in seen]) for k in (0, 1))
+    rows = np.repeat(np.arange(len(seen)), [len(document[0]) for document in seen])
     at = np.minimum(np.searchsorted(features, every), len(features) - 1)
     there = features[at] == every
     indptr = np.cumsum(np.append(0, np.bincount(rows[there], minlength=len(seen))))

@@ -1,9 +1,9 @@
-"""A corpus as the service would meet it, read once and shared by all topics.
+"""A corpus as the service would receive it, analysed once and shared by all topics.
 
-Training documents come one by one. Each is seen with the idf of the epoch in force, then counted; epochs follow one
-another as in `service.topics.background`, by the number of documents. Test documents are seen with the last epoch of
-training and counted nowhere. A topic's thresholds are chosen against the sample of the epoch in force at its last
-judgement.
+Training documents come one by one. Each has the idf of the current epoch and is then counted; epochs follow one another
+as in `service.topics.background`, by the number of documents. Test documents have the idf of the last epoch of training
+and are not counted. A topic's thresholds are chosen against the sample of the epoch that is current at its
+last judgement.
 """
 
 from bisect import bisect_right
@@ -36,23 +36,23 @@ class Stream:
         self._seen: dict[View, DocumentWindow] = {}
 
     def query(self, text: str) -> Bag:
-        """A query, as it is known to a topic that is made before the first document."""
+        """A query as a topic knows it that is created before the first document."""
         features, counts = bags([("", text)], self._analysis)[0]
         return Bag(features, counts, Frequencies.prior().idf(features))
 
     def epoch(self, position: int) -> int:
-        """Which epoch is in force when the document at this position comes."""
+        """The epoch that is current when the document at this position comes."""
         return bisect_right(self._starts, position) - 1
 
     def begins(self, epoch: int) -> int:
-        """The position from which on an epoch is in force; if it never is, the end of training."""
+        """The position from which on an epoch is current; the end of training if it never is."""
         return self._starts[epoch] if epoch < len(self._starts) else self.train
 
     def background(self, epoch: int) -> Background:
         return self._backgrounds[epoch]
 
     def scores(self, model: Linear, start: int, end: int) -> Reals:
-        """What the model says of the documents from `start` to before `end`."""
+        """The model's scores of the documents from `start` to before `end`."""
         every = self._through(model.view)
         part = DocumentWindow(every.indptr[start : end + 1], every.slots, every.values)
         slots = self._vocabulary.find(model.features)
