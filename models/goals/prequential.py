@@ -23,8 +23,8 @@ import numpy as np
 from models.core import intervals
 from models.core.measures import MIN_NU, Bools, sap
 from models.core.vectors import Reals
-from models.goals.report import StreamCounts
 from models.goals.samples import Bounded, RejectedSample, ShownSample, Trial, share
+from models.goals.volume import StreamCounts
 
 CONFIDENCE = 0.9
 TAIL = (1 - CONFIDENCE) / 2  # probability that one of the two bounds fails

@@ -9,7 +9,7 @@ import typer
 from models.core.intervals import Interval
 from models.core.measures import Bools
 from models.goals.promises import Targets
-from models.goals.report import pooled
+from models.goals.report import pooled_recall
 from scripts.common.corpus import Corpus, read, read_queries
 from scripts.common.options import (
     CorpusPath,
@@ -117,7 +117,7 @@ def _simulate(
         paused, whole = run(stream, relevant[name], spec, plan, corpus.train)
         results.append(measure(stream, relevant[name], spec, paused, whole, counted))
         runs.append((paused, relevant[name][corpus.train - len(paused.decisions) : corpus.train]))
-    bounds = pooled((paused.model.evidence, passed(paused.decisions)) for paused, _ in runs)
+    bounds = pooled_recall((paused.model.evidence, passed(paused.decisions)) for paused, _ in runs)
     return results, bounds, pooled_covers(bounds, [(paused.decisions, wanted) for paused, wanted in runs])
 
 

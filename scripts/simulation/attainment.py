@@ -16,7 +16,7 @@ from models.core.intervals import Interval, interval
 from models.core.measures import Bools
 from models.core.names import GoalState
 from models.goals.evidence import BOUND_CONFIDENCE
-from models.goals.report import StreamCounts
+from models.goals.volume import StreamCounts
 
 REJECT, ABSTAIN, ACCEPT = 0, 1, 2
 Decisions = NDArray[np.int8]

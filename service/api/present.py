@@ -8,7 +8,8 @@ import numpy as np
 
 from models.core.names import View
 from models.core.vectors import Linear
-from models.goals.report import PartReport, StreamCounts
+from models.goals.report import PartReport
+from models.goals.volume import StreamCounts
 from models.online.committee import Committee, VotingRule, mean_form
 from models.online.model import Model
 from models.text.analysis import features_of

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from models.goals.report import StreamCounts
+from models.goals.volume import StreamCounts
 from service.archive.lines import (
     FORMAT,
     AnyLine,

@@ -69,7 +69,7 @@ class Goals:
         auditing = [served for served in list(self._serving.topics.values()) if self.rate(served)]
         tallies = await self._counters.read([served.topic for served in auditing])
         every = [(one.model.evidence, tally.ever) for one, tally in zip(auditing, tallies, strict=True)]
-        share = assurance.pooled(every)
+        share = assurance.pooled_recall(every)
         audits = sum(evidence.audits for evidence, _ in every)
         return PooledRecall(
             topics=len(auditing),
@@ -91,7 +91,7 @@ def _said(topics: int, audits: int, low: float | None) -> str:
     if not topics:
         return "No topic audits: give some a goal with `min_recall` or `max_error`, or a share to `audit`."
     if low is None:
-        return "No relevant document is known yet, so nothing is known of recall."
+        return "No relevant document is known yet, so recall cannot be estimated."
     if not audits:
         return "No audit has been judged yet: all that is rejected may have been missed."
     where = f"{audits:,} audit{'s' * (audits > 1)} in {topics:,} topic{'s' * (topics > 1)}"

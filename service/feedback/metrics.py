@@ -14,8 +14,8 @@ import numpy as np
 from models.core.measures import Contingency, t11su
 from models.goals import drift, prequential, reliability, volume
 from models.goals.prequential import Quality
-from models.goals.report import StreamCounts
 from models.goals.samples import Bounded, Trial
+from models.goals.volume import StreamCounts
 from service.clock import time_of
 from service.schemas.metrics import Drift, Figure, Metrics, Point, Reliability, ReliabilityBin, Volume
 from service.store.log import StandingJudgement

@@ -31,7 +31,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.goals.report import StreamCounts
+from models.goals.volume import StreamCounts
 from service.store.counts import count_cmds, count_topic_cmd
 from service.store.topics import Step, Store
 from service.topics.deciding import Classified, Kept, Serving

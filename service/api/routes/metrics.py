@@ -6,7 +6,7 @@ from fastapi import Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from models.goals.report import StreamCounts
+from models.goals.volume import StreamCounts
 from service.api import present
 from service.api.deps import App, TopicPath, new_router, read, reply
 from service.api.openapi import answers, takes

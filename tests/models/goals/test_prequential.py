@@ -12,8 +12,8 @@ from scipy.stats import binom, norm
 from models.core.names import Origin
 from models.goals.prequential import CONFIDENCE, TAIL, errors, quality, windows
 from models.goals.reliability import reliability
-from models.goals.report import StreamCounts
 from models.goals.samples import RejectedSample, Trial
+from models.goals.volume import StreamCounts
 
 RUNS = 300
 

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from models.goals.evidence import Evidence
 from models.goals.ledger import Ledger
 from models.goals.promises import Targets
-from models.goals.report import Report, StreamCounts, pooled, recall, report
+from models.goals.report import Report, pooled_recall, recall, report
+from models.goals.volume import StreamCounts
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)
 LATELY = StreamCounts(1000, 20, 100)
 
 
-def said(goal: Targets, evidence: Evidence, ever: StreamCounts = LATELY, lately: StreamCounts = LATELY) -> Report:
+def report_on(goal: Targets, evidence: Evidence, ever: StreamCounts = LATELY, lately: StreamCounts = LATELY) -> Report:
     found = report(goal, evidence, ever, lately)
     assert found is not None
     return found
@@ -27,86 +28,88 @@ def test_without_a_goal_nothing_is_said() -> None:
 
 
 def test_a_promised_precision_is_met_with_the_counts_behind_it() -> None:
-    part = said(Targets(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True)).precision
+    part = report_on(Targets(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True)).precision
     assert part is not None
     assert part.share is not None
     assert (part.state, part.judged) == ("met", 50)
     assert part.share.low >= 0.9
-    assert "Of 50 judged documents that would be accepted, 49 are relevant." in part.detail
+    assert "Of 50 judged documents that would be accepted now, 49 are relevant." in part.detail
 
 
 def test_a_precision_that_is_not_promised_says_what_is_missing() -> None:
-    found = said(Targets(min_precision=0.9), Evidence(missing=37))
+    found = report_on(Targets(min_precision=0.9), Evidence(missing=37))
     assert found.state == "learning"
     assert "needs about 37 more judgements" in found.detail
 
 
 def test_what_is_accepted_without_a_promise_is_said_to_be_so() -> None:
-    few = said(Targets(min_precision=0.9), Evidence(accepted=6, hits=6))
+    few = report_on(Targets(min_precision=0.9), Evidence(accepted=6, hits=6))
     assert (few.state, few.detail) == (
         "learning",
-        "Of 6 judged documents that would be accepted, 6 are relevant: too few to promise a precision of 0.9.",
+        "Of 6 judged documents that would be accepted now, 6 are relevant: too few to promise a precision of 0.9.",
     )
-    wrong = said(Targets(min_precision=0.9), Evidence(accepted=60, hits=30))
+    wrong = report_on(Targets(min_precision=0.9), Evidence(accepted=60, hits=30))
     assert wrong.state == "at_risk"
-    assert wrong.detail.endswith("30 are relevant: a precision of 0.9 is not kept.")
+    assert wrong.detail.endswith("30 are relevant: the precision is below 0.9.")
 
 
 def test_where_nothing_was_rejected_no_share_is_claimed() -> None:
-    found = said(Targets(min_recall=0.9), Evidence(shown=5, kept=1), StreamCounts(50, 0, 50))
-    assert found.detail == "Nothing has been rejected yet, so nothing was missed."
+    found = report_on(Targets(min_recall=0.9), Evidence(shown=5, kept=1), StreamCounts(50, 0, 50))
+    assert found.detail == "Nothing has been rejected yet, so nothing has been missed."
 
 
 def test_a_precision_out_of_reach_is_called_that() -> None:
-    found = said(Targets(min_precision=0.9), Evidence(accepted=0, reach=0.62))
+    found = report_on(Targets(min_precision=0.9), Evidence(accepted=0, reach=0.62))
     assert found.state == "unreachable"
     assert "at most 62 %" in found.detail
 
 
 def test_recall_says_how_many_audits_would_show_it() -> None:
     evidence = Evidence(shown=120, kept=100, audits=80)
-    found = said(Targets(min_recall=0.9), evidence, StreamCounts(9000, 100, 100))
+    found = report_on(Targets(min_recall=0.9), evidence, StreamCounts(9000, 100, 100))
     assert found.state == "learning"
     assert found.recall is not None
     assert found.recall.share is not None
     missing = int(found.detail.split("about ")[1].split(" ")[0])
     enough = Evidence(shown=120, kept=100, audits=80 + missing)
-    assert said(Targets(min_recall=0.9), enough, StreamCounts(9000, 100, 100)).state == "met"
+    assert report_on(Targets(min_recall=0.9), enough, StreamCounts(9000, 100, 100)).state == "met"
     fewer = Evidence(shown=120, kept=100, audits=int(0.9 * (80 + missing)))
-    assert said(Targets(min_recall=0.9), fewer, StreamCounts(9000, 100, 100)).state == "learning"
+    assert report_on(Targets(min_recall=0.9), fewer, StreamCounts(9000, 100, 100)).state == "learning"
 
 
 def test_misses_that_somebody_noticed_put_recall_at_risk() -> None:
-    found = said(
+    found = report_on(
         Targets(min_recall=0.9), Evidence(shown=60, kept=50, audits=500, lost=20), StreamCounts(9000, 100, 100)
     )
     assert found.state == "at_risk"
 
 
 def test_abstention_is_of_what_has_passed_lately() -> None:
-    assert said(Targets(max_abstain=0.15), Evidence()).state == "met"
-    assert said(Targets(max_abstain=0.05), Evidence()).state == "at_risk"
-    assert said(Targets(max_abstain=0.15), Evidence(), lately=StreamCounts(10, 1, 1)).state == "learning"
+    assert report_on(Targets(max_abstain=0.15), Evidence()).state == "met"
+    assert report_on(Targets(max_abstain=0.05), Evidence()).state == "at_risk"
+    assert report_on(Targets(max_abstain=0.15), Evidence(), lately=StreamCounts(10, 1, 1)).state == "learning"
 
 
 def test_a_topic_that_may_leave_nothing_undecided_says_that_it_will_never_learn_what_to_accept() -> None:
-    stuck = said(Targets(min_precision=0.99, max_abstain=0.0), Evidence(missing=220))
-    learns = said(Targets(min_precision=0.99, max_abstain=0.05), Evidence(missing=220))
+    stuck = report_on(Targets(min_precision=0.99, max_abstain=0.0), Evidence(missing=220))
+    learns = report_on(Targets(min_precision=0.99, max_abstain=0.05), Evidence(missing=220))
     assert stuck.precision is not None
     assert learns.precision is not None
     assert (stuck.precision.state, learns.precision.state) == ("unreachable", "learning")
-    assert "allow more abstention" in stuck.detail
+    assert "Allow more abstention" in stuck.detail
 
 
 def test_error_needs_judgements_of_what_is_rejected() -> None:
-    assert said(Targets(max_error=0.02), Evidence(accepted=500, hits=500)).state == "learning"
+    assert report_on(Targets(max_error=0.02), Evidence(accepted=500, hits=500)).state == "learning"
     half = StreamCounts(1000, 480, 40)
-    assert said(Targets(max_error=0.02), Evidence(accepted=500, hits=497, audits=400), lately=half).state == "met"
-    assert said(Targets(max_error=0.02), Evidence(accepted=500, hits=400, audits=400), lately=half).state == "at_risk"
+    assert report_on(Targets(max_error=0.02), Evidence(accepted=500, hits=497, audits=400), lately=half).state == "met"
+    assert (
+        report_on(Targets(max_error=0.02), Evidence(accepted=500, hits=400, audits=400), lately=half).state == "at_risk"
+    )
 
 
 def test_the_worst_state_is_the_topics_and_its_sentences_are_shown() -> None:
-    found = said(Targets(min_precision=0.9, max_abstain=0.05), Evidence(accepted=50, hits=49, certified=True))
+    found = report_on(Targets(min_precision=0.9, max_abstain=0.05), Evidence(accepted=50, hits=49, certified=True))
     assert found.state == "at_risk"
     assert found.precision is not None
     assert found.precision.state == "met"
@@ -179,7 +182,7 @@ def test_audits_at_a_rate_that_was_changed_count_for_what_they_stand_for() -> No
 
 
 def test_where_everything_rejected_was_audited_recall_is_known() -> None:
-    found = said(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=90), StreamCounts(100, 5, 5))
+    found = report_on(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=90), StreamCounts(100, 5, 5))
     assert found.state == "met"
     assert found.recall is not None
     assert found.recall.share is not None
@@ -188,7 +191,7 @@ def test_where_everything_rejected_was_audited_recall_is_known() -> None:
 
 def test_few_relevant_documents_are_no_misses() -> None:
     """To be certain, next to all that is rejected must be audited; but nothing is known to be missed."""
-    found = said(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), StreamCounts(1000, 5, 5))
+    found = report_on(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), StreamCounts(1000, 5, 5))
     assert found.state == "learning"
     assert "about 970 more audits" in found.detail
 
@@ -197,16 +200,16 @@ def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_
     goal, lately = Targets(min_precision=0.9), StreamCounts(1000, 60, 100)
     certified = Evidence(accepted=50, hits=50, certified=True, delivered=40, right=33)
     assert (
-        said(goal, certified, lately=lately).state == "met"
+        report_on(goal, certified, lately=lately).state == "met"
     )  # one in two hundred such looks, if the goal is just kept
     broken = replace(certified, right=25)
-    assert said(goal, broken, lately=lately).state == "at_risk"
-    assert "25 are relevant" in said(goal, broken, lately=lately).detail
+    assert report_on(goal, broken, lately=lately).state == "at_risk"
+    assert "25 are relevant" in report_on(goal, broken, lately=lately).detail
     assert (
-        said(goal, replace(broken, accepted=0, hits=0, certified=False), lately=lately).state == "at_risk"
+        report_on(goal, replace(broken, accepted=0, hits=0, certified=False), lately=lately).state == "at_risk"
     )  # by a rule
     assert (
-        said(goal, broken, lately=StreamCounts(1000, 20, 100)).state == "met"
+        report_on(goal, broken, lately=StreamCounts(1000, 20, 100)).state == "met"
     )  # most were accepted under other settings
 
 
@@ -217,27 +220,27 @@ def test_a_promise_that_nobody_looks_at_any_more_is_at_risk() -> None:
 
     def seen(watched: int, accepted: int, pause: float = 1.0) -> Report:
         passed = StreamCounts(10_000, accepted, 1000)
-        return said(goal, replace(promise, watched=watched, pause=pause), passed, passed)
+        return report_on(goal, replace(promise, watched=watched, pause=pause), passed, passed)
 
     assert seen(300, 350).state == "met"
     found = seen(300, 800)
     assert (found.state, found.unwatched) == ("at_risk", 500)
-    assert found.detail.startswith("Nobody has judged any of the last 500 accepted documents: judge some of them.")
+    assert found.detail.startswith("None of the last 500 accepted documents has been judged: judge some of them.")
     assert seen(800, 800).state == "met"
     assert seen(300, 800, pause=100.0).state == "met"  # this reader judges one in a hundred
     assert seen(300, 900, pause=100.0).unwatched == 600
     assert seen(0, 800).state == "met"  # an old log, which does not say when they were judged
     nobody = replace(promise, delivered=0, right=0)  # promised by what was abstained from; what is accepted nobody saw
-    assert said(goal, nobody, StreamCounts(10_000, 51, 1000)).state == "at_risk"
-    assert said(goal, nobody, StreamCounts(10_000, 50, 1000)).state == "met"
+    assert report_on(goal, nobody, StreamCounts(10_000, 51, 1000)).state == "at_risk"
+    assert report_on(goal, nobody, StreamCounts(10_000, 50, 1000)).state == "met"
 
 
 def test_an_error_that_nobody_looks_at_any_more_is_at_risk_and_only_what_is_promised_is() -> None:
     half = StreamCounts(1000, 480, 40)
     evidence = Evidence(accepted=400, hits=397, audits=400, delivered=40, right=40, watched=10)
-    assert said(Targets(max_error=0.02), evidence, half, half).state == "at_risk"
-    assert said(Targets(max_error=0.02), replace(evidence, watched=100), half, half).state == "met"
-    learning = said(Targets(min_precision=0.9), replace(evidence, accepted=0, hits=0, missing=20), half, half)
+    assert report_on(Targets(max_error=0.02), evidence, half, half).state == "at_risk"
+    assert report_on(Targets(max_error=0.02), replace(evidence, watched=100), half, half).state == "met"
+    learning = report_on(Targets(min_precision=0.9), replace(evidence, accepted=0, hits=0, missing=20), half, half)
     assert (learning.state, learning.unwatched) == ("learning", 0)
 
 
@@ -251,7 +254,7 @@ def test_a_reader_who_goes_on_is_seldom_said_to_have_gone_and_one_who_stops_is(s
     def state(accepted: int) -> str:
         watch, passed = ledger.watch(), StreamCounts(10 * accepted, accepted, 0)
         evidence = Evidence(accepted=20, hits=20, certified=True, delivered=20, right=20)
-        return said(
+        return report_on(
             Targets(min_precision=0.85), replace(evidence, watched=watch.last, pause=watch.pause), passed, passed
         ).state
 
@@ -269,18 +272,18 @@ def test_a_reader_who_goes_on_is_seldom_said_to_have_gone_and_one_who_stops_is(s
 
 def test_error_of_what_a_rule_accepts_is_not_nothing() -> None:
     evidence = Evidence(delivered=40, right=8, audits=100)
-    found = said(Targets(max_error=0.1), evidence, lately=StreamCounts(1000, 900, 0))
+    found = report_on(Targets(max_error=0.1), evidence, lately=StreamCounts(1000, 900, 0))
     assert found.state == "at_risk"
     assert found.error is not None
     assert found.error.share is not None
     assert found.error.share.estimate == pytest.approx(0.72)
-    unknown = said(Targets(max_error=0.1), Evidence(audits=100), lately=StreamCounts(1000, 900, 0))
+    unknown = report_on(Targets(max_error=0.1), Evidence(audits=100), lately=StreamCounts(1000, 900, 0))
     assert (unknown.state, unknown.error.share if unknown.error else 0) == ("learning", None)
 
 
 def test_recall_of_all_topics_together_is_certain_before_that_of_each() -> None:
     one = (Evidence(shown=60, kept=50, audits=90), StreamCounts(9000, 30, 30))
-    alone, together = recall(*one), pooled([one] * 30)
+    alone, together = recall(*one), pooled_recall([one] * 30)
     assert alone is not None
     assert together is not None
     assert alone.low < 0.2
@@ -304,7 +307,7 @@ def test_topics_that_audit_seldom_are_not_spoken_for_by_those_that_audit_often(o
             evidence = Evidence(shown=kept // 2, kept=kept // 2, audits=audits, finds=finds)
             topics.append((evidence, StreamCounts(n + kept // 2, kept // 2, 0)))
         (one, other), (its, others) = zip(*topics, strict=True)
-        found, lumped = pooled(topics), recall(one + other, its + others)
+        found, lumped = pooled_recall(topics), recall(one + other, its + others)
         assert found is not None
         assert lumped is not None
         low, high = low + (found.low <= truth), high + (found.high >= truth)
@@ -316,7 +319,7 @@ def test_topics_that_audit_seldom_are_not_spoken_for_by_those_that_audit_often(o
 def test_what_nobody_audits_may_all_have_been_missed() -> None:
     audited = (Evidence(shown=60, kept=50, audits=90), StreamCounts(9000, 30, 30))
     silent = (Evidence(shown=60, kept=50), StreamCounts(1060, 30, 30))
-    alone, together = pooled([audited]), pooled([audited, silent])
+    alone, together = pooled_recall([audited]), pooled_recall([audited, silent])
     assert alone is not None
     assert together is not None
     assert together.low < 100 / (100 + 1000)

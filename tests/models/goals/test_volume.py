@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from models.goals.report import StreamCounts
-from models.goals.volume import check_volume
+from models.goals.volume import StreamCounts, check_volume
 
 
 def test_a_topic_from_which_nothing_comes_any_more_is_silent() -> None:

@@ -99,7 +99,7 @@ async def test_a_promise_is_at_risk_when_nobody_judges_what_is_accepted_and_revi
         await passes(api, oil(40, f"q{start}-"))
     forgotten = (await status(api))["goal"]
     assert (forgotten["state"], forgotten["precision"]["state"]) == ("at_risk", "at_risk")
-    assert "Nobody has judged any of the last" in forgotten["detail"]
+    assert "accepted documents has been judged: judge some of them" in forgotten["detail"]
     page = await api.ok("GET", "/topics/crude/review", params={"limit": 10})
     assert {item["reason"] for item in page["items"]} == {"likely"}
     assert (page["enough"], page["detail"]) == (False, forgotten["detail"])

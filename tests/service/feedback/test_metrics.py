@@ -158,7 +158,7 @@ async def test_a_topic_from_which_nothing_comes_any_more_is_silent_until_somethi
         await passes(api, [{"id": f"n{n}", "text": f"wheat a{n} b{n} c{n} d{n}"} for n in range(start, start + 1000)])
     said = (await metrics(api))["flow"]
     assert (said["silent"], said["flooded"]) == (True, False)
-    assert said["detail"].startswith("Nothing of the last")
+    assert said["detail"].startswith("None of the last")
     await passes(api, oil(5, "again"))
     assert (await metrics(api))["flow"] == {"silent": False, "flooded": False, "detail": ""}
 
