@@ -8,8 +8,8 @@ import sys
 from models.text.tokens import buffer
 from tests.support import ROOT
 
-# What only experiments do: to count a whole corpus at once, and to score documents for all topics that were fitted.
-NOT_SERVED = {("models.text.idf", "_count"), ("models.batch.matrix", "_scores")}
+# What only experiments do: to score documents for all topics that were fitted.
+NOT_SERVED = {("models.batch.matrix", "_scores")}
 
 # Says which of these kernels the rehearsal has not called.
 REHEARSED = """
