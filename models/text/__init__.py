@@ -1,0 +1,24 @@
+"""Text: from a title and a text to counted features, and what can be said of a text without a model.
+
+Every text goes through the same analysis, be it a query, a document or a word of a rule, so that they match.
+
+Reading order. From text to features:
+
+1. `analysis.py`: what a term is, `Bags` of features, and the plain version of all that follows
+2. `unicode.py`: what a code point is, and what it folds to
+3. `tokens.py`: the same as `analysis.py`, compiled; `runs.py` finds the words for it, `counting.py` counts them
+4. `idf.py`: how common each word is in the stream; `function_words.py` is its prior
+
+Texts that resemble each other:
+
+5. `minhash.py`: signatures, and groups of near-duplicates among judged documents
+6. `duplicates.py`: which recent document of a stream a new one repeats
+
+And besides:
+
+7. `rules.py`: the language of `accept_if` and `reject_if`
+8. `json_shape.py`: how much work a JSON text will be, before it is parsed
+
+From outside use `Analysis`, `Bags`, `bags`, `terms` and `features_of` rather than the kernels. A feature is stored in
+exported models: changing the hash in `tokens.py`, or what a term is, is a new format.
+"""

@@ -1,13 +1,13 @@
-"""Counting the terms of a document: a table that is emptied into features, ascending, and how often each occurs.
+"""Counting the terms of a document: a hash table that is drained into features, ascending, and their counts.
 
     slots     open addressing, at least four times as many as terms: a feature's home is given by its leading bits
-    weights   how often the feature of each slot has come
+    weights   how often the feature of each slot occurred
     taken     a bit for each slot in use
 
-Read from end to end the table is the document's features, nearly in ascending order, and a pass of insertion sort ends
-the work: sorting is free. `taken` is read in place of the slots, which are many and mostly empty. A processor is slowed
-down by branches that it cannot foresee; with so many slots two features rarely meet, and it foresees that they do not.
-Twice or half as many slots, and eight places at a time in `find_taken`, are no faster.
+Read from end to end the table has the document's features nearly in ascending order, and a pass of insertion sort does
+the rest: sorting is free. `taken` is scanned in place of the slots, which are many and mostly empty. With so many slots
+two features rarely collide, so the branch that asks is predicted well. Twice or half as many slots, and eight places
+at a time in `find_taken`, are no faster.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ _1, _4, _6, _63 = (np.uint64(n) for n in (1, 4, 6, 63))
 
 
 class CountTable(NamedTuple):
-    """The table: all zero between documents. `places` is room for the slots in use, and four more."""
+    """The table, all zero between documents. `places` is scratch space for the slots in use, and four more."""
 
     slots: Features
     weights: Reals
@@ -34,7 +34,7 @@ class CountTable(NamedTuple):
 
 
 @kernel
-def tally_for(bits: int) -> CountTable:
+def count_table_for(bits: int) -> CountTable:
     """An empty table of 2^bits slots, 64 or more."""
     size = 1 << bits
     return CountTable(
@@ -47,16 +47,16 @@ def tally_for(bits: int) -> CountTable:
 
 @kernel
 def slot_bits(terms: int) -> int:
-    """log₂ of the slots for a document of so many terms."""
+    """log₂ of the number of slots for a document of this many terms."""
     bits = 6
     while 1 << bits < 4 * terms:
         bits += 1
     return bits
 
 
-# Kernels below take the arrays of a tally apart, not the tally: numba counts a reference for every look into a tuple,
-# which for a document of a hundred terms would be a tenth of the time. Indexes are unsigned, since for others it asks
-# whether they are negative.
+# The kernels below take the arrays of a table, not the table: numba counts a reference at every access to a tuple,
+# which would be a tenth of the time for a document of a hundred terms. Indexes are unsigned, since numba tests signed
+# ones for being negative.
 
 
 @kernel
@@ -85,7 +85,7 @@ def count(
 
 
 @kernel
-def harvest(
+def drain(
     slots: Features,
     weights: Reals,
     places: NDArray[np.uint32],
@@ -94,8 +94,10 @@ def harvest(
     counts: Singles,
     start: int,
 ) -> int:
-    """Empty the slots at places[:n], which ascend, into features[start:], ascending, and counts[start:]; where they end
-    there."""
+    """Move the slots at places[:n], which ascend, to features[start:], ascending, and counts[start:].
+
+    Returns where they end there.
+    """
     first = np.uint64(start)
     for i in range(n):
         place = places[i]
@@ -111,13 +113,13 @@ def harvest(
 
 @kernel
 def find_taken(taken: NDArray[np.uint64], bits: int, places: NDArray[np.uint32]) -> np.uint64:
-    """Write the places whose bit is set, ascending, and clear the bits; how many there are."""
+    """Write the places whose bit is set, ascending, and clear the bits. Returns how many there are."""
     n = EMPTY
     for k in range(_1 << np.uint64(bits - 6)):
         word = taken[k]
         taken[k] = EMPTY
         at, n = n, n + popcount(word)
-        while at < n:  # four at a time, the last of them perhaps for nothing: fewer branches to guess wrong
+        while at < n:  # four at a time, the last ones perhaps in vain: fewer branches to mispredict
             for j in range(_4):
                 places[at + j] = (k << _6) + popcount(~word & (word - _1))  # as many ones as there are zeros at its end
                 word &= word - _1

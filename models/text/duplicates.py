@@ -1,25 +1,25 @@
-"""Near-duplicates in a stream: which of the last documents, if any, a new one repeats.
+"""Near-duplicates in a stream: which recent document, if any, a new one repeats.
 
-A signature (see minhash.py) is cut into BANDS bands of ROWS hashes, and only documents that have a band in common are
-compared. Two are the same if at least ALIKE hashes agree, a resemblance of about .8; the others fill at most six bands,
-so of two that are the same none is overlooked. Common words alone give two documents a band in common now and then (of
-resemblance .15: one pair in 250), so of those that share a band the newest MOST are compared and no more: however alike
-all documents of a stream are, a document costs some microseconds.
+A signature (see minhash.py) is cut into BANDS bands of ROWS hashes, and only documents that share a band are compared.
+Two are duplicates if at least MIN_AGREEING hashes agree, a resemblance of about .8; the hashes that differ touch at
+most six bands, so no duplicate is missed. Common words alone make two documents share a band now and then (at a
+resemblance of .15: one pair in 250), so only the newest MAX_COMPARED that share a band are compared: however alike all
+documents of a stream are, a document costs a few microseconds.
 
-ALIKE is stricter than where judgements are counted (minhash.py): to count one too few does no harm, but forms that are
-filled in, such as "Qtly div 65 cts, pay May 7" on a newswire, are not the same news. Of Reuters' documents 4 % repeat
-another so, and 5.6 % at .7.
+MIN_AGREEING is stricter here than where judgements are counted (minhash.py): counting one too few does no harm there,
+but forms that are filled in, such as "Qtly div 65 cts, pay May 7" on a newswire, are not the same news. Of Reuters'
+documents 4 % repeat another by this measure, and 5.6 % at .7.
 
-What a document is compared with are the *firsts* of a block: documents that repeated none of the same block. So every
-repetition is near the one that it is said to repeat, and a chain of small changes does not join documents that have
-nothing in common. Blocks are BLOCKS to a window, and what they hold depends on nothing that came before them: whoever
-reads the last two blocks of a stream knows as much as whoever read all of it. A document is compared with the block
-before its own, then with its own.
+A document is compared with the *firsts* of a block: documents that repeated none of the same block. So every repetition
+is close to the document it is reported to repeat, and a chain of small changes does not join documents that have
+nothing in common. A window has WINDOW_BLOCKS blocks, and a block does not depend on anything before it: a process that
+reads the last two blocks of a stream gives the same answers as one that read all of it. A document is compared with the
+block before its own, then with its own.
 
-A first that comes again with another text is none any more under the old one: copies of that repeat nobody, until one
-of them is a first itself.
+If a document is sent again with a different text, its old signature is dropped; later copies of the old text start a
+group of their own.
 
-A window of n documents takes 250 bytes each, and its name.
+A window of n documents takes 250 bytes for each, and its name.
 """
 
 from collections.abc import Sequence
@@ -30,64 +30,65 @@ from numpy.typing import NDArray
 from models.core.kernel import kernel
 from models.text.minhash import HASHES, NONE, Signature, Signatures
 
-ALIKE = 26
+MIN_AGREEING = 26
 BANDS = 8
 ROWS = HASHES // BANDS
-MOST = 64
-BLOCKS = 2
-NOTHING = 0xFFFFFFFF  # every hash of a document without words, which repeats nobody
+MAX_COMPARED = 64
+WINDOW_BLOCKS = 2
+EMPTY_HASH = 0xFFFFFFFF  # every hash of a document without words, which repeats none
 
 
-class Recent:
-    """The last documents of a stream, at most `window`. Each has a number, and numbers follow one another."""
+class RecentDocuments:
+    """The last documents of a stream, at most `window`, numbered consecutively from 1."""
 
     def __init__(self, window: int) -> None:
-        self._size = max(1, window // BLOCKS)
+        self._size = max(1, window // WINDOW_BLOCKS)
         self._block = 0
         self._before, self._current = _Block(0), _Block(self._size)
 
     def oldest(self, last: int) -> int:
-        """The number of the first document that must be known, to say of that one what it repeats."""
+        """The number of the oldest document that must be known to find what document `last` repeats."""
         return max(0, ((last - 1) // self._size - 1) * self._size) + 1 if last else 0
 
     def add(self, names: Sequence[str], signatures: Signatures, last: int) -> list[str]:
-        """Takes documents, the last of which has that number; says of each which one it repeats, or its own name."""
+        """Add documents, the last of which has the number `last`. Returns for each the name of the one it repeats, or
+        its own."""
         first = last - len(names) + 1
-        found: list[str] = []
-        while len(found) < len(names):
-            number = first + len(found)
-            self._turn((number - 1) // self._size)
-            part = slice(len(found), len(found) + self._size - (number - 1) % self._size)
-            found += self._added(names[part], signatures[part])
-        return found
+        originals: list[str] = []
+        while len(originals) < len(names):
+            number = first + len(originals)
+            self._advance((number - 1) // self._size)
+            part = slice(len(originals), len(originals) + self._size - (number - 1) % self._size)
+            originals += self._add_part(names[part], signatures[part])
+        return originals
 
     def find(self, signatures: Signatures) -> list[str | None]:
-        """Of documents that were not taken yet: which one each would repeat, if they came now and one at a time."""
+        """Which document each of these would repeat, if it were added next."""
         pairs = zip(self._before.find(signatures), self._current.find(signatures), strict=True)
         return [before or current for before, current in pairs]
 
-    def _turn(self, block: int) -> None:
+    def _advance(self, block: int) -> None:
         if block != self._block:
             self._before = self._current if block == self._block + 1 else _Block(0)
             self._current = _Block(self._size)
             self._block = block
 
-    def _added(self, names: Sequence[str], signatures: Signatures) -> list[str]:
-        # All at once, unless a name comes again: then what it has been must be forgotten first.
-        again = len(set(names)) < len(names) or any(self._before.has(name) or self._current.has(name) for name in names)
-        step, found = 1 if again else len(names), []
+    def _add_part(self, names: Sequence[str], signatures: Signatures) -> list[str]:
+        # All at once, unless a name is known already: then its old text must be forgotten first.
+        known = len(set(names)) < len(names) or any(self._before.has(name) or self._current.has(name) for name in names)
+        step, originals = 1 if known else len(names), []
         for start in range(0, len(names), step):
-            some, signed = names[start : start + step], signatures[start : start + step]
-            if again:
-                self._before.forget(some[0], signed[0])
-                self._current.forget(some[0], signed[0])
-            pairs = zip(some, self._before.find(signed), self._current.add(some, signed), strict=True)
-            found += [before or current or name for name, before, current in pairs]
-        return found
+            part, signed = names[start : start + step], signatures[start : start + step]
+            if known:
+                self._before.forget_changed(part[0], signed[0])
+                self._current.forget_changed(part[0], signed[0])
+            pairs = zip(part, self._before.find(signed), self._current.add(part, signed), strict=True)
+            originals += [before or current or name for name, before, current in pairs]
+        return originals
 
 
 class _Block:
-    """The firsts of a block, by their bands: for each a chain from the newest with these hashes to the one before."""
+    """The firsts of a block, by bucket of each band: chains from the newest document to the one before it."""
 
     def __init__(self, size: int) -> None:
         self._names: list[str] = []
@@ -99,29 +100,29 @@ class _Block:
     def has(self, name: str) -> bool:
         return name in self._places
 
-    def forget(self, name: str, signature: Signature) -> None:
-        """If it is a first, and was not like this, nobody repeats it any more."""
+    def forget_changed(self, name: str, signature: Signature) -> None:
+        """Drop the document if its text was a different one."""
         place = self._places.get(name, NONE)
         if place != NONE and not are_duplicates(self._signatures[place], signature):
-            self._signatures[place] = NOTHING
+            self._signatures[place] = EMPTY_HASH
             del self._places[name]
 
     def find(self, signatures: Signatures) -> list[str | None]:
-        """Of each the first that it repeats."""
+        """For each the first that it repeats."""
         places = _find(self._signatures, self._newest, self._before, signatures)
         return [None if place == NONE else self._names[place] for place in places.tolist()]
 
     def add(self, names: Sequence[str], signatures: Signatures) -> list[str | None]:
-        """The same; those that repeat none are firsts from now on."""
+        """The same; those that repeat none become firsts."""
         state = self._signatures, self._newest, self._before
         places, new = _add(*state, len(self._names), signatures)
-        found: list[str | None] = []
+        originals: list[str | None] = []
         for name, place, is_new in zip(names, places.tolist(), new.tolist(), strict=True):
             if is_new:
                 self._places[name] = len(self._names)
                 self._names.append(name)
-            found.append(None if is_new or place == NONE else self._names[place])
-        return found
+            originals.append(None if is_new or place == NONE else self._names[place])
+        return originals
 
 
 @kernel
@@ -130,15 +131,15 @@ def _add(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     places, new = np.full(len(signatures), NONE, np.int64), np.zeros(len(signatures), np.bool_)
     for i in range(len(signatures)):
-        own = signatures[i]
-        if own[0] == NOTHING:
+        signature = signatures[i]
+        if signature[0] == EMPTY_HASH:
             continue
-        places[i] = _near(kept, newest, before, own)
+        places[i] = _newest_duplicate(kept, newest, before, signature)
         if places[i] == NONE:
             new[i] = True
-            kept[firsts] = own
+            kept[firsts] = signature
             for band in range(BANDS):
-                bucket = _bucket(own, band, newest.shape[1])
+                bucket = _bucket(signature, band, newest.shape[1])
                 before[firsts, band] = newest[band, bucket]
                 newest[band, bucket] = firsts
             firsts += 1
@@ -151,30 +152,32 @@ def _find(
 ) -> NDArray[np.int64]:
     places = np.full(len(signatures), NONE, np.int64)
     for i in range(len(signatures)):
-        if signatures[i, 0] != NOTHING:
-            places[i] = _near(kept, newest, before, signatures[i])
+        if signatures[i, 0] != EMPTY_HASH:
+            places[i] = _newest_duplicate(kept, newest, before, signatures[i])
     return places
 
 
 @kernel
-def _near(kept: Signatures, newest: NDArray[np.int32], before: NDArray[np.int32], own: Signature) -> int:
+def _newest_duplicate(
+    kept: Signatures, newest: NDArray[np.int32], before: NDArray[np.int32], signature: Signature
+) -> int:
     for band in range(BANDS):
-        place = newest[band, _bucket(own, band, newest.shape[1])]
-        for _ in range(MOST):
+        place = newest[band, _bucket(signature, band, newest.shape[1])]
+        for _ in range(MAX_COMPARED):
             if place == NONE:
                 break
-            if are_duplicates(kept[place], own):
+            if are_duplicates(kept[place], signature):
                 return int(place)
             place = before[place, band]
     return NONE
 
 
 @kernel
-def are_duplicates(one: Signature, other: Signature) -> bool:
-    agree = 0
-    for k in range(len(one)):
-        agree += one[k] == other[k]
-    return agree >= ALIKE
+def are_duplicates(a: Signature, b: Signature) -> bool:
+    agreeing = 0
+    for k in range(len(a)):
+        agreeing += a[k] == b[k]
+    return agreeing >= MIN_AGREEING
 
 
 @kernel

@@ -1,16 +1,16 @@
-"""Words that every text has, whatever it is about, for a stream that nobody has counted yet.
+"""Words that every text has, whatever its subject, for a stream of which nothing has been counted yet.
 
 Each class has the share of documents (of about a hundred words, in a stream that is mostly English) in which a word
-of the class is found. They are not meant to be exact: `frequencies` soon knows better. What matters is that a topic
-made from a query alone does not match on "the" or "der". Pieces that an apostrophe leaves (don't, l'eau) are words
-here, as they are in `text`, and so are the digits.
+of the class is found. They need not be exact, since idf.py soon has counts of its own. What matters is that a topic
+created from a query alone does not match on "the" or "der". The pieces that an apostrophe leaves (don't, l'eau) are
+words here, as they are in analysis.py, and so are numbers.
 """
 
 SHARES: dict[str, float] = {}
 
 
 def _class(share: float, words: str) -> frozenset[str]:
-    """Where a word belongs to two classes, the larger share holds."""
+    """Record the share of these words; the larger one, where a word belongs to two classes."""
     for word in words.split():
         SHARES[word] = max(share, SHARES.get(word, 0.0))
     return frozenset(words.split())

@@ -1,17 +1,18 @@
-"""How common each word is: document frequencies of the stream so far, in a table of fixed size, and a prior.
+"""How common each word is: document frequencies of the stream so far, in a table of fixed size, with a prior.
 
     idf_f = log( (N + P) / (df_b + p_b) )            b = the leading 20 bits of the feature f
 
     N     documents counted                         P     pseudo-documents, 500
     df_b  of these, how many have a feature in b    p_b   the same for the pseudo-documents
 
-The pseudo-documents contain function words of four languages as often as texts do (`function_words`) and of all other
-words next to nothing, p = ½. Before any document has come, "the" weighs log(1/.7) = .4 and a word of substance
-log(2·500) = 7; after a few thousand, only the stream counts. A stream in another language learns its own function
-words after some hundred documents.
+The pseudo-documents contain function words of four languages as often as texts do (text/function_words.py), and hardly
+any other word, p = ½. Before the first document, "the" weighs log(1/.7) = .4 and a content word log(2·500) = 7; after a
+few thousand, only the stream counts. A stream in another language learns its own function words within a few hundred
+documents.
 
-Words that share a bucket are counted together: with 200,000 words in 2²⁰ buckets one word in a thousand stands with one
-of the thousand common ones, and loses weight. A document counts once for a bucket, so df ≤ N and idf is never negative.
+Words that share a bucket are counted together: with 200,000 words in 2²⁰ buckets one word in a thousand shares it with
+one of the thousand common ones, and loses weight. A document counts once for a bucket, so df ≤ N and idf is never
+negative.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from models.text.function_words import SHARES
 
 BUCKETS = 1 << 20
 PSEUDO_DOCUMENTS = 500
-RARE = 0.5
+RARE_DF = 0.5  # p of a word that is no function word
 _SHIFT = np.uint64(44)
 
 Buckets = NDArray[np.uint32]
@@ -36,29 +37,30 @@ Counts = NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Frequencies:
-    """Document frequencies as they stand at one moment; never changed, only followed by others."""
+    """Document frequencies at one moment; immutable."""
 
     documents: int
     df: Counts  # one for each bucket
 
     @classmethod
     def prior(cls) -> "Frequencies":
-        """No document yet."""
+        """Frequencies before the first document."""
         return cls(0, np.zeros(BUCKETS, dtype=np.uint32))
 
     @classmethod
     def of(cls, documents: int, buckets: Buckets, df: Counts) -> "Frequencies":
-        """From what `nonzero` answered."""
+        """The inverse of `nonzero`."""
         table = np.zeros(BUCKETS, dtype=np.uint32)
         table[buckets] = df
         return cls(documents, table)
 
     def nonzero(self) -> tuple[Buckets, Counts]:
-        """The buckets that are not empty, and their frequencies: a tenth of the table, for keeping and sending."""
+        """The buckets that are not empty, and their frequencies: a tenth of the table, for storing and sending."""
         return _nonzero(self.df)
 
     def plus(self, counted: "Counter", age: int | None = None) -> "Frequencies":
-        """These and what has been counted since. Past `age` documents everything is halved: the stream may change."""
+        """These frequencies and what was counted since. Beyond `age` documents all counts are halved, so that old ones
+        fade."""
         documents, df = self.documents + counted.documents, self.df.copy()
         buckets, more = counted.nonzero()
         df[buckets] += more
@@ -68,16 +70,16 @@ class Frequencies:
 
     @cached_property
     def table(self) -> Singles:
-        """idf of each bucket, made when it is first needed: 4 MB, in some milliseconds. For kernels, with `bucket`."""
+        """idf of each bucket: 4 MB, computed in some milliseconds when first needed. For kernels, with `bucket`."""
         idf: Singles = np.log(np.float32(self.documents + PSEUDO_DOCUMENTS) / (self.df.astype(np.float32) + _prior()))
         return idf
 
     def idf(self, features: Features) -> Singles:
-        return _look_up(self.table, features)
+        return _lookup(self.table, features)
 
 
 class Counter:
-    """Counts documents as they come, until someone adds them to the frequencies."""
+    """Counts documents as they arrive, to be added to the frequencies."""
 
     def __init__(self) -> None:
         self.documents = 0
@@ -85,7 +87,7 @@ class Counter:
 
     def add(self, features: Features) -> None:
         """One more document."""
-        self._df[features >> _SHIFT] += 1  # which adds one to a bucket, however often it is named
+        self._df[features >> _SHIFT] += 1  # adds one to a bucket, however often it occurs among the indexes
         self.documents += 1
 
     def add_all(self, bags: Bags) -> None:
@@ -94,7 +96,7 @@ class Counter:
         self.documents += len(bags)
 
     def nonzero(self) -> tuple[Buckets, Counts]:
-        """As `Frequencies.nonzero`."""
+        """Like `Frequencies.nonzero`."""
         return _nonzero(self._df)
 
 
@@ -104,7 +106,7 @@ def bucket(feature: np.uint64) -> int:
 
 
 @kernel
-def _look_up(table: Singles, features: Features) -> Singles:
+def _lookup(table: Singles, features: Features) -> Singles:
     idf = np.empty(len(features), np.float32)
     for k in range(len(features)):
         idf[k] = table[features[k] >> _SHIFT]
@@ -117,7 +119,7 @@ def _count(indptr: NDArray[np.int64], features: Features, df: Counts) -> None:
         last = -1
         for k in range(indptr[i], indptr[i + 1]):
             b = bucket(features[k])
-            if b != last:  # features ascend, so those of one bucket are neighbours
+            if b != last:  # features ascend, so those of a bucket are neighbours
                 df[b] += np.uint32(1)
             last = b
 
@@ -130,8 +132,8 @@ def _nonzero(df: Counts) -> tuple[Buckets, Counts]:
 @cache
 def _prior() -> Singles:
     """p of each bucket."""
-    p = np.full(BUCKETS, RARE, dtype=np.float32)
-    for share in sorted(set(SHARES.values())):  # ascending: where two words meet in a bucket, the more common one holds
+    p = np.full(BUCKETS, RARE_DF, dtype=np.float32)
+    for share in sorted(set(SHARES.values())):  # ascending: where two words share a bucket, the more common one wins
         words = canonical_words(frozenset(word for word in SHARES if SHARES[word] == share))
         p[features_of(list(words)) >> _SHIFT] = PSEUDO_DOCUMENTS * share
     return p

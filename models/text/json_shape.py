@@ -1,8 +1,8 @@
-"""The shape of a JSON text, in one pass and without building anything: how many values, how deep, how many records.
+"""The shape of a JSON text, found in one pass without building anything: how many values, how deep, how many records.
 
-Parsers hold the interpreter while they work, and a body of ten megabytes may be five million values or a thousand
-texts: the same bytes, but seconds instead of milliseconds. This pass costs a nanosecond a byte, lets everybody else run
-meanwhile, and says beforehand which of the two it is. It takes no notice of errors: the parser will.
+A parser holds the interpreter lock while it works, and ten megabytes may be five million values or a thousand texts:
+the same bytes, but seconds instead of milliseconds. This pass costs a nanosecond a byte, releases the lock, and tells
+beforehand which of the two it is. It ignores errors, since the parser reports them.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _OPEN_LIST, _CLOSE_LIST, _OPEN_OBJECT, _CLOSE_OBJECT = ord("["), ord("]"), ord("
 
 class Shape(NamedTuple):
     values: int  # an empty list or object counts twice
-    depth: int  # of lists and objects, one in another
+    depth: int  # of nested lists and objects
     records: int  # objects in a list (or object) of the outermost object: {"documents": [{}, {}]} has two
 
 

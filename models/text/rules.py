@@ -1,4 +1,4 @@
-"""The language of `accept_if` and `reject_if`: what a document must say for a rule to overrule the model.
+"""The language of `accept_if` and `reject_if`: which documents a rule decides in place of the model.
 
     rule        = conjunction { "OR" conjunction } ;
     conjunction = negation { [ "AND" ] negation } ;               a b  means  a AND b
@@ -10,18 +10,18 @@
 
     sport AND NOT sponsor*          "crude oil" OR title:opec          source:reuters* NOT (tennis OR golf)
 
-Words are read as documents are (`text`, without stemming and stop words): case does not matter, and what reads as
-several terms is a phrase: U.S. is "u s", 東京都 is "東京 京都". A phrase stands within one field; a star may end its
+Words are read as documents are (analysis.py, without stemming and stop words): case does not matter, and what reads as
+several terms is a phrase: U.S. is "u s", 東京都 is "東京 京都". A phrase matches within one field; a star may end its
 last word. Words are compared composed (NFC), else cafe* would match café, which cafe does not, and 서우* 서울.
 
-What looks like another search language is refused rather than misread: -word and !word (they would mean the reverse),
-fuzzy~, boost^2, a|b. Left out on purpose: NEAR (a phrase or AND is nearly always meant, and nobody agrees on order and
-distance), regular expressions (they see characters where all else here sees terms, and a bad one takes for ever), stars
-at the front of a word or inside (no sorted list finds them), weights (that is the model's task).
+Syntax of other search languages is refused rather than misread: -word and !word (they would mean the opposite), fuzzy~,
+boost^2, a|b. Left out on purpose: NEAR (a phrase or AND is nearly always meant, and there is no agreement on order and
+distance), regular expressions (they match characters where all else here matches terms, and a bad one takes for ever),
+stars at the front of a word or inside (no sorted list finds them), weights (that is the model's task).
 
-A `Subject` is a document read once for all rules. A word costs a look into a set, a prefix a bisection of a sorted
-list, a phrase, if all its words are there at all, a search for " crude oil " in the terms joined by spaces: terms have
-none inside. Lists of positions would be slow on texts made to be slow ("a b a b … a a" in a megabyte of a b).
+A `Subject` is a document read once for all rules. A word costs a set lookup, a prefix a bisection of a sorted list, a
+phrase, if all its words occur at all, a search for " crude oil " in the terms joined by spaces: terms contain none.
+Lists of positions would be slow on texts made to be slow ("a b a b … a a" in a megabyte of a b).
 """
 
 import re
@@ -33,18 +33,18 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from models.text.analysis import Analysis, occurrences
-from models.text.tokens import LONGEST
+from models.text.tokens import MAX_POINTS
 from models.text.unicode import SEPARATOR, fold, kind
 
 Alternatives = tuple[tuple["Clause", ...], ...]
 FIELDS = ("title", "source")
-MOST_CHARACTERS = 10_000  # as written, and as `str` writes it
-MOST_WORDS = 500  # counted as terms, because they are what takes time
-DEEPEST = 50  # parentheses; the parser and the rules recurse, a few frames for each
+MAX_CHARACTERS = 10_000  # of the text, and of the canonical text
+MAX_WORDS = 500  # counted as terms, because it is terms that take time
+MAX_DEPTH = 50  # of parentheses; the parser and the rules recurse, a few frames for each
 
 
 class RuleError(ValueError):
-    """`message` says what is wrong with the rule, `position` at which character, from 0 to the length of the text."""
+    """What is wrong with a rule, and at which character, from 0 to the length of the text."""
 
     def __init__(self, position: int, message: str) -> None:
         super().__init__(position, message)
@@ -55,7 +55,7 @@ class RuleError(ValueError):
 
 
 class Zone(NamedTuple):
-    """Some text, as rules ask about it. `line` has two spaces where no phrase may pass."""
+    """A text as rules query it. `line` has two spaces where no phrase may match across."""
 
     terms: frozenset[str]
     ordered: Sequence[str]
@@ -84,7 +84,7 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """The terms one after the other; with `prefix`, the last is the beginning of one."""
+    """Terms that must occur one after the other; with `prefix`, the last is the beginning of one."""
 
     field: str | None
     terms: tuple[str, ...]
@@ -99,8 +99,8 @@ class Word:
 
     def __str__(self) -> str:
         field, star = f"{self.field}:" if self.field else "", "*" if self.prefix else ""
-        said = " ".join(self.terms) + star
-        return f'{field}"{said}"' if len(self.terms) > 1 else field + said
+        text = " ".join(self.terms) + star
+        return f'{field}"{text}"' if len(self.terms) > 1 else field + text
 
 
 class Clause(NamedTuple):
@@ -108,47 +108,47 @@ class Clause(NamedTuple):
     negated: bool = False
 
     def __str__(self) -> str:
-        said = str(self.rule) if isinstance(self.rule, Word) else f"({self.rule})"
-        return f"NOT {said}" if self.negated else said
+        text = str(self.rule) if isinstance(self.rule, Word) else f"({self.rule})"
+        return f"NOT {text}" if self.negated else text
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """True if all parts of any alternative are. `parse` leaves no parentheses in it that could be left out."""
+    """Matches if all clauses of an alternative do. `parse` leaves out all parentheses that are not needed."""
 
     alternatives: Alternatives
 
     def matches(self, subject: Subject) -> bool:
-        for parts in self.alternatives:  # any and all would say it in a line, and take three times as long
-            for part in parts:
-                if part.rule.matches(subject) == part.negated:
+        for clauses in self.alternatives:  # any() and all() would do it in a line, and take three times as long
+            for clause in clauses:
+                if clause.rule.matches(subject) == clause.negated:
                     break
             else:
                 return True
         return False
 
     def words(self) -> tuple[Word, ...]:
-        inner = (part.rule for part in chain(*self.alternatives))
+        inner = (clause.rule for clause in chain(*self.alternatives))
         return tuple(chain.from_iterable((rule,) if isinstance(rule, Word) else rule.words() for rule in inner))
 
     def __str__(self) -> str:
-        return " OR ".join([" AND ".join(map(str, parts)) for parts in self.alternatives])
+        return " OR ".join([" AND ".join(map(str, clauses)) for clauses in self.alternatives])
 
 
 def parse(text: str) -> Rule:
-    """The rule that the text says; `str` of it is its canonical text, which says the same rule again."""
-    if len(text) > MOST_CHARACTERS:
-        raise RuleError(MOST_CHARACTERS, f"a rule may have at most {MOST_CHARACTERS:,} characters")
+    """The rule that the text expresses. Its `str` is the canonical text, which parses to the same rule."""
+    if len(text) > MAX_CHARACTERS:
+        raise RuleError(MAX_CHARACTERS, f"a rule may have at most {MAX_CHARACTERS:,} characters")
     parser = _Parser(text)
     rule = Rule(parser.rule(None))
     if extra := parser.take("close"):
         raise RuleError(extra.start(), "this parenthesis closes nothing")
-    if len(str(rule)) > MOST_CHARACTERS:  # ﷺ alone is four words
-        raise RuleError(0, f"written out, this rule has more than {MOST_CHARACTERS:,} characters")
+    if len(str(rule)) > MAX_CHARACTERS:  # ﷺ alone is four words
+        raise RuleError(0, f"written out, this rule has more than {MAX_CHARACTERS:,} characters")
     return rule
 
 
-_TYPED = str.maketrans("“”„«»＂（）：＊", '"' * 6 + "():*")  # one for one, so that positions stay
+_PLAIN = str.maketrans("“”„«»＂（）：＊", '"' * 6 + "():*")  # one for one, so that positions stay
 _TOKEN = re.compile(
     r'(?P<field>[^\s"():]*:)|(?P<phrase>"[^"]*"?)|(?P<open>\()|(?P<close>\))|(?P<end>\Z)'
     r'|(?:(?P<AND>AND)|(?P<OR>OR)|(?P<NOT>NOT))(?![^\s"()])|(?P<word>[^\s"():]+)'
@@ -157,10 +157,10 @@ _FOREIGN = re.compile(r"^[-!]|[?~^|\\\[\]{}]")
 
 
 class _Parser:
-    """Recursive descent, a method for each line of the grammar; `field` is that of the parentheses around."""
+    """Recursive descent, a method for each line of the grammar; `field` is that of the enclosing parentheses."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = _TOKEN.finditer(text.translate(_TYPED))
+        self.tokens = _TOKEN.finditer(text.translate(_PLAIN))
         self.token = next(self.tokens)
         self.before, self.depth, self.words = "", 0, 0
 
@@ -178,11 +178,13 @@ class _Parser:
         return alternatives
 
     def conjunction(self, field: str | None) -> Alternatives:
-        found = [self.negation(field)]
+        operands = [self.negation(field)]
         while self.take("AND") or self.token.lastgroup in ("NOT", "field", "word", "phrase", "open"):
-            found.append(self.negation(field))
-        parts = chain.from_iterable(one[0] if len(one) == 1 else (Clause(Rule(one)),) for one in found)
-        return (tuple(parts),) if len(found) > 1 else found[0]  # which needs no parentheses then
+            operands.append(self.negation(field))
+        if len(operands) == 1:
+            return operands[0]
+        clauses = chain.from_iterable(o[0] if len(o) == 1 else (Clause(Rule(o)),) for o in operands)
+        return (tuple(clauses),)
 
     def negation(self, field: str | None) -> Alternatives:
         negative = False
@@ -191,7 +193,7 @@ class _Parser:
         alternatives = self.atom(field)
         if not negative:
             return alternatives
-        match alternatives:  # two of which take away a NOT inside
+        match alternatives:  # of a single clause the NOT is moved to the word, or cancels a NOT
             case ((Clause(Word() as word, negated),),):
                 return ((Clause(word, not negated),),)
             case ((Clause(Rule() as rule, True),),):
@@ -205,8 +207,8 @@ class _Parser:
                 raise RuleError(named.start(), f"'{field[:40]}' is not a field; fields are {', '.join(FIELDS)}")
         if opened := self.take("open"):
             self.depth += 1
-            if self.depth > DEEPEST:
-                raise RuleError(opened.start(), f"parentheses may be nested at most {DEEPEST} deep")
+            if self.depth > MAX_DEPTH:
+                raise RuleError(opened.start(), f"parentheses may be nested at most {MAX_DEPTH} deep")
             alternatives = self.rule(field)
             if not self.take("close"):
                 raise RuleError(opened.start(), "this parenthesis is never closed")
@@ -218,33 +220,33 @@ class _Parser:
         raise RuleError(self.token.start(), f"expected a word {where}")
 
     def word(self, field: str | None, token: re.Match[str]) -> Word:
-        said, start = token[0], token.start()
+        text, start = token[0], token.start()
         if token["phrase"]:
-            if len(said) == 1 or said[-1] != '"':
+            if len(text) == 1 or text[-1] != '"':
                 raise RuleError(start, "this quote is never closed")
-            said, start = said[1:-1].rstrip(), start + 1
-        elif foreign := _FOREIGN.search(said):
-            what = "to exclude a word write NOT before it" if foreign[0] in "-!" else f"{foreign[0]} means nothing here"
-            raise RuleError(start + foreign.start(), f"{what}; if it belongs to the word, use quotes")
-        stem = said.removesuffix("*")
+            text, start = text[1:-1].rstrip(), start + 1
+        elif foreign := _FOREIGN.search(text):
+            hint = "to exclude a word write NOT before it" if foreign[0] in "-!" else f"{foreign[0]} means nothing here"
+            raise RuleError(start + foreign.start(), f"{hint}; if it belongs to the word, use quotes")
+        stem = text.removesuffix("*")
         terms = tuple(_terms(stem))
         if not terms:
             raise RuleError(token.start(), f"a {token.lastgroup} without letters or digits matches nothing")
-        if "*" in stem or (stem != said and kind("".join(map(fold, stem))[-1]) == SEPARATOR):
-            raise RuleError(start + said.index("*"), "a * can only end a word, right after a letter or digit")
+        if "*" in stem or (stem != text and kind("".join(map(fold, stem))[-1]) == SEPARATOR):
+            raise RuleError(start + text.index("*"), "a * can only end a word, right after a letter or digit")
         self.words += len(terms)
-        if self.words > MOST_WORDS:
-            raise RuleError(token.start(), f"a rule may have at most {MOST_WORDS} words")
-        return Word(field, terms, stem != said)
+        if self.words > MAX_WORDS:
+            raise RuleError(token.start(), f"a rule may have at most {MAX_WORDS} words")
+        return Word(field, terms, stem != text)
 
 
 def _terms(zone: str) -> list[str]:
-    """The terms of a zone in order, composed. `occurrences` says what they are; ASCII needs only a twentieth of it."""
+    """The terms of a zone in order, composed, as `occurrences` gives them. ASCII has a way twenty times as fast."""
     terms: list[str] = []
     for ascii_only, chunks in groupby(zone.split(), str.isascii):
         run = " ".join(chunks)
         if ascii_only:
-            terms += [term[:LONGEST] for term in re.findall("[a-z0-9]+", run.lower())]
+            terms += [term[:MAX_POINTS] for term in re.findall("[a-z0-9]+", run.lower())]
         else:
             terms += [unicodedata.normalize("NFC", term.canonical) for term, _ in occurrences("", run, Analysis())]
     return terms

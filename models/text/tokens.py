@@ -1,17 +1,17 @@
-"""From UTF-8 bytes to counted features. What a term is, the head of `analysis.py` says; here is how it is fast.
+"""From UTF-8 bytes to counted features, fast. What a term is stands at the head of analysis.py.
 
 A feature is the hash of a term: of the UTF-8 of its folded code points, eight bytes at a time, read as numbers b₁ … bₙ
-with the first byte lowest, the last one filled up with zeros. It is the same on every machine and in every version:
+with the first byte lowest, the last one padded with zeros. It is the same on every machine and in every version:
 
     h₀ = 0x243F6A8885A308D3 (the digits of π);   hᵢ = m ⊕ (m » 32),  m = (hᵢ₋₁ ⊕ bᵢ)·0x9E3779B97F4A7C15 mod 2⁶⁴
-    feature = finish(hₙ), the finaliser of SplitMix64; zero, which marks an empty slot in `tally`, is taken to be one
+    feature = finalise(hₙ), the finaliser of SplitMix64; zero, which marks an empty slot when counting, becomes one
 
 Every step is a bijection of h, so terms of up to eight bytes never collide, and the finaliser spreads them over all
-bits. It is not keyed: who wants two words to collide can find such words.
+bits. The hash is not keyed: somebody who wants two words to collide can find such words.
 
-Reading: `runs` finds where words stand. A word of up to eight ASCII letters and digits is one number, folded by setting
-a bit in each byte, and all such words of some documents are hashed side by side. Other runs are read one by one, and
-those that are not ASCII code point by code point. How terms are counted, `tally` says.
+runs.py finds where words begin and end. A word of up to eight ASCII letters and digits is one number, folded by setting
+a bit in each byte, and all such words of a few documents are hashed in one loop. Other runs are read one by one, those
+that are not ASCII code point by code point. counting.py counts the terms.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from models.core.arrays import popcount
 from models.core.kernel import kernel
 from models.core.vectors import Features, Singles
-from models.text.counting import EMPTY, CountTable, count, find_taken, harvest, slot_bits, tally_for
-from models.text.runs import ALL, HIGH, LOWER, WINDOW, Marks, mark, place, runs_in, through_last_separator, window
+from models.text.counting import EMPTY, CountTable, count, count_table_for, drain, find_taken, slot_bits
+from models.text.runs import ALL, HIGH, LOWER, WINDOW, Marks, lowest_bit, mark, runs_in, through_last_separator, window
 from models.text.unicode import MARK, PICTURE, SEPARATOR, SEVERAL, UNSPACED, WORD, Alphabet, Points
 
-LONGEST = 64  # code points of a term after folding; what follows, up to the next separator, is ignored
-UNIT = LONGEST // 2  # the same for one character and its marks in a script without spaces, of which a term has two
+MAX_POINTS = 64  # code points of a term after folding; what follows, up to the next separator, is ignored
+MAX_UNIT_POINTS = MAX_POINTS // 2  # of a character and its marks in a script without spaces; a term has two of them
 
-AT_ONCE = 1 << 13  # bytes of documents that are read before they are counted: what was read stays in the cache
+READ_BYTES = 1 << 13  # of documents, read before their terms are counted: what was read stays in the cache
 
 Text = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -44,10 +44,10 @@ _1, _3, _64 = (np.uint64(n) for n in (1, 3, 64))
 
 
 class Buffer(NamedTuple):
-    """Zones (titles and texts, by turns) as kernels read them, a newline behind each, then zeros that may be touched.
+    """Zones (titles and texts, alternating) as kernels read them: a newline after each, then zeros for padding.
 
-    Zone i is text[offsets[i] : offsets[i + 1] - 1]. `words` are its bytes by eights, read as numbers, and eights[i] is
-    text[i : i + 8] as a number.
+    Zone i is text[offsets[i] : offsets[i + 1] - 1]. `words` are the bytes of the text, eight at a time, as numbers, and
+    eights[i] is text[i : i + 8] as a number.
     """
 
     text: Text
@@ -57,10 +57,10 @@ class Buffer(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Room to read some documents in, used again for the next.
+    """Scratch space for reading a few documents, reused for the next.
 
-    Zone k of these has short[ends[k, 0] : ends[k + 1, 0]] and others[ends[k, 1] : ends[k + 1, 1]], features of short
-    words and of all other terms; `term` has the entries (see `Alphabet`) of the term being read.
+    Zone k of these has the features short[ends[k, 0] : ends[k + 1, 0]] of short words, and those of all other terms,
+    others[ends[k, 1] : ends[k + 1, 1]]; `term` holds the entries (see `Alphabet`) of the term being read.
     """
 
     term: Points
@@ -70,17 +70,17 @@ class Reading(NamedTuple):
 
 
 def buffer(zones: Sequence[bytes]) -> Buffer:
-    """These zones one after the other."""
+    """These zones, UTF-8, as a buffer."""
     offsets = _offsets(zones)
-    return _laid_out(b"\n".join([*zones, bytes(_behind(offsets))]), offsets)
+    return _view_as_buffer(b"\n".join([*zones, bytes(_padding(offsets))]), offsets)
 
 
 def buffer_of(zones: Sequence[str]) -> Buffer:
-    """The same of strings; a lone surrogate, which UTF-8 cannot say, becomes a question mark: a separator."""
+    """These zones as a buffer; a lone surrogate, which UTF-8 cannot encode, becomes a question mark: a separator."""
     offsets = _offsets(zones)
-    whole = "\n".join([*zones, "\0" * _behind(offsets)])
-    if whole.isascii():  # then a character is a byte, and all are encoded at once
-        return _laid_out(whole.encode(), offsets)
+    whole = "\n".join([*zones, "\0" * _padding(offsets)])
+    if whole.isascii():  # then a character is a byte, and all are encoded together
+        return _view_as_buffer(whole.encode(), offsets)
     return buffer([zone.encode("utf-8", "replace") for zone in zones])
 
 
@@ -90,30 +90,30 @@ def _offsets(zones: Sequence[bytes] | Sequence[str]) -> Offsets:
     return offsets
 
 
-def _behind(offsets: Offsets) -> int:
-    """How many zeros behind the zones: a window, and more to make it several whole ones."""
+def _padding(offsets: Offsets) -> int:
+    """How many zeros follow the zones: a window, and as many as make the length a multiple of it."""
     return WINDOW + -int(offsets[-1]) % WINDOW
 
 
-def _laid_out(text: bytes, offsets: Offsets) -> Buffer:
-    # Numbers that overlap, one beginning at each byte: a processor loads them as fast as those that stand side by side.
+def _view_as_buffer(text: bytes, offsets: Offsets) -> Buffer:
+    # Overlapping numbers, one beginning at each byte: a processor loads them as fast as aligned ones.
     eights: Features = np.ndarray(len(text) - 7, np.uint64, text, strides=(1,))
     return Buffer(np.frombuffer(text, np.uint8), np.frombuffer(text, np.uint64), eights, offsets)
 
 
 @kernel
 def tokenise_all(buffer: Buffer, title_weight: float, alphabet: Alphabet) -> tuple[Offsets, Features, Singles]:
-    """The features of documents, ascending, and how often each occurs, as `Bags`.
+    """The features of documents, ascending, and their counts: the fields of `Bags`.
 
-    Document i has zones 2i, its title, and 2i + 1. A term in a title counts `title_weight`, else 1. Any bytes will do:
-    those that are no UTF-8 separate words.
+    Document i has zones 2i, its title, and 2i + 1. A term in a title counts `title_weight`, else 1. Bytes that are not
+    valid UTF-8 separate words.
     """
     offsets = buffer.offsets
     documents = len(offsets) // 2
-    longest = min(AT_ONCE, offsets[2 * documents])
+    longest = min(READ_BYTES, offsets[2 * documents])
     for i in range(documents):
         longest = max(longest, offsets[2 * i + 2] - offsets[2 * i])
-    reading, tally = reading_for(longest, min(AT_ONCE // 2, documents)), tally_for(11)
+    reading, table = reading_for(longest, min(READ_BYTES // 2, documents)), count_table_for(11)
     inside, foreign = mark(buffer.words)
     indptr = np.zeros(documents + 1, dtype=np.int64)
     features = np.empty(128 * documents, dtype=np.uint64)
@@ -121,40 +121,40 @@ def tokenise_all(buffer: Buffer, title_weight: float, alphabet: Alphabet) -> tup
     done = 0
     while done < documents:
         stop = done + 1
-        while stop < min(documents, done + AT_ONCE // 2) and offsets[2 * stop + 2] - offsets[2 * done] <= AT_ONCE:
+        while stop < min(documents, done + READ_BYTES // 2) and offsets[2 * stop + 2] - offsets[2 * done] <= READ_BYTES:
             stop += 1
         most, read = read_zones(buffer, inside, foreign, alphabet, 2 * done, 2 * stop, reading)
-        if 1 << slot_bits(most) > len(tally.slots):
-            tally = tally_for(slot_bits(most))
+        if 1 << slot_bits(most) > len(table.slots):
+            table = count_table_for(slot_bits(most))
         old = indptr[done]
         if old + read > len(features):
             features = np.concatenate((features[:old], np.empty(old + read, dtype=np.uint64)))
             counts = np.concatenate((counts[:old], np.empty(old + read, dtype=np.float32)))
-        count_zones(reading, title_weight, tally, done, stop, indptr, features, counts)
+        count_zones(reading, title_weight, table, done, stop, indptr, features, counts)
         done = stop
     return indptr, features[: indptr[documents]], counts[: indptr[documents]]
 
 
 @kernel
 def reading_for(longest: int, documents: int) -> Reading:
-    """Room for so many documents of so many bytes together: no code point gives two terms a byte, so all fit."""
+    """Scratch space for documents of this total length: no code point gives two terms a byte, so all terms fit."""
     return Reading(
-        np.empty(LONGEST, dtype=np.int32),
+        np.empty(MAX_POINTS, dtype=np.int32),
         np.empty(longest // 2 + 1, dtype=np.uint64),
         np.empty(2 * longest, dtype=np.uint64),
         np.zeros((2 * documents + 1, 2), dtype=np.int64),
     )
 
 
-# Arrays are taken out of their tuples once for many documents: numba counts a reference for every look into a tuple,
-# for every array that a loop replaces or cuts, and for those that are given to a function with many branches.
+# Arrays are taken out of their tuples once for many documents: numba counts a reference at every access to a tuple, for
+# every array that a loop replaces or slices, and for those that are passed to a function with many branches.
 
 
 @kernel
 def read_zones(
     buffer: Buffer, inside: Marks, foreign: Marks, alphabet: Alphabet, start: int, stop: int, reading: Reading
 ) -> tuple[int, int]:
-    """Read zones start … stop. The most terms that one of their documents has, and how many there are together."""
+    """Read zones start … stop − 1. Returns the number of terms of the longest document, and of all together."""
     text, eights, offsets = buffer.text, buffer.eights, buffer.offsets
     entries, expansions = alphabet.entries, alphabet.expansions
     term, short, others, ends = reading.term, reading.short, reading.others, reading.ends
@@ -165,7 +165,7 @@ def read_zones(
             size = min(_64, end - at)
             here = window(inside, at, size)
             through = through_last_separator(here)
-            if through == EMPTY:  # a run that may go on for long
+            if through == EMPTY:  # a run that fills the window, and may be long
                 begin = at
                 while window(inside, at, _1) == _1:
                     at += _1
@@ -174,15 +174,15 @@ def read_zones(
             runs = runs_in(here & through, window(foreign, at, size))
             first, last = runs.first, runs.last
             while first != EMPTY:
-                begin = place(first)
-                rest = _64 - ((place(last) - begin) << _3)
+                begin = lowest_bit(first)
+                rest = _64 - ((lowest_bit(last) - begin) << _3)
                 short[n] = ((eights[at + begin] | LOWER) << rest) >> rest
                 first &= first - _1
                 last &= last - _1
                 n += _1
             first, last = runs.other_first, runs.other_last
             while first != EMPTY:
-                begin, beyond = at + place(first), at + place(last)
+                begin, beyond = at + lowest_bit(first), at + lowest_bit(last)
                 feature = hash_ascii(eights, int(np.int64(begin)), int(np.int64(beyond)))
                 if feature != EMPTY:
                     others[m] = feature
@@ -196,7 +196,7 @@ def read_zones(
             at += min(size, popcount(through))
         ends[zone - start + 1, 0], ends[zone - start + 1, 1] = np.int64(n), m
     for i in range(n):
-        short[i] = finish(stir(_START, short[i]))
+        short[i] = finalise(mix(_START, short[i]))
     most = np.int64(0)
     for zone in range(0, stop - start, 2):
         most = max(most, ends[zone + 2, 0] - ends[zone, 0] + ends[zone + 2, 1] - ends[zone, 1])
@@ -207,16 +207,16 @@ def read_zones(
 def count_zones(
     reading: Reading,
     title_weight: float,
-    tally: CountTable,
+    table: CountTable,
     start: int,
     stop: int,
     indptr: Offsets,
     features: Features,
     counts: Singles,
 ) -> None:
-    """Count what was read of documents start … stop."""
+    """Count the terms that were read of documents start … stop − 1."""
     short, others, ends = reading.short, reading.others, reading.ends
-    slots, weights, taken, places = tally.slots, tally.weights, tally.taken, tally.places
+    slots, weights, taken, places = table.slots, table.weights, table.taken, table.places
     for i in range(start, stop):
         zone = 2 * (i - start)
         a, b, c = ends[zone, 0], ends[zone + 1, 0], ends[zone + 2, 0]
@@ -226,13 +226,13 @@ def count_zones(
         count(others, d, e, title_weight, slots, weights, taken, bits)
         count(short, b, c, 1.0, slots, weights, taken, bits)
         count(others, e, f, 1.0, slots, weights, taken, bits)
-        found = find_taken(taken, bits, places)
-        indptr[i + 1] = harvest(slots, weights, places, found, features, counts, indptr[i])
+        distinct = find_taken(taken, bits, places)
+        indptr[i + 1] = drain(slots, weights, places, distinct, features, counts, indptr[i])
 
 
 @kernel
 def hash_lines(text: Text, lines: int) -> Features:
-    """The feature of each of `lines` folded terms that stand in `text` with newlines between them."""
+    """The feature of each of the folded terms in `text`, which are separated by newlines."""
     features = np.empty(lines, dtype=np.uint64)
     at = 0
     for i in range(lines):
@@ -242,31 +242,31 @@ def hash_lines(text: Text, lines: int) -> Features:
             filled += 8
             at += 1
             if filled == 64:
-                h, block, filled = stir(h, block), EMPTY, 0
+                h, block, filled = mix(h, block), EMPTY, 0
         at += 1
-        features[i] = finish(h if filled == 0 else stir(h, block))
+        features[i] = finalise(h if filled == 0 else mix(h, block))
     return features
 
 
 @kernel
 def hash_ascii(eights: Features, at: int, stop: int) -> np.uint64:
-    """The feature of a run of ASCII letters and digits; zero, which is no feature, for any other run."""
+    """The feature of a run of ASCII letters and digits; zero, which is no feature, if it has other characters."""
     h, every = _START, EMPTY
     while at + 8 < stop:
         block = eights[at]
         every |= block
-        h = stir(h, block | LOWER)
+        h = mix(h, block | LOWER)
         at += 8
     mask = ALL >> np.uint64(64 - 8 * (stop - at))
     block = eights[at] & mask
-    return finish(stir(h, block | (LOWER & mask))) if (every | block) & HIGH == EMPTY else EMPTY
+    return finalise(mix(h, block | (LOWER & mask))) if (every | block) & HIGH == EMPTY else EMPTY
 
 
 @kernel
 def read_run(
     text: Text, start: int, end: int, entries: Points, expansions: Points, term: Points, terms: Features, found: int
 ) -> int:
-    """Put the terms of text[start:end] into `terms`, behind those found so far; how many there are then."""
+    """Append the terms of text[start:end] to `terms`, which has `found` so far. Returns how many it has then."""
     n = 0  # entries in `term`
     first = 0  # of these, how many belong to the character before the last one, in a run without spaces
     reading = SEPARATOR  # WORD or UNSPACED: what `term` holds
@@ -275,7 +275,7 @@ def read_run(
         point, at = decode(text, at, end)
         entry = int(entries[point])
         if entry & 7 == WORD and reading == WORD:  # nearly always
-            if n < LONGEST:
+            if n < MAX_POINTS:
                 term[n] = entry
                 n += 1
             continue
@@ -286,11 +286,11 @@ def read_run(
                 entry = int(expansions[index + i])
             kind = entry & 7
             if kind == WORD and reading == WORD:
-                if n < LONGEST:
+                if n < MAX_POINTS:
                     term[n] = entry
                     n += 1
             elif kind == MARK:
-                if reading != SEPARATOR and n < (LONGEST if reading == WORD else first + UNIT):
+                if reading != SEPARATOR and n < (MAX_POINTS if reading == WORD else first + MAX_UNIT_POINTS):
                     attach(term, n, entry)
                     n += 1
             elif kind == UNSPACED and reading == UNSPACED:
@@ -322,8 +322,8 @@ def read_run(
 
 @kernel
 def decode(text: Text, at: int, end: int) -> tuple[int, int]:
-    """The code point at `at` and where the next one begins; 0 for a byte that begins none."""
-    lead = int(text[at] & 0xFF)  # the mask makes it signed, so that no expression below turns into a float
+    """The code point at `at`, 0 if the bytes are no UTF-8, and where the next one begins."""
+    lead = int(text[at] & 0xFF)  # the mask makes it signed, so that no expression below becomes a float
     if lead < 0x80:
         return lead, at + 1
     if 0xC0 <= lead < 0xE0 and at + 1 < end:
@@ -343,7 +343,7 @@ def tail(text: Text, at: int) -> int:
 
 @kernel
 def attach(term: Points, n: int, mark: int) -> None:
-    """Put a mark into term[:n + 1] where the canonical order wants it: after those of the same or a lower class."""
+    """Insert a mark into term[:n + 1] in canonical order: after those of the same or a lower combining class."""
     combining = (mark >> 3) & 255
     if combining > 0:
         while (term[n - 1] >> 3) & 255 > combining:  # ends at the letter, whose class is zero
@@ -355,16 +355,16 @@ def attach(term: Points, n: int, mark: int) -> None:
 @kernel
 def hash_points(term: Points, n: int) -> np.uint64:
     """The feature of the code points of term[:n]."""
-    h, block, filled = _START, EMPTY, 0  # bits of the block that are filled
+    h, block, filled = _START, EMPTY, 0  # `filled` counts bits of the block
     for i in range(n):
         octets, bits = encode(int(term[i]) >> 11)
         block |= np.uint64(octets) << np.uint64(filled)
         filled += bits
         if filled >= 64:  # what did not fit begins the next block
-            h = stir(h, block)
+            h = mix(h, block)
             filled -= 64
             block = np.uint64(octets >> (bits - filled))
-    return finish(h if filled == 0 else stir(h, block))
+    return finalise(h if filled == 0 else mix(h, block))
 
 
 @kernel
@@ -382,13 +382,13 @@ def encode(point: int) -> tuple[int, int]:
 
 
 @kernel
-def stir(h: np.uint64, block: np.uint64) -> np.uint64:
+def mix(h: np.uint64, block: np.uint64) -> np.uint64:
     h = (h ^ block) * _STEP
     return h ^ (h >> _32)
 
 
 @kernel
-def finish(h: np.uint64) -> np.uint64:
+def finalise(h: np.uint64) -> np.uint64:
     h = (h ^ (h >> _30)) * _FINISH_1
     h = (h ^ (h >> _27)) * _FINISH_2
     h = h ^ (h >> _31)

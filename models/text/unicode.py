@@ -1,20 +1,20 @@
-"""What each Unicode code point is to a reader of words, and what it folds to.
+"""What each Unicode code point means for splitting words, and what it folds to.
 
-`fold` and `kind` say it plainly, a character at a time; `alphabet` says the same as one table, for kernels.
+`fold` and `kind` give it for a character; `alphabet` has it for all of them in one table, for kernels.
 
 Folding is Unicode's compatibility caseless matching (The Unicode Standard, definition D146)
 
     fold(c) = NFKD(casefold(NFKD(casefold(NFD(c)))))
 
-so Ａ = a, ß = ss, ﬁ = fi, Σ = σ = ς, and é is one thing whether it comes as one code point or as two: all text is
-taken apart into letters and marks. Three amendments, each for what a reader sees rather than for what is encoded:
+so Ａ = a, ß = ss, ﬁ = fi, Σ = σ = ς, and é is the same whether it is encoded as one code point or as two: all text is
+decomposed into letters and marks. Three exceptions, each in favour of what a reader sees over what is encoded:
 
 * a decimal digit of any script is the ASCII digit (٣ = 3);
-* what is not seen vanishes (soft hyphen, joiners, direction marks, variation selectors), except the zero-width
+* invisible characters vanish (soft hyphen, joiners, direction marks, variation selectors), except the zero-width
   space, which exists to separate words;
-* symbols and punctuation are not taken apart, else "Acme™" would read "acmetm".
+* symbols and punctuation are not decomposed, else "Acme™" would read "acmetm".
 
-Accents are kept, é is not e: in many languages they make another word (German schon and schön, Russian мои and мой).
+Accents are kept, é is not e: in many languages they distinguish words (German schon and schön, Russian мои and мой).
 
 Characters newer than this Python's `unicodedata` are separators, so two machines may differ there, and only there.
 """
@@ -38,19 +38,19 @@ _KINDS = dict.fromkeys(_LETTERS, WORD) | {"Mn": MARK, "Mc": MARK, "Me": MARK}
 
 _HAN = (range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0x20000, 0x2F800), range(0x2FA20, 0x3FFFE))
 _HANGUL = range(0xAC00, 0xD7A4)
-_SPACELESS = (  # letters of scripts written without spaces between words, beside _HAN
+_SPACELESS = (  # letters of scripts written without spaces between words, besides _HAN
     *(range(0x0E00, 0x0F00), range(0x1000, 0x10A0), range(0x1780, 0x1800)),  # Thai and Lao, Myanmar, Khmer
     *(range(0x2E80, 0x3130), range(0x31A0, 0x31C0), range(0x31F0, 0x3200)),  # kana, bopomofo, 々 and 〇
     *(range(0xAA60, 0xAA80), range(0x1B000, 0x1B300)),  # Myanmar and kana, extended
 )
-_FLAGS = (range(0x1F1E6, 0x1F200),)  # regional indicators: they make flags in pairs
+_FLAGS = (range(0x1F1E6, 0x1F200),)  # regional indicators, pairs of which are flags
 _PICTURES = (range(0x231A, 0x2400), range(0x2600, 0x27C0), range(0x2B00, 0x2C00), range(0x1F000, 0x1FB00))
-_UNSEEN = frozenset(  # beside category Cf: joiner of graphemes, fillers of Hangul, selectors of variants
+_INVISIBLE = frozenset(  # besides category Cf: the grapheme joiner, Hangul fillers, variation selectors
     chain(
         (0x034F, 0x115F, 0x1160, 0x3164, 0xFFA0), range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)
     )
 )
-# Code points outside these, _HAN and _HANGUL are surrogates, for private use, or unassigned: separators.
+# Code points outside these, _HAN and _HANGUL are surrogates, private use or unassigned: separators.
 _IRREGULAR = (
     *(range(0x0000, 0x3400), range(0x4DC0, 0x4E00), range(0xA000, 0xAC00), range(0xD7A4, 0xD800)),
     *(range(0xF900, 0x1FC00), range(0x2F800, 0x2FA20), range(0xE0000, 0xE0200)),
@@ -60,9 +60,9 @@ _IRREGULAR = (
 class Alphabet(NamedTuple):
     """`entries[c]` = kind | ccc « 3 | point « 11: what c folds to, and its canonical combining class if it is a mark.
 
-    Where the kind is SEVERAL, the middle bits are a length and the upper ones an index into `expansions`, where that
-    many entries, for the code points that c folds to, stand one after the other. 31 bits are enough for all but the
-    two planes for private use, which are separators: zero.
+    Where the kind is SEVERAL, the middle bits are a length and the upper ones an index into `expansions`, which has
+    that many entries there, for the code points that c folds to. 31 bits are enough for all but the two planes for
+    private use, which are separators: zero.
     """
 
     entries: Points
@@ -70,9 +70,9 @@ class Alphabet(NamedTuple):
 
 
 def fold(character: str) -> str:
-    """The character as every variant of it is written: decomposed, without case; empty if it is not seen at all."""
+    """The character decomposed and without case, as all its variants fold; empty if it is invisible."""
     category = unicodedata.category(character)
-    if category == "Cf" or ord(character) in _UNSEEN:
+    if category == "Cf" or ord(character) in _INVISIBLE:
         return character if character == "\u200b" else ""
     if category == "Nd":
         return str(unicodedata.digit(character))
@@ -80,7 +80,7 @@ def fold(character: str) -> str:
 
 
 def kind(character: str) -> int:
-    """What a folded character is: part of a word, a mark on what precedes it, a unit by itself, or none of these."""
+    """The kind of a folded character: part of a word, a mark on what precedes it, a unit by itself, or a separator."""
     point, category = ord(character), unicodedata.category(character)
     if _within(_HAN, point) or _within(_FLAGS, point):
         return UNSPACED
@@ -93,15 +93,15 @@ def kind(character: str) -> int:
 
 @cache
 def alphabet() -> Alphabet:
-    """The table of all code points, made in some 50 ms; calling `fold` and `kind` for each would take a second."""
-    entries = np.zeros(0x110000, dtype=np.int32)  # pages that nothing is written to are never resident
+    """The table of all code points, built in some 50 ms; calling `fold` and `kind` for each would take a second."""
+    entries = np.zeros(0x110000, dtype=np.int32)  # pages that are never written to are never resident
     for block in _HAN:
         entries[block.start : block.stop] = UNSPACED | np.arange(block.start, block.stop, dtype=np.int32) << 11
     assigned = [(c, category) for c in map(chr, chain(*_IRREGULAR)) if (category := unicodedata.category(c)) != "Cn"]
     points = np.array([ord(c) for c, _ in assigned], dtype=np.int32)
     combining = np.array([unicodedata.combining(c) for c, _ in assigned], dtype=np.int32)
     entries[points] = _kinds(points, [category for _, category in assigned]) | combining << 3 | points << 11
-    # So far as if all folded to themselves; now those that do not.
+    # So far as if each folded to itself; now those that do not.
     changed = [(c, fold(c)) for c, category in assigned if _may_change(c, category)]
     expansions = entries[[ord(point) for _, folded in changed for point in folded]]
     lengths = np.array([len(folded) for _, folded in changed], dtype=np.int32)
@@ -128,20 +128,21 @@ def _may_change(character: str, category: str) -> bool:
             category == "Nd"
             or character.casefold() != character
             or unicodedata.decomposition(character) != ""
-            or ord(character) in _UNSEEN
+            or ord(character) in _INVISIBLE
         )
     return category == "Cf"
 
 
 def _hangul(entries: Points, offset: int) -> Points:
-    """Each syllable folds to two or three letters, which its place in the block tells (The Unicode Standard, 3.12)."""
+    """Write the entries of Hangul syllables: each folds to two or three letters, computed from its place in the block
+    (The Unicode Standard, 3.12). Returns their expansions, which begin at `offset`."""
     index = np.arange(len(_HANGUL), dtype=np.int32)
     letters = np.stack((0x1100 + index // 588, 0x1161 + index % 588 // 28, 0x11A7 + index % 28), axis=1)
-    there = letters != 0x11A7  # which would be a final consonant, were there one
-    lengths = there.sum(axis=1, dtype=np.int32)
+    present = letters != 0x11A7  # the place of a final consonant, if there is one
+    lengths = present.sum(axis=1, dtype=np.int32)
     starts = offset + np.cumsum(lengths, dtype=np.int32) - lengths
     entries[_HANGUL.start : _HANGUL.stop] = SEVERAL | lengths << 3 | starts << 11
-    folded: Points = WORD | letters[there] << 11
+    folded: Points = WORD | letters[present] << 11
     return folded
 
 

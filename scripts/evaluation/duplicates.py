@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.text.analysis import Analysis, Document, bags
-from models.text.duplicates import Recent
+from models.text.duplicates import RecentDocuments
 from models.text.minhash import signatures
 from scripts.common.corpus import Corpus
 from scripts.evaluation.online import OnlineSettings, run
@@ -87,7 +87,7 @@ def doubled(corpus: Corpus, seed: int = 0) -> Corpus:
 
 def firsts(documents: Sequence[Document]) -> NDArray[np.int64]:
     """For each document the number of the one that it repeats, or its own."""
-    names = Recent(WINDOW).add(
+    names = RecentDocuments(WINDOW).add(
         [str(i) for i in range(len(documents))], signatures(bags(documents, Analysis())), len(documents)
     )
     return np.array([int(name) for name in names])

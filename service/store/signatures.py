@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from models.text.duplicates import Recent
+from models.text.duplicates import RecentDocuments
 from models.text.minhash import HASHES, Signatures
 from service.store.connection import Connection
 from service.store.scripts import Script
@@ -49,7 +49,7 @@ class SignatureLog:
         self._forget()
 
     def _forget(self) -> None:
-        self._recent = Recent(self._window)
+        self._recent = RecentDocuments(self._window)
         self._first: dict[str, str] = {}  # of what repeats another, the oldest first
         self._heard = 0
 

@@ -1,4 +1,4 @@
-"""Text to features: what readers expect of words in any script, and a kernel equal to its plain twin on all of them."""
+"""Text to features: words in any script are what a reader expects, and the kernel equals the plain version."""
 
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.text.analysis import Analysis, Bags, bags, features_of, features_of_lines, occurrences, terms
-from models.text.counting import count, find_taken, harvest, tally_for
-from models.text.tokens import LONGEST, buffer, tokenise_all
+from models.text.counting import count, count_table_for, drain, find_taken
+from models.text.tokens import MAX_POINTS, buffer, tokenise_all
 from models.text.unicode import PICTURE, SEVERAL, UNSPACED, WORD, alphabet, fold, kind
 
 STEADY = settings(deadline=None, derandomize=True)  # the first call may compile a kernel
@@ -26,7 +26,7 @@ ANALYSES = [
     Analysis(title_weight=0.5, stemmer="german", bigrams=True),
 ]
 
-# Any text, and text from characters that meet each other in a rule: letters of all kinds, marks of several classes
+# Any text, and text from characters that some rule treats specially: letters of all kinds, marks of several classes
 # (also many of them, and in the wrong order), what grows or vanishes when folded, pictures, separators, surrogates.
 CHARACTERS = (
     "aAzZ09 \n.'-_" + "éßİıΣςάЖйſﬁﷺ½²Ⅷ٣ⅲ" + "\u0301\u0323\u0345\u0308\u093f\u20e3\u3099" + "猫東京々ーかがｶﾞﾟゟไท한글ᄀ"
@@ -47,7 +47,7 @@ def words(text: str, analysis: Analysis = PLAIN) -> list[str]:
 
 
 def plainly(pairs: list[tuple[str, str]], analysis: Analysis) -> list[dict[int, float]]:
-    """Counts by feature, from the twin alone."""
+    """Counts by feature, by the plain version alone."""
     counted: list[dict[int, float]] = []
     for title, text in pairs:
         counts: dict[int, float] = {}
@@ -59,7 +59,7 @@ def plainly(pairs: list[tuple[str, str]], analysis: Analysis) -> list[dict[int, 
 
 
 def plain_hash(term: str) -> int:
-    """The formula at the head of `tokens`, in integers without a limit."""
+    """The formula at the head of tokens.py, in integers of any size."""
     modulus = 1 << 64
     h = 0x243F6A8885A308D3
     octets = term.encode()
@@ -149,7 +149,7 @@ def test_composed_and_decomposed_text_are_the_same(text: str) -> None:
 @STEADY
 def test_surfaces_stand_in_the_text(title: str, text: str) -> None:
     for term in terms(title, text, PLAIN).values():
-        assert 0 < len(term.surface) <= LONGEST
+        assert 0 < len(term.surface) <= MAX_POINTS
         assert term.surface in title or term.surface in text
 
 
@@ -183,30 +183,30 @@ def test_more_documents_than_are_read_at_once_are_all_counted() -> None:
 
 def test_features_whose_slots_run_past_the_end_of_the_table_still_ascend() -> None:
     found = [2**64 - 1, 7, 2**64 - 3, 2**63, 2**64 - 2, 2**64 - 3]
-    tally, features, counts = tally_for(6), np.zeros(7, np.uint64), np.zeros(7, np.float32)
-    count(np.array(found, np.uint64), 0, 6, 1.0, *tally[:3], 6)
-    n = find_taken(tally.taken, 6, tally.places)
-    end = harvest(tally.slots, tally.weights, tally.places, n, features, counts, 1)
+    table, features, counts = count_table_for(6), np.zeros(7, np.uint64), np.zeros(7, np.float32)
+    count(np.array(found, np.uint64), 0, 6, 1.0, *table[:3], 6)
+    n = find_taken(table.taken, 6, table.places)
+    end = drain(table.slots, table.weights, table.places, n, features, counts, 1)
     assert features[1:end].tolist() == sorted(set(found))
     assert counts[1:end].tolist() == [1, 1, 2, 1, 1]
-    for array in tally[:3]:
+    for array in table[:3]:
         assert not array.any()
 
 
 @given(st.sets(st.integers(0, 255)))
 @STEADY
 def test_taken_slots_are_found_in_order_and_set_free(chosen: set[int]) -> None:
-    tally = tally_for(8)
+    table = count_table_for(8)
     for place in chosen:
-        tally.taken[place >> 6] |= np.uint64(1 << (place & 63))
-    n = int(find_taken(tally.taken, 8, tally.places))
-    assert tally.places[:n].tolist() == sorted(chosen)
-    assert not tally.taken.any()
+        table.taken[place >> 6] |= np.uint64(1 << (place & 63))
+    n = int(find_taken(table.taken, 8, table.places))
+    assert table.places[:n].tolist() == sorted(chosen)
+    assert not table.taken.any()
 
 
 def test_a_megabyte_without_a_space_is_one_short_term() -> None:
     found = terms("", "x" * 1_000_000, PLAIN)
-    assert [(len(term.canonical), len(term.surface)) for term in found.values()] == [(LONGEST, LONGEST)]
+    assert [(len(term.canonical), len(term.surface)) for term in found.values()] == [(MAX_POINTS, MAX_POINTS)]
     assert bags([("", "x" * 1_000_000 + " y")], PLAIN).counts.tolist() == [1.0, 1.0]
 
 
@@ -225,7 +225,7 @@ def test_the_table_says_of_every_code_point_what_fold_and_kind_say() -> None:
 
 
 def test_no_code_point_gives_two_terms_a_byte() -> None:
-    """Or the table of a document, which has two slots a byte, could fill up and `tokens.add` would search for ever."""
+    """Or the terms of a document would not fit into the scratch space, which has room for two a byte."""
     letters = {c: fold(c) for c in map(chr, range(0x110000)) if not 0xD800 <= ord(c) < 0xE000 and len(fold(c)) > 1}
     for character, folded in letters.items():
         starts = [kind(c) for c in folded]
@@ -253,8 +253,8 @@ def test_features_spread_evenly_over_leading_and_trailing_bits() -> None:
 def test_many_lists_of_terms_are_hashed_at_once() -> None:
     assert features_of([]).tolist() == features_of_lines(b"").tolist() == []
     lists = [["a", "crude oil"], ["é"], ["b"]]
-    blob = "\n".join("\n".join(one) for one in lists).encode()
-    assert features_of_lines(blob).tolist() == [f for one in lists for f in features_of(one).tolist()]
+    blob = "\n".join("\n".join(terms) for terms in lists).encode()
+    assert features_of_lines(blob).tolist() == [f for terms in lists for f in features_of(terms).tolist()]
 
 
 def test_stemming_joins_forms_also_under_accents() -> None:
@@ -289,9 +289,9 @@ def test_threads_do_not_share_scratch() -> None:
 def test_some_of_the_bags_are_the_bags_of_some(pairs: list[tuple[str, str]], data: st.DataObject) -> None:
     whole = bags(pairs, Analysis())
     places = data.draw(st.lists(st.integers(0, len(pairs) - 1), max_size=8)) if pairs else []
-    some = whole.take(places)
-    assert len(some) == len(places)
+    taken = whole.take(places)
+    assert len(taken) == len(places)
     for k, i in enumerate(places):
-        (features, counts), (wanted, how_often) = some[k], whole[i]
+        (features, counts), (wanted, how_often) = taken[k], whole[i]
         assert (features.tolist(), counts.tolist()) == (wanted.tolist(), how_often.tolist())
         assert (features.dtype, counts.dtype) == (wanted.dtype, how_often.dtype)

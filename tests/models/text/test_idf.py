@@ -9,7 +9,7 @@ from models.core.vectors import Bag
 from models.core.views import view
 from models.text.analysis import Analysis, Bags, bags, features_of
 from models.text.function_words import ENGLISH, FRENCH, GERMAN, SHARES, SPANISH
-from models.text.idf import BUCKETS, PSEUDO_DOCUMENTS, RARE, Counter, Frequencies, bucket
+from models.text.idf import BUCKETS, PSEUDO_DOCUMENTS, RARE_DF, Counter, Frequencies, bucket
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=40)  # each fills tables of a million
 PLAIN = Analysis()
@@ -37,7 +37,7 @@ def idf_of(frequencies: Frequencies, *words: str) -> list[float]:
 def test_idf_is_its_formula(texts: list[list[str]]) -> None:
     frequencies = Frequencies.prior().plus(counted(stream_of(texts)))
     df = np.array([sum(word in text for text in texts) for word in vocabulary])
-    expected = np.log((len(texts) + PSEUDO_DOCUMENTS) / (df + RARE))
+    expected = np.log((len(texts) + PSEUDO_DOCUMENTS) / (df + RARE_DF))
     np.testing.assert_allclose(idf_of(frequencies, *vocabulary), expected, rtol=1e-6)
 
 

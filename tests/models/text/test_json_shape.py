@@ -1,4 +1,4 @@
-"""The shape of a JSON text, against that of the value it says."""
+"""The shape of a JSON text equals that of the parsed value."""
 
 import json
 from typing import Any

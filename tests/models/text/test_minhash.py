@@ -1,4 +1,4 @@
-"""Near-duplicates are found, other documents are left alone, and resemblance is estimated without bias."""
+"""Near-duplicates are found, other documents are not, and resemblance is estimated without bias."""
 
 import numpy as np
 import pytest
@@ -17,19 +17,19 @@ def features(n: int) -> Features:
     return np.unique(RANDOM.integers(1, 1 << 63, n, dtype=np.uint64))
 
 
-def resembling(one: Features, resemblance: float) -> Features:
-    """Of the same size, and with |A ∩ B| / |A ∪ B| as asked."""
-    n = len(one)
+def resembling(document: Features, resemblance: float) -> Features:
+    """A document of the same size, with |A ∩ B| / |A ∪ B| as asked."""
+    n = len(document)
     common = round(2 * n * resemblance / (1 + resemblance))
-    return np.concatenate((one[:common], features(n - common)))
+    return np.concatenate((document[:common], features(n - common)))
 
 
 def test_the_share_of_equal_minima_is_the_resemblance() -> None:
     for resemblance in (0.2, 0.5, 0.8):
         shares = []
         for _ in range(300):
-            one = features(120)
-            shares.append(np.mean(signature(one) == signature(resembling(one, resemblance))))
+            document = features(120)
+            shares.append(np.mean(signature(document) == signature(resembling(document, resemblance))))
         assert abs(np.mean(shares) - resemblance) < 0.02
 
 
@@ -50,9 +50,9 @@ def test_a_story_sent_again_with_a_few_words_changed_is_the_same_story() -> None
 def test_documents_of_one_subject_are_not_duplicates() -> None:
     found = 0
     for _ in range(200):
-        groups, one = Groups(), features(120)
-        groups.add(one)
-        groups.add(resembling(one, 0.4))
+        groups, document = Groups(), features(120)
+        groups.add(document)
+        groups.add(resembling(document, 0.4))
         found += groups.group[1] == 0
     assert found <= 2
 
@@ -60,9 +60,9 @@ def test_documents_of_one_subject_are_not_duplicates() -> None:
 def test_most_that_share_nine_features_of_ten_are_found() -> None:
     found = 0
     for _ in range(200):
-        groups, one = Groups(), features(120)
-        groups.add(one)
-        groups.add(resembling(one, 0.85))
+        groups, document = Groups(), features(120)
+        groups.add(document)
+        groups.add(resembling(document, 0.85))
         found += groups.group[1] == 0
     assert found >= 185
 
@@ -95,6 +95,6 @@ def test_a_document_is_scored_without_what_its_copies_taught() -> None:
 def test_what_was_told_is_no_news_and_neither_is_its_near_duplicate() -> None:
     rng = np.random.default_rng(3)
     documents = [np.unique(rng.integers(1 << 62, size=60, dtype=np.uint64)) for _ in range(40)]
-    told = SeenDocuments(np.stack([signature(one) for one in documents[:5]]))
-    assert [told.add_if_new(one) for one in documents] == [False] * 5 + [True] * 35
-    assert not any(told.add_if_new(one[3:]) for one in documents)
+    seen = SeenDocuments(np.stack([signature(document) for document in documents[:5]]))
+    assert [seen.add_if_new(document) for document in documents] == [False] * 5 + [True] * 35
+    assert not any(seen.add_if_new(document[3:]) for document in documents)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import models.text.rules
 from models.text.analysis import Analysis, occurrences
-from models.text.rules import DEEPEST, MOST_CHARACTERS, MOST_WORDS, Clause, Rule, RuleError, Subject, Word, parse
+from models.text.rules import MAX_CHARACTERS, MAX_DEPTH, MAX_WORDS, Clause, Rule, RuleError, Subject, Word, parse
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=200)
 
@@ -34,15 +34,15 @@ class Document:
         return Subject.of(self.title, self.text, self.source)
 
 
-# The oracle: a formula is a nested tuple made before any parser saw it; its words are looked for one place at a time.
+# The oracle: a formula is a nested tuple that no parser has seen; its words are searched for one place at a time.
 Formula = tuple[object, ...]
 
 
 def holds(formula: Formula, document: Document) -> bool:
     match formula:
-        case ("word", field, said, prefix):
+        case ("word", field, text, prefix):
             zones = {"": [document.title, document.text], "title:": [document.title], "source:": [document.source]}
-            return any(stands(tokens(str(said)), bool(prefix), tokens(zone)) for zone in zones[str(field)])
+            return any(occurs(tokens(str(text)), bool(prefix), tokens(zone)) for zone in zones[str(field)])
         case ("not", tuple(inner)):
             return not holds(inner, document)
         case ("and", tuple(left), tuple(right)):
@@ -52,7 +52,7 @@ def holds(formula: Formula, document: Document) -> bool:
     raise AssertionError(formula)
 
 
-def stands(wanted: list[str], prefix: bool, found: list[str]) -> bool:
+def occurs(wanted: list[str], prefix: bool, found: list[str]) -> bool:
     for start in range(len(found) - len(wanted) + 1):
         here = found[start : start + len(wanted)]
         if here[:-1] == wanted[:-1] and (here[-1] == wanted[-1] or (prefix and here[-1].startswith(wanted[-1]))):
@@ -63,9 +63,9 @@ def stands(wanted: list[str], prefix: bool, found: list[str]) -> bool:
 def written(formula: Formula) -> str:
     """With every parenthesis there can be, so that precedence does not matter."""
     match formula:
-        case ("word", field, said, prefix):
+        case ("word", field, text, prefix):
             star = "*" if prefix else ""
-            return f'{field}"{said}{star}"' if " " in str(said) else f"{field}{said}{star}"
+            return f'{field}"{text}{star}"' if " " in str(text) else f"{field}{text}{star}"
         case ("not", tuple(inner)):
             return f"NOT ({written(inner)})"
         case ("and", tuple(left), tuple(right)):
@@ -95,10 +95,10 @@ VOCABULARY = [
 ]
 VOCABULARY += ["हिन्द", "हिन्दी", "Straße", "strasse", "U.S", "🚀"]
 words = st.one_of(st.sampled_from(["a", "ab"]), st.sampled_from(VOCABULARY))
-spoken = st.lists(words, min_size=1, max_size=3).map(" ".join)
+phrases = st.lists(words, min_size=1, max_size=3).map(" ".join)
 texts = st.builds(str.join, st.sampled_from([" ", "\n", ", ", " AND “"]), st.lists(words, max_size=12))
 documents = st.builds(Document, texts, texts, texts)
-atoms = st.tuples(st.just("word"), st.sampled_from(["", "", "title:", "source:"]), spoken, st.booleans())
+atoms = st.tuples(st.just("word"), st.sampled_from(["", "", "title:", "source:"]), phrases, st.booleans())
 formulas: st.SearchStrategy[Formula] = st.recursive(
     atoms,
     lambda inner: st.one_of(
@@ -303,7 +303,7 @@ def test_an_error_says_what_is_wrong_and_where(text: str, position: int, message
 
 def test_a_rule_too_long_once_written_out_is_refused() -> None:
     text = " ".join(f"{'b' * 18}{i:03}" for i in range(450))
-    assert len(text) < MOST_CHARACTERS
+    assert len(text) < MAX_CHARACTERS
     with pytest.raises(RuleError, match="written out"):
         parse(text)
 
@@ -315,12 +315,12 @@ def test_an_error_can_be_copied() -> None:
 
 
 def test_the_deepest_rule_can_be_read_written_compared_and_asked() -> None:
-    text = "a OR b AND NOT (" * DEEPEST + "c OR d" + ")" * DEEPEST
+    text = "a OR b AND NOT (" * MAX_DEPTH + "c OR d" + ")" * MAX_DEPTH
     rule = parse(text)
     assert str(rule) == text
     assert parse(text) == rule
     assert len({rule, parse(text)}) == 1
-    assert len(rule.words()) == 2 * DEEPEST + 2
+    assert len(rule.words()) == 2 * MAX_DEPTH + 2
     assert rule.matches(Subject.of("b", "")) is False  # an even number of times turned round
     assert rule.matches(Subject.of("b", "d")) is True
 
@@ -328,7 +328,7 @@ def test_the_deepest_rule_can_be_read_written_compared_and_asked() -> None:
 def test_nested_deeper_without_end_is_an_error_not_a_crash() -> None:
     for opening in ("(", "NOT (", "title:(", "a OR (", "NOT ", "title:"):
         with pytest.raises(RuleError):
-            parse(opening * (MOST_CHARACTERS // len(opening)))
+            parse(opening * (MAX_CHARACTERS // len(opening)))
 
 
 def test_the_tree_is_flat_and_says_each_negation_once() -> None:
@@ -355,11 +355,11 @@ def test_a_phrase_ends_with_a_whole_word_though_its_beginning_stands_there() -> 
 
 
 def test_any_number_of_parentheses_may_stand_side_by_side() -> None:
-    assert len(parse("(a OR b) " * (DEEPEST + 1)).words()) == 2 * DEEPEST + 2
+    assert len(parse("(a OR b) " * (MAX_DEPTH + 1)).words()) == 2 * MAX_DEPTH + 2
 
 
 def test_as_many_words_as_allowed_are_allowed() -> None:
-    assert len(parse("a " * MOST_WORDS).words()) == MOST_WORDS
+    assert len(parse("a " * MAX_WORDS).words()) == MAX_WORDS
 
 
 def test_a_document_is_read_once_for_a_thousand_rules(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Runs of letters and digits, found sixty-four bytes at a time: the same as by looking at one byte after the other."""
+"""Runs of letters and digits, found 64 bytes at a time, are those found one byte at a time."""
 
 import re
 
@@ -6,18 +6,18 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.text.runs import Marks, mark, place, runs_in, through_last_separator, window
+from models.text.runs import Marks, lowest_bit, mark, runs_in, through_last_separator, window
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=300)  # the first call may compile a kernel
 
-# Bits as they come in texts: runs of all lengths, also long ones, with separators between them.
+# Any bits, and bits as in texts: runs of all lengths, separated.
 lengths = st.lists(st.tuples(st.integers(1, 20), st.integers(1, 3)), max_size=20)
 windows = st.one_of(
-    st.integers(0, 2**63 - 1), lengths.map(lambda some: sum_of("".join("1" * n + "0" * m for n, m in some)))
+    st.integers(0, 2**63 - 1), lengths.map(lambda pairs: word_of("".join("1" * n + "0" * m for n, m in pairs)))
 )
 
 
-def sum_of(bits: str) -> int:
+def word_of(bits: str) -> int:
     return int(bits[:63][::-1] or "0", 2)
 
 
@@ -35,7 +35,7 @@ def test_short_runs_and_others_are_told_apart(inside: int, chosen: int) -> None:
     runs = [int(bits) for bits in runs_in(np.uint64(inside), np.uint64(foreign))]
     assert list(zip(places(runs[0]), places(runs[1]), strict=True)) == short
     assert list(zip(places(runs[2]), places(runs[3]), strict=True)) == others
-    assert int(place(np.uint64(runs[0]))) == (short[0][0] if short else 64)
+    assert int(lowest_bit(np.uint64(runs[0]))) == (short[0][0] if short else 64)
 
 
 @given(inside=st.integers(0, 2**64 - 1))
