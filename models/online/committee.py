@@ -1,7 +1,7 @@
 """Committees: several classifiers of one topic, each trained on a part of the examples, and what they decide together.
 
-    k-split          T_0 = T_1 ∪ … ∪ T_k        disjoint; examples of either kind are dealt out evenly
-    resampling       |T_i| = m = 1.5·|T_0| / k  drawn by chance for each i: A with, B without replacement
+    k-split          T_0 = T_1 ∪ … ∪ T_k        disjoint; relevant and irrelevant examples are dealt out evenly
+    resampling       |T_i| = m = 1.5·|T_0| / k  drawn at random for each i: A with, B without replacement
 
     R(v_i, d)        +1 member i accepts d, −1 it rejects d, 0 neither
     Meta(d)          +1 if Σ w_i R(v_i, d) > t,  −1 if < −t,  0 (the committee abstains) otherwise
@@ -12,14 +12,15 @@
 
 Siersdorfer, Sizov & Weikum, "Goal-oriented methods and meta methods for document classification and their parameter
 tuning", CIKM 2004, equation (1) and sections 3 and 5.1. The paper leaves the weights of the third rule open: log-odds
-are right for members that err independently, and a member no better than a coin has no say. We draw relevant and
-irrelevant examples apart, as both are dealt apart: a small part that has more of one kind by chance accepts, or
-rejects, nearly everything.
+are right for members that err independently, and a member no better than a coin has no weight. We draw relevant and
+irrelevant examples separately, as both are dealt out separately: a small part that has more of one class by chance
+accepts, or rejects, nearly everything.
 
-A goal moves the cuts at which members vote: accepted is what a vote at `accept_above` accepts, rejected what one at
-`reject_below` rejects, with sign(v_i(d) − cut) for R(v_i, d); without a goal both are 0, and the rule is that above. So
-each document has two turning points, order statistics of its members' scores: it is accepted as long as accept_above is
-below the one, and rejected as long as reject_below is above the other. From there on all is as with one score.
+A goal moves the cuts at which members vote: a document is accepted if a vote with the cut `accept_above` accepts it,
+and rejected if one with the cut `reject_below` rejects it, with sign(v_i(d) − cut) for R(v_i, d). Without a goal both
+cuts are 0, and this is the rule above. So each document has two turning points, order statistics of its members'
+scores: it is accepted as long as accept_above is below the one, and rejected as long as reject_below is above the
+other. From there on everything is as with a single score.
 
 The paper draws the parts from a complete list. Here a log grows, and every earlier example must stay with its members:
 `times_learned` decides for each example alone how often each member learns it. A part then has the paper's size on
@@ -45,7 +46,7 @@ Votes = NDArray[np.int8]
 
 PART_SIZE = 1.5  # m as a multiple of |T_0| / k
 MAX_MEMBERS = 16  # as in the paper
-ROUNDING = 1e-9  # a sum of weights is a little off what it should be, and a tie must not be broken by that
+ROUNDING = 1e-9  # the error of a sum of weights, which must not break a tie
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Params:
     method: Method = "split"
     combine: Combine = "unanimous"
     max_loss: float = 0.1  # the bound of the search
-    estimator: Literal["beta", "cv", "kl"] = "beta"  # which the search believes
+    estimator: Literal["beta", "cv", "kl"] = "beta"  # the one that the search uses
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -65,7 +66,8 @@ class Params:
             f"k must be null, for the search's choice, or 1 to {MAX_MEMBERS}",
         )
         check(
-            self.k is not None or self.method == "split", "only the k of a split can be null: nothing estimates others"
+            self.k is not None or self.method == "split",
+            "only the k of a split can be null: there is no estimate for resampling",
         )
         check(0 < self.max_loss <= 1, "max_loss must be a number above 0 and up to 1")
         check(0 <= self.seed < 2**32, "seed must be a whole number from 0 to 4294967295")
@@ -78,8 +80,8 @@ class VotingRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Committee:
-    """What is served of a committee. The cuts that members had alone are at 0 of their scores; where the mean of their
-    scores decides, one linear form is all of them, and none is kept."""
+    """A committee as it is served. Members score so that each one's own cut is at 0. Where the mean of their scores
+    decides there are no members: the model's linear form is their mean."""
 
     k: int
     members: tuple[Linear, ...] = ()

@@ -1,4 +1,4 @@
-"""What training takes and gives: a topic's spec and its examples in, a model out."""
+"""The values that training takes and gives: a topic's spec and its examples in, a model out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from models.online.pins import NONE, PinnedTerms
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a topic says of its model, before any example."""
+    """All that determines a topic's model, apart from the examples."""
 
     kind: str = "wh"
     params: Mapping[str, object] = field(default_factory=dict)
@@ -25,23 +25,25 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Example:
+    """A judged document, and how it came to be judged."""
+
     document: str
     relevant: bool
     bag: Bag
-    origin: Origin = "given"  # how it came to be judged
-    chance: float = 0.0  # with which it was drawn for audit, if it was
-    accepted: bool = False  # before it was judged
-    came: int = 0  # when the document did, in any unit; 0 if that is not known
-    after: int = 0  # so many documents had been accepted when it was judged; 0 if that is not known
+    origin: Origin = "given"
+    chance: float = 0.0  # the probability with which it was drawn for audit, if it was
+    accepted: bool = False  # whether it had been accepted when it was judged
+    came: int = 0  # when the document came, in any unit; 0 if that is not known
+    after: int = 0  # how many documents had been accepted when it was judged; 0 if that is not known
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """What the model was chosen by; estimates are None while there is nothing to estimate from."""
+    """The counts and estimates behind a model; an estimate is None while there is nothing to estimate from."""
 
     relevant: int = 0
     irrelevant: int = 0
-    sap: float | None = None  # by which the vector won the last check, on documents it has learned from
+    sap: float | None = None  # of the vector that won the last check, on documents it has learned from
     f1: float | None = None  # at the threshold, on scores without each document's own influence
 
 

@@ -1,23 +1,24 @@
 """The pocket: of all vectors that could be served, the one that ranks the judged documents best.
 
-Gallant's pocket algorithm as Lewis, Schapire, Callan & Papka (1996) use it: keep the best vector seen so far by SAP.
-Three things differ, because the data arrive one by one and the topic changes while they do:
+Gallant's pocket algorithm as Lewis, Schapire, Callan & Papka (1996) use it: keep the best vector so far by SAP. Three
+things differ, because examples arrive one by one and the topic changes meanwhile:
 
 * all candidates, the pocketed one too, are ranked on the same *current* window of judged documents: a SAP measured long
-  ago on other documents says nothing;
-* about every ten judgements, more rarely as they grow many, so that a replay of n judgements costs n log n, not n²;
-* the window holds judged documents only: which vector wins depends on the log alone, not on the stream around it.
+  ago on other documents means nothing;
+* a check comes about every ten judgements, and more rarely when there are many, so that a replay of n judgements costs
+  n log n, not n²;
+* the window has judged documents only: which vector wins depends on the log alone, not on the stream around it.
 
 Documents are ranked with all that a vector has learned from them. Taking each one's own step back first, as thresholds
-must, was tried and costs .04 of average precision: an old vector meets the newest documents as a stranger and pays
-nothing, the current one pays for every document it knows, so the pocket goes stale.
+must, was tried and costs .04 of average precision: an old vector has not learned the newest documents and loses
+nothing, the current one loses its step on each, so the pocket goes stale.
 
-Against the newest vector, from the same judgements, it gains EG .004 to .027 of AP, Winnow −.004 to .010 and
-Widrow-Hoff −.006 to .046 on three corpora. More candidates, other windows, margins and means do not help:
-docs/experiments.md.
+Against the newest vector, from the same judgements, the pocket gains .004 to .027 of AP for EG, −.004 to .010 for
+Winnow and −.006 to .046 for Widrow-Hoff on three corpora. More candidates, other windows, margins and means do not
+help: docs/experiments.md#the-pocket.
 
-On a tie the newer vector wins. If the winner is the vector of a learner as it stands, that learner is *live*: what it
-learns until the next check is served at once. Otherwise the pocketed copy is served as it was.
+On a tie the newer vector wins. If the winner is the current vector of a learner, that learner is *live*: what it learns
+until the next check is served at once. If it is the pocketed copy, that is served as it was.
 """
 
 from collections.abc import Sequence

@@ -56,7 +56,7 @@ class Trainer:
         self._runs = self._committee.runs if self._committee else LearnerRun.all_of(spec.kind, spec.params)
         self._served = (0, 0)  # the run, and which of its vectors
         self._pocket: Candidate | None = None  # the winner of the last check, as it was then
-        self._frozen = False  # whether the pocketed vector itself is served, or its learner as it goes on
+        self._frozen = False  # whether the pocketed vector is served, not the current one of its learner
         self._sap: float | None = None
         self._learned = 0  # judgements since the base
         if base is None:
