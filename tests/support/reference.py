@@ -1,7 +1,7 @@
-"""The learners again, and committees: dense, slow, nothing clever. What the fast ones are compared with.
+"""Learners, committees and methods again, dense and slow, with nothing clever: the fast ones are compared with these.
 
-X has a row for each document and a column for each feature; y is 1 for relevant and 0 for not. Each answers the last
-weight vector and the average of all, the first one included.
+X has a row for each document and a column for each feature; y is 1 for relevant and 0 for not. Each learner returns the
+last weight vector and the average of all, the first one included.
 """
 
 from collections.abc import Sequence
@@ -107,10 +107,10 @@ def voted_twice(rows: list[list[int]], weights: Sequence[float], t: float, low: 
     return decided
 
 
-def meta(said: list[list[int]], weights: list[Fraction], unanimous: bool) -> list[int]:
+def meta(cast: list[list[int]], weights: list[Fraction], unanimous: bool) -> list[int]:
     """Equation (1), in fractions, so that ties are ties."""
     decided = []
-    for row in said:
+    for row in cast:
         total = sum((w * r for w, r in zip(weights, row, strict=True)), Fraction(0))
         agreed = all(r == row[0] for r in row)
         decided.append(0 if total == 0 or (unanimous and not agreed) else 1 if total > 0 else -1)
@@ -118,7 +118,7 @@ def meta(said: list[list[int]], weights: list[Fraction], unanimous: bool) -> lis
 
 
 def unanimous(p: list[float], cov: float) -> tuple[float, float]:
-    """Loss and error of a committee whose members form a chain, by going through every way it can turn out."""
+    """Loss and error of a committee whose members form a chain, by going through every outcome."""
     all_right = all_wrong = total = 0.0
     for outcome in product((True, False), repeat=len(p)):
         chance = p[0] if outcome[0] else 1 - p[0]
@@ -142,13 +142,13 @@ def divergence(part: list[set[int]], whole: list[set[int]]) -> float:
     """KL of two lists of documents, each the set of its features."""
     total = 0.0
     for feature in set().union(*part):
-        f, f0 = (sum(feature in document for document in some) / len(some) for some in (part, whole))
+        f, f0 = (sum(feature in document for document in documents) / len(documents) for documents in (part, whole))
         total += f * log2(f / f0)
     return total
 
 
 def platt(f: list[float], relevant: list[bool], weights: list[float]) -> tuple[float, float]:
-    """A and B of the sigmoid, by walking downhill along one, then the other, in ever smaller steps."""
+    """A and B of the sigmoid, by walking downhill on a grid, in ever smaller steps."""
     positive = sum(w for w, r in zip(weights, relevant, strict=True) if r)
     negative = sum(weights) - positive
 
@@ -215,9 +215,9 @@ def boost(X: Reals, Y: Bools, S: int, C: int, N: int, variant: str, epsilon: flo
         chosen: list[Reals] = []
         K = min(1 + C * ((s - 1) // N), len(tried))
         while len(chosen) < K:
-            least = min(loss for loss, _, _ in tried)
-            best = next(one for one in tried if one[0] <= least + 1e-12)
-            tried = [one for one in tried if one[1] != best[1]]
+            lowest = min(loss for loss, _, _ in tried)
+            best = next(stump for stump in tried if stump[0] <= lowest + 1e-12)
+            tried = [stump for stump in tried if stump[1] != best[1]]
             chosen.append(best[2])
         weak = sum(chosen, np.zeros(Y.shape)) / K
         phi = phi + weak
@@ -255,23 +255,23 @@ def mutual_max(X: Reals, Y: Bools) -> Reals:
 
 def multinomial(X: Reals, y: Reals, alpha: float, x: Reals) -> float:
     """ln P(c|x) − ln P(c̄|x), by multiplying probabilities, one occurrence after another."""
-    said = []
+    log_likelihoods = []
     for kind in (1, 0):
         of = X[y == kind]
         p = (alpha + of.sum(axis=0)) / (alpha * X.shape[1] + of.sum())
         prior = (1 + len(of)) / (2 + len(X))
-        said.append(log(prior) + float(sum(n * log(p[f]) for f, n in enumerate(x))))
-    return said[0] - said[1]
+        log_likelihoods.append(log(prior) + float(sum(n * log(p[f]) for f, n in enumerate(x))))
+    return log_likelihoods[0] - log_likelihoods[1]
 
 
 def bernoulli(X: Reals, y: Reals, alpha: float, x: Reals) -> float:
-    said = []
+    log_likelihoods = []
     for kind in (1, 0):
         of = X[y == kind]
         p = (alpha + of.sum(axis=0)) / (2 * alpha + len(of))
         prior = (1 + len(of)) / (2 + len(X))
-        said.append(log(prior) + sum(log(p[f] if present else 1 - p[f]) for f, present in enumerate(x)))
-    return said[0] - said[1]
+        log_likelihoods.append(log(prior) + sum(log(p[f] if present else 1 - p[f]) for f, present in enumerate(x)))
+    return log_likelihoods[0] - log_likelihoods[1]
 
 
 def centroid(X: Reals, y: Reals, x: Reals) -> float:

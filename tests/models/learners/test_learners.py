@@ -1,5 +1,5 @@
-"""Every learner: equal to its dense reference, and well behaved whatever the stream. A new one is tested by its name
-standing in LEARNERS and in CASES."""
+"""Every learner: equal to its dense reference, and well behaved whatever the stream. A new one is tested by being
+registered in LEARNERS; CASES adds settings other than the defaults."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -19,21 +19,16 @@ from models.online.registry import LEARNERS, parse_params
 from tests.support import reference
 
 CASES: list[tuple[str, dict[str, object]]] = [
-    ("wh", {}),
+    *((name, {}) for name in LEARNERS),
     ("wh", {"eta": None, "bias": 0.0, "average": False}),
-    ("eg", {}),
     ("eg", {"average": True, "d": 10}),
     ("eg", {"eta": None, "target": 1.0, "view": "presence"}),
     ("eg", {"signed": True, "eta": 2.0, "target": 1.0}),
-    ("winnow", {}),
     ("winnow", {"average": True, "beta": 0.5}),
     ("winnow", {"variant": "positive"}),
     ("winnow", {"variant": "balanced+", "discard": 3}),
-    ("perceptron", {}),
     ("perceptron", {"d": 60, "theta": 1, "margin": 0.1, "view": "sqrt"}),
     ("perceptron", {"alpha": 0.1, "discard": 3}),
-    ("rocchio", {}),
-    ("pa", {}),
     ("pa", {"average": False, "bias": 0, "C": 10}),
 ]
 each = pytest.mark.parametrize(("name", "given_params"), CASES, ids=str)
@@ -49,13 +44,13 @@ def document(values: Mapping[int, float]) -> DocumentVector:
     return DocumentVector(np.array(list(values), np.int32), np.array(list(values.values()), np.float64))
 
 
-def documents(most: float = 1.0) -> st.SearchStrategy[DocumentVector]:
-    values = st.floats(0.01, most, allow_nan=False)
+def documents(max_value: float = 1.0) -> st.SearchStrategy[DocumentVector]:
+    values = st.floats(0.01, max_value, allow_nan=False)
     return st.dictionaries(st.integers(0, FEATURES - 1), values, max_size=6).map(document)
 
 
-def streams(most: float = 1.0) -> st.SearchStrategy[Stream]:
-    return st.lists(st.tuples(documents(most), st.booleans()), max_size=25)
+def streams(max_value: float = 1.0) -> st.SearchStrategy[Stream]:
+    return st.lists(st.tuples(documents(max_value), st.booleans()), max_size=25)
 
 
 def dense(stream: Stream) -> tuple[Reals, Reals]:
@@ -88,7 +83,7 @@ def learn(name: str, p: object, s: T, x: DocumentVector, y: bool) -> T:
     return after
 
 
-def close(got: Vector, wanted: Reals) -> None:
+def assert_close(got: Vector, wanted: Reals) -> None:
     np.testing.assert_allclose(whole(got), wanted, rtol=1e-7, atol=1e-9)
 
 
@@ -104,7 +99,7 @@ def test_every_learner_has_a_case() -> None:
 def test_wh_is_gradient_descent_and_its_average(stream: Stream, eta: float | None, bias: float) -> None:
     average, last = run("wh", {"eta": eta, "bias": bias}, stream)
     for got, wanted in zip((last, average), reference.wh(*dense(stream), eta, bias), strict=True):
-        close(got, wanted[:-1])
+        assert_close(got, wanted[:-1])
         assert got.bias == pytest.approx(wanted[-1] * bias, abs=1e-9)
 
 
@@ -116,7 +111,7 @@ def test_eg_is_exponentiated_gradient_on_d_features_of_which_few_are_stored(
     target, low = targets
     last, average = run("eg", {"eta": eta, "target": target, "low": low, "d": 50}, stream)
     for got, wanted in zip((last, average), reference.eg(*dense(stream), eta, target, low, 50), strict=True):
-        close(got, wanted[:FEATURES])
+        assert_close(got, wanted[:FEATURES])
 
 
 @STEADY
@@ -126,7 +121,7 @@ def test_signed_eg_is_eg_on_the_features_and_their_negatives(stream: Stream) -> 
     X, y = dense(stream)
     X = np.hstack([X, np.zeros((len(X), 50 - FEATURES))])
     for got, wanted in zip((last, average), reference.eg(np.hstack([X, -X]), y, 2.0, 1.0, 0.0, 100), strict=True):
-        close(got, (wanted[:50] - wanted[50:])[:FEATURES])
+        assert_close(got, (wanted[:50] - wanted[50:])[:FEATURES])
 
 
 @STEADY
@@ -138,7 +133,7 @@ def test_perceptron_adds_what_it_mistook(stream: Stream, d: float | None) -> Non
         average, last = run("perceptron", given, stream)
         expected = reference.perceptron(*dense(stream), 0.5, 0.5, 0.25, first, discard or np.inf)
         for got, wanted in zip((last, average), expected, strict=True):
-            close(got, wanted)
+            assert_close(got, wanted)
 
 
 @STEADY
@@ -149,7 +144,7 @@ def test_winnow_multiplies_what_it_mistook(stream: Stream, variant: str, ratio: 
     minus = 0.0 if variant == "positive" else 0.25
     expected = reference.winnow(*dense(stream), 1.5, 0.7, 1.0, 0.1, ratio * 0.25, minus)
     for got, wanted in zip((last, average), expected, strict=True):
-        close(got, wanted)
+        assert_close(got, wanted)
 
 
 @STEADY
@@ -160,7 +155,7 @@ def test_rocchio_is_the_query_and_two_means(stream: Stream, query: DocumentVecto
     for x, y in stream:
         rocchio.update(p, s, x, y)
     q = dense([(query, True)])[0][0]
-    close(rocchio.vectors(p, s)[0], reference.rocchio(*dense(stream), q, 1.0, 2.0, 0.5))
+    assert_close(rocchio.vectors(p, s)[0], reference.rocchio(*dense(stream), q, 1.0, 2.0, 0.5))
 
 
 @STEADY
@@ -168,7 +163,7 @@ def test_rocchio_is_the_query_and_two_means(stream: Stream, query: DocumentVecto
 def test_passive_aggressive_takes_the_smallest_step_that_suffices(stream: Stream, C: float, bias: float) -> None:
     average, last = run("pa", {"C": C, "bias": bias}, stream)
     for got, wanted in zip((last, average), reference.passive(*dense(stream), C, bias), strict=True):
-        close(got, wanted[:-1])
+        assert_close(got, wanted[:-1])
 
 
 # -- worked examples ---------------------------------------------------------------------------------------------------
@@ -331,7 +326,7 @@ def nearly_tied(name: str, given_params: dict[str, object], stream: Stream) -> b
 
 @each
 @STEADY
-@given(stream=streams(most=1e6))
+@given(stream=streams(max_value=1e6))
 def test_no_stream_gives_a_number_that_is_not_finite(
     name: str, given_params: dict[str, object], stream: Stream
 ) -> None:
@@ -366,8 +361,8 @@ def test_held_out_gives_the_newest_document_the_score_it_had_before_it_was_learn
 ) -> None:
     p, learner = parse_params(name, given_params), LEARNERS[name]
     s = learner.start(p, None)
-    for one, label in stream:
-        learner.update(p, s, one, label)
+    for earlier, label in stream:
+        learner.update(p, s, earlier, label)
     before = last(name, p, s)
     step = learner.update(p, s, x, y)
     after = last(name, p, s)
@@ -412,7 +407,7 @@ def test_learning_goes_on_from_a_vector(
     assert np.isfinite(whole(v)).all()
     before, after = whole(last_of(name, given_params, stream)), whole(v)
     if name == "eg":
-        before, after = (one / max(np.abs(one).sum(), 1e-12) for one in (before, after))
+        before, after = (w / max(np.abs(w).sum(), 1e-12) for w in (before, after))
     if name in ("wh", "perceptron", "eg"):
         np.testing.assert_allclose(after, before, atol=1e-6 if name == "eg" else 1e-12)
     learner.update(p, resumed, probe, True)
@@ -439,7 +434,7 @@ def test_eg_makes_room_when_there_are_more_features_than_it_was_told() -> None:
 
 
 @STEADY
-@given(streams(most=10.0))
+@given(streams(max_value=10.0))
 def test_positive_winnow_weights_are_positive(stream: Stream) -> None:
     for v in run("winnow", {"variant": "positive"}, stream):
         assert (whole(v) > 0).all()
@@ -449,7 +444,7 @@ def test_positive_winnow_weights_are_positive(stream: Stream) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "params", "says"),
+    ("kind", "params", "message"),
     [
         ("svm", {}, "learner must be one of wh"),
         ("auto", {"eta": 1}, "auto has no parameters"),
@@ -469,8 +464,8 @@ def test_positive_winnow_weights_are_positive(stream: Stream) -> None:
         ("perceptron", {"margin": -0.1}, "margin must be a number from 0"),
     ],
 )
-def test_a_wrong_parameter_is_named_with_its_range(kind: str, params: dict[str, object], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_a_wrong_parameter_is_named_with_its_range(kind: str, params: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_params(kind, params)
 
 

@@ -1,4 +1,4 @@
-"""Parts of the examples, votes and what follows from them; against the paper's figures and a slow twin."""
+"""Parts of the examples, votes and what follows from them; against the paper's figures and a slow reference."""
 
 from fractions import Fraction
 from typing import Any, Literal
@@ -51,10 +51,10 @@ def test_in_a_growing_log_a_member_is_shown_the_papers_share(method: Method, k: 
 
 
 def test_what_each_rule_makes_of_the_same_votes() -> None:
-    said = np.array([[1, 1, 1], [1, 1, -1], [-1, 0, 1], [-1, -1, 0], [-1, -1, -1]], np.int8)
-    assert meta(said, voting_rule("unanimous", [0.9] * 3)).tolist() == [1, 0, 0, 0, -1]
-    assert meta(said, voting_rule("vote", [0.9] * 3)).tolist() == [1, 1, 0, -1, -1]
-    assert meta(said, voting_rule("weighted", [0.6, 0.6, 0.99])).tolist() == [1, -1, 1, -1, -1]
+    cast = np.array([[1, 1, 1], [1, 1, -1], [-1, 0, 1], [-1, -1, 0], [-1, -1, -1]], np.int8)
+    assert meta(cast, voting_rule("unanimous", [0.9] * 3)).tolist() == [1, 0, 0, 0, -1]
+    assert meta(cast, voting_rule("vote", [0.9] * 3)).tolist() == [1, 1, 0, -1, -1]
+    assert meta(cast, voting_rule("weighted", [0.6, 0.6, 0.99])).tolist() == [1, -1, 1, -1, -1]
 
 
 def test_a_member_no_better_than_a_coin_has_no_say() -> None:
@@ -62,29 +62,29 @@ def test_a_member_no_better_than_a_coin_has_no_say() -> None:
     assert voting_rule("weighted", [0.5, 0.5]) == voting_rule("vote", [0.5, 0.5])
 
 
-said_strategy = st.integers(1, 8).flatmap(
+vote_strategy = st.integers(1, 8).flatmap(
     lambda k: st.lists(st.lists(st.sampled_from([-1, 0, 1]), min_size=k, max_size=k), min_size=1, max_size=20)
 )
 
 
 @pytest.mark.parametrize("combine", ["unanimous", "vote"])
 @STEADY
-@given(said_strategy)
-def test_a_committee_decides_as_the_formula_says(combine: Literal["unanimous", "vote"], said: list[list[int]]) -> None:
-    k = len(said[0])
-    decided = meta(np.array(said, np.int8), voting_rule(combine, [0.8] * k))
-    assert decided.tolist() == reference.meta(said, [Fraction(1, k)] * k, combine == "unanimous")
+@given(vote_strategy)
+def test_a_committee_decides_as_the_formula_says(combine: Literal["unanimous", "vote"], cast: list[list[int]]) -> None:
+    k = len(cast[0])
+    decided = meta(np.array(cast, np.int8), voting_rule(combine, [0.8] * k))
+    assert decided.tolist() == reference.meta(cast, [Fraction(1, k)] * k, combine == "unanimous")
 
 
 @STEADY
-@given(said_strategy)
-def test_the_opposite_votes_give_the_opposite_decision(said: list[list[int]]) -> None:
-    rows = np.array(said, np.int8)
+@given(vote_strategy)
+def test_the_opposite_votes_give_the_opposite_decision(cast: list[list[int]]) -> None:
+    rows = np.array(cast, np.int8)
     quality = np.linspace(0.55, 0.95, rows.shape[1]).tolist()
     for combine in ("unanimous", "vote", "weighted"):
-        by = voting_rule(combine, quality)
-        assert (meta(-rows, by) == -meta(rows, by)).all()
-        assert sum(by.weights) == pytest.approx(1)
+        rule = voting_rule(combine, quality)
+        assert (meta(-rows, rule) == -meta(rows, rule)).all()
+        assert sum(rule.weights) == pytest.approx(1)
 
 
 @STEADY
@@ -99,15 +99,15 @@ def test_where_a_vote_turns_is_where_its_decision_does(
 ) -> None:
     """Cuts lie between whole numbers, and scores are whole."""
     scores, reject_below, accept_above = np.array(rows, np.float64), low + 0.5, low + 0.5 + wide
-    by = voting_rule(combine, np.linspace(0.55, 0.95, scores.shape[1]).tolist())
-    said = [decide(row, reject_below, accept_above, by) for row in scores.tolist()]
-    found = turning_points(scores, by)
-    assert ((found.accepted_below > accept_above) == (np.array(said) > 0)).all()
-    assert ((found.rejected_above < reject_below) == (np.array(said) < 0)).all()
-    assert (found.accepted_below <= found.rejected_above).all()
-    stand = found.decision_score(reject_below, accept_above)
-    assert votes(stand, reject_below, accept_above).tolist() == said
-    assert said == reference.voted_twice(rows, by.weights, by.t, reject_below, accept_above)
+    rule = voting_rule(combine, np.linspace(0.55, 0.95, scores.shape[1]).tolist())
+    decisions = [decide(row, reject_below, accept_above, rule) for row in scores.tolist()]
+    points = turning_points(scores, rule)
+    assert ((points.accepted_below > accept_above) == (np.array(decisions) > 0)).all()
+    assert ((points.rejected_above < reject_below) == (np.array(decisions) < 0)).all()
+    assert (points.accepted_below <= points.rejected_above).all()
+    single = points.decision_score(reject_below, accept_above)
+    assert votes(single, reject_below, accept_above).tolist() == decisions
+    assert decisions == reference.voted_twice(rows, rule.weights, rule.t, reject_below, accept_above)
 
 
 def test_between_the_thresholds_nothing_is_said() -> None:
@@ -118,7 +118,7 @@ def test_between_the_thresholds_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("given", "message"),
     [
         ({"k": 0}, "k must be null"),
         ({"k": MAX_MEMBERS + 1}, "k must be null"),
@@ -128,6 +128,6 @@ def test_between_the_thresholds_nothing_is_said() -> None:
         ({"seed": -1}, "seed"),
     ],
 )
-def test_parameters_out_of_range_are_refused(given: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_parameters_out_of_range_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Params(**given)

@@ -1,4 +1,4 @@
-"""What a committee will lose and err: the paper's own rows, every outcome counted, and members simulated."""
+"""The estimated loss and error of a committee: the paper's own rows, every outcome counted, members simulated."""
 
 import math
 from itertools import pairwise
@@ -46,8 +46,8 @@ def test_the_papers_rows_follow_from_each_other() -> None:
 @given(st.lists(chances, min_size=1, max_size=7), st.floats(0, 1))
 def test_formulas_equal_counting_every_outcome(p: list[float], share: float) -> None:
     """At any covariance that every pair of neighbours can have."""
-    most = min((min(a, b) - a * b for a, b in pairwise(p)), default=0.0)
-    cov = share * most
+    max_cov = min((min(a, b) - a * b for a, b in pairwise(p)), default=0.0)
+    cov = share * max_cov
     loss, error = reference.unanimous(p, cov)
     estimate = unanimous(p, cov)
     assert estimate.loss == pytest.approx(loss, abs=1e-9)
@@ -81,7 +81,7 @@ def test_alike_members_give_an_estimate_that_can_be(p: float, rho: float, k: int
 @STEADY
 @given(chances, st.floats(0, 0.99))
 def test_two_members_are_a_chain(p: float, rho: float) -> None:
-    """What differs is only how a third one hangs on: to its neighbour, or to the document."""
+    """The estimators differ only in what a third member depends on: its neighbour, or the document."""
     assert alike(p, rho, 2) == pytest.approx(unanimous([p, p], rho * p * (1 - p)))
     assert alike(p, rho, 5).loss <= unanimous([p] * 5, rho * p * (1 - p)).loss + 1e-9
 
@@ -149,11 +149,11 @@ def test_the_search_stops_at_the_bound_and_takes_the_least_error() -> None:
         2: LossAndError(0.04, 0.03),
         3: LossAndError(0.08, 0.035),
         4: LossAndError(0.2, 0.01),
-        5: LossAndError(0.05, 0.0),  # never looked at: loss is taken to grow with k
+        5: LossAndError(0.05, 0.0),  # never tried: loss is assumed to grow with k
     }
-    found = search(table.__getitem__, 0.1, range(1, 6))
-    assert found.k == 2
-    assert list(found.estimates) == [1, 2, 3, 4]
+    chosen = search(table.__getitem__, 0.1, range(1, 6))
+    assert chosen.k == 2
+    assert list(chosen.estimates) == [1, 2, 3, 4]
     assert search(table.__getitem__, 0.01, range(1, 6)).k == 1
     assert search(table.__getitem__, 1.0, range(1, 5)).k == 4
 

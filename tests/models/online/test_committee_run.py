@@ -1,4 +1,4 @@
-"""A committee in the fold: the same however it is reached, whatever its parts, rule and size; and what it serves."""
+"""A committee in training: the same however it is reached, whatever its parts, rule and size; and what it serves."""
 
 import json
 from typing import get_args
@@ -38,9 +38,9 @@ rng = np.random.default_rng(8)
 
 
 def about(i: int, relevant: bool, noise: float = 0.0) -> Example:
-    """Relevant documents have one of three features, irrelevant ones one of three others; a noisy one has the wrong."""
-    own = (4 if relevant != (rng.random() < noise) else 11) + i % 3
-    return Example(str(i), relevant, bag([own, *(20 + int(f) for f in rng.integers(0, 20, 4))]))
+    """Relevant documents have one of three features, irrelevant ones one of three others; noisy ones have the wrong."""
+    mark = (4 if relevant != (rng.random() < noise) else 11) + i % 3
+    return Example(str(i), relevant, bag([mark, *(20 + int(f) for f in rng.integers(0, 20, 4))]))
 
 
 CLEAN = [about(i, i % 2 == 0) for i in range(80)]
@@ -49,15 +49,15 @@ NOISY = [about(i, i % 2 == 0, noise=0.15) for i in range(200)]
 
 @each
 @STEADY
-@given(stream=streams, background=backgrounds, looks=st.sets(st.integers(0, 45)))
+@given(stream=streams, background=backgrounds, stops=st.sets(st.integers(0, 45)))
 def test_one_by_one_with_looks_between_equals_folding_all_at_once(
-    params: dict[str, object], stream: list[Example], background: Background, looks: set[int]
+    params: dict[str, object], stream: list[Example], background: Background, stops: set[int]
 ) -> None:
     spec = Spec("committee", params, bag([1, 2, 3]))
     trainer = Trainer(spec, weights=10)
     for i, example in enumerate(stream):
         trainer.learn(example)
-        if i in looks:
+        if i in stops:
             same(trainer.model(background), fold(spec, stream[: i + 1], background, weights=10))
     same(trainer.model(background), fold(spec, stream, background, weights=10))
 
@@ -111,9 +111,9 @@ def test_the_mean_of_scores_is_one_linear_form_with_thresholds_of_its_own() -> N
 
 
 def test_the_mean_form_is_the_mean_of_the_forms() -> None:
-    one = Linear("tfidf", np.array([1, 3], np.uint64), np.array([1.0, 2.0], np.float32), 0.5, 0.1)
-    two = Linear("tfidf", np.array([2, 3], np.uint64), np.array([4.0, 4.0], np.float32), -0.5, 0.3)
-    mean = mean_form([one, two])
+    first = Linear("tfidf", np.array([1, 3], np.uint64), np.array([1.0, 2.0], np.float32), 0.5, 0.1)
+    second = Linear("tfidf", np.array([2, 3], np.uint64), np.array([4.0, 4.0], np.float32), -0.5, 0.3)
+    mean = mean_form([first, second])
     assert mean.features.tolist() == [1, 2, 3]
     assert mean.weights.tolist() == [0.5, 2.0, 3.0]
     assert mean.bias == 0.0
@@ -134,9 +134,9 @@ def test_unanimity_abstains_more_and_errs_less_than_the_vote() -> None:
     wrong, left = {}, {}
     for combine in ("unanimous", "vote"):
         model = fold(Spec("committee", {"k": 5, "combine": combine}), NOISY, EMPTY)
-        said = [decision(model, e.bag.features.tolist()) for e in fresh]
-        wrong[combine] = sum(s == (-1 if e.relevant else 1) for s, e in zip(said, fresh, strict=True))
-        left[combine] = said.count(0)
+        decisions = [decision(model, e.bag.features.tolist()) for e in fresh]
+        wrong[combine] = sum(d == (-1 if e.relevant else 1) for d, e in zip(decisions, fresh, strict=True))
+        left[combine] = decisions.count(0)
     assert left["unanimous"] > left["vote"]
     assert wrong["unanimous"] < wrong["vote"]
 
@@ -195,9 +195,9 @@ def test_a_goal_accepts_what_keeps_it_and_leaves_open_what_does_not(combine: str
         fold(Spec("committee", params, None, g), stream, EMPTY) for g in (Targets(min_precision=0.9), Targets())
     )
     probes = [words(i) for i in range(60)]
-    said, plain = ([decision(model, probe) for probe in probes] for model in (steered, free))
-    accepted, before = ([sum(one > 0 for one in some[kind::3]) for kind in range(3)] for some in (said, plain))
-    assert before[1] >= 10
+    decisions = ([decision(model, probe) for probe in probes] for model in (steered, free))
+    accepted, without_goal = ([sum(d > 0 for d in made[kind::3]) for kind in range(3)] for made in decisions)
+    assert without_goal[1] >= 10
     assert accepted[0] >= 10
     assert accepted[1] + accepted[2] <= 1
     assert steered.evidence.certified
@@ -232,17 +232,17 @@ def test_a_base_of_another_view_gives_way_to_members_that_begin_with_the_query()
 
 @each
 def test_held_out_scores_of_judged_documents_are_on_the_side_of_the_decision(params: dict[str, object]) -> None:
-    """Nearly all of them: without its own step a document may be decided otherwise, and should."""
+    """Nearly all of them: without its own step a document may, and should, be decided differently."""
     trainer = Trainer(Spec("committee", params, bag([4])))
     for example in CLEAN:
         trainer.learn(example)
-    told = trainer.held_out()
+    held_out = trainer.held_out()
     model = trainer.model(EMPTY)
-    scores = [told[example.document] for example in CLEAN]
+    scores = [held_out[example.document] for example in CLEAN]
     sides = [int(score > model.accept_above) - int(score < model.reject_below) for score in scores]
     decided = [decision(model, example.bag.features.tolist()) for example in CLEAN]
     assert sum(a * b >= 0 for a, b in zip(sides, decided, strict=True)) > 70
-    assert trainer.held_out() == told
+    assert trainer.held_out() == held_out
 
 
 # -- parameters --------------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_every_learner_can_be_a_member() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "says"),
+    ("params", "message"),
     [
         ({"of": "committee"}, "of must be one of wh"),
         ({"k": 2.5}, "k must be a whole number or null"),
@@ -265,8 +265,8 @@ def test_every_learner_can_be_a_member() -> None:
         ({"size": 3}, "committee has no parameter 'size'"),
     ],
 )
-def test_parameters_that_make_no_committee_are_refused_with_a_sentence(params: dict[str, object], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_parameters_that_make_no_committee_are_refused_with_a_sentence(params: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_params("committee", params)
 
 

@@ -1,7 +1,7 @@
-"""Pins and bans: a pinned term always speaks for its topic, a banned one never has a say, whatever is judged."""
+"""Pins and bans: a pinned term always speaks for its topic, a banned one is ignored, whatever is judged."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from models.online import pins
 from models.online.committee import Committee, VotingRule
 from models.online.model import Example, Model, Spec
 from models.online.pins import PinnedTerms
-from models.online.registry import LEARNERS, parse_params
+from models.online.registry import AUTO, LEARNERS, parse_params
 from models.online.run import LearnerRun
 from models.online.trainer import Trainer, fold
 
@@ -48,14 +48,14 @@ def bag(words: Sequence[int]) -> Bag:
     return Bag(features, counts.astype(np.float32), np.ones(len(features), np.float32))
 
 
-def without(one: Bag, feature: int) -> Bag:
-    kept = one.features != feature
-    return Bag(one.features[kept], one.counts[kept], one.idf[kept])
+def without(document: Bag, feature: int) -> Bag:
+    kept = document.features != feature
+    return Bag(document.features[kept], document.counts[kept], document.idf[kept])
 
 
 words = st.lists(st.integers(1, 9), min_size=1, max_size=8)
 streams = st.lists(st.tuples(words, st.booleans()), max_size=24).map(
-    lambda drawn: [Example(str(i), relevant, bag(some)) for i, (some, relevant) in enumerate(drawn)]
+    lambda drawn: [Example(str(i), relevant, bag(text)) for i, (text, relevant) in enumerate(drawn)]
 )
 QUERY = bag([1, 2])
 PASSED = Background([bag([n % 9 + 1, n % 7 + 1, n % 5 + 1]) for n in range(30)], [f"b{n}" for n in range(30)])
@@ -70,13 +70,13 @@ def whole(linear: Linear, feature: int) -> float:
     return linear.rest + float(linear.weights[linear.features == feature].sum())
 
 
-def same(one: Model, other: Model) -> None:
-    for a, b in zip(forms(one), forms(other), strict=True):
+def same(model: Model, other: Model) -> None:
+    for a, b in zip(forms(model), forms(other), strict=True):
         assert (a.view, a.bias, a.rest) == (b.view, b.bias, b.rest)
         assert a.features.tobytes() == b.features.tobytes()
         assert a.weights.tobytes() == b.weights.tobytes()
-    assert (one.reject_below, one.accept_above) == (other.reject_below, other.accept_above)
-    assert (one.figures, one.evidence, one.calibration) == (other.figures, other.evidence, other.calibration)
+    assert (model.reject_below, model.accept_above) == (other.reject_below, other.accept_above)
+    assert (model.figures, model.evidence, model.calibration) == (other.figures, other.evidence, other.calibration)
 
 
 @every_setting
@@ -122,17 +122,19 @@ def test_a_pinned_term_never_weighs_less_than_the_floor(
     assert all(whole(linear, PIN) >= floor(kind, params) * (1 - 1e-6) for linear in forms(model))
 
 
+def parameters(name: str) -> set[str]:
+    return {field.name for field in fields(LEARNERS[name].Params)}
+
+
 def floor(kind: str, params: dict[str, object]) -> float:
     """What the word would weigh as the only word of a query, under the weakest of the learners."""
-    names = {"auto": ("wh", "eg", "winnow", "perceptron"), "committee": (str(params.get("of", "wh")),)}.get(
-        kind, (kind,)
-    )
-    own = {} if kind == "committee" else params
+    names = {"auto": AUTO, "committee": (str(params.get("of", "wh")),)}.get(kind, (kind,))
+    given = {} if kind == "committee" else params
     alone = bag([PIN])
     return min(
         max(
-            whole(fold(Spec(name, own | average, alone), [], EMPTY).linear, PIN)
-            for average in ([{"average": True}, {"average": False}] if name != "rocchio" else [{}])
+            whole(fold(Spec(name, given | average, alone), [], EMPTY).linear, PIN)
+            for average in ([{"average": True}, {"average": False}] if "average" in parameters(name) else [{}])
         )
         for name in names
     )
@@ -160,7 +162,7 @@ def test_to_ban_what_no_document_holds_changes_nothing(kind: str, stream: list[E
 @each
 def test_pins_are_enough_to_work_from_the_start(kind: str) -> None:
     model = fold(Spec(kind, {}, terms=PinnedTerms((PIN, 4))), [], EMPTY)
-    (about, other), linear = (view(model.linear.view, bag(some)) for some in ([PIN, 1, 2], [1, 2, 6])), model.linear
+    (about, other), linear = (view(model.linear.view, bag(text)) for text in ([PIN, 1, 2], [1, 2, 6])), model.linear
     if model.committee and model.committee.members:
         linear = model.committee.members[0]
     assert linear.score(other) < model.reject_below <= model.accept_above < linear.score(about)
@@ -188,7 +190,7 @@ def test_stopping_anywhere_equals_not_stopping(
 def test_a_held_out_score_has_the_imposed_weight_and_of_the_rest_what_the_learner_says_without_the_term(
     kind: str, stream: list[Example]
 ) -> None:
-    """The learner is asked about documents in which the term is blotted out."""
+    """The learner scores documents from which the term is taken out."""
     if not stream:
         return
     trainer = Trainer(Spec(kind, {}, QUERY, terms=PinnedTerms((PIN,))))
@@ -201,10 +203,10 @@ def test_a_held_out_score_has_the_imposed_weight_and_of_the_rest_what_the_learne
         return
     (slot,) = v.imposed
     values = np.where(window.slots == slot, np.float32(0), window.values)
-    blotted = run.held_out(replace(v, imposed=None), replace(window, values=values))
+    stripped = run.held_out(replace(v, imposed=None), replace(window, values=values))
     for i, example in enumerate(stream):
         x = dict(zip(example.bag.features.tolist(), view(run.view, example.bag).values.tolist(), strict=True))
-        assert held_out[i] == pytest.approx(blotted[i] + (v.w[slot] + v.rest) * x.get(PIN, 0.0), abs=1e-5)
+        assert held_out[i] == pytest.approx(stripped[i] + (v.w[slot] + v.rest) * x.get(PIN, 0.0), abs=1e-5)
 
 
 LINEAR = Linear("tfidf", np.array([1, PIN, BAN], np.uint64), np.array([0.5, -2.0, 1.0], np.float32), 0.1)
@@ -249,7 +251,7 @@ def test_weights_that_silence_banned_terms_are_among_those_served() -> None:
     assert {BAN, 60} < set(model.linear.features.tolist())
 
 
-def test_a_lane_without_pins_asks_the_learner_alone() -> None:
+def test_a_run_without_pins_asks_the_learner_alone() -> None:
     run = LearnerRun(LEARNERS["wh"], parse_params("wh", {}))
     run.start(None)
     assert all(v.imposed is None for v in run.vectors())

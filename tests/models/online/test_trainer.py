@@ -1,4 +1,4 @@
-"""The fold: from text to a model that decides, the same however it is reached."""
+"""Training: from text to a model that decides, the same however it is reached."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -95,26 +95,26 @@ bag_strategy = st.lists(st.integers(0, WORDS - 1), max_size=8).map(bag)
 streams = st.lists(st.tuples(bag_strategy, st.booleans()), max_size=45).map(
     lambda rows: [Example(str(i), y, b) for i, (b, y) in enumerate(rows)]
 )
-backgrounds = st.lists(bag_strategy, max_size=12).map(lambda many: Background(many, [str(i) for i in range(len(many))]))
+backgrounds = st.lists(bag_strategy, max_size=12).map(lambda bags: Background(bags, [str(i) for i in range(len(bags))]))
 
 
-def same(one: Model, other: Model) -> None:
+def same(model: Model, other: Model) -> None:
     """Bit for bit."""
     for name in ("features", "weights"):
-        assert getattr(one.linear, name).tobytes() == getattr(other.linear, name).tobytes()
-    assert (one.linear.view, one.linear.bias, one.linear.rest) == (
+        assert getattr(model.linear, name).tobytes() == getattr(other.linear, name).tobytes()
+    assert (model.linear.view, model.linear.bias, model.linear.rest) == (
         other.linear.view,
         other.linear.bias,
         other.linear.rest,
     )
-    assert (one.reject_below, one.accept_above) == (other.reject_below, other.accept_above)
-    assert one.figures == other.figures
-    assert one.evidence == other.evidence
-    assert (one.committee is None) == (other.committee is None)
-    if one.committee and other.committee:
-        together, apart = one.committee, other.committee
-        assert (together.k, together.rule, together.estimates) == (apart.k, apart.rule, apart.estimates)
-        for a, b in zip(together.members, apart.members, strict=True):
+    assert (model.reject_below, model.accept_above) == (other.reject_below, other.accept_above)
+    assert model.figures == other.figures
+    assert model.evidence == other.evidence
+    assert (model.committee is None) == (other.committee is None)
+    if model.committee and other.committee:
+        got, wanted = model.committee, other.committee
+        assert (got.k, got.rule, got.estimates) == (wanted.k, wanted.rule, wanted.estimates)
+        for a, b in zip(got.members, wanted.members, strict=True):
             assert (a.features.tobytes(), a.weights.tobytes(), a.bias, a.rest) == (
                 b.features.tobytes(),
                 b.weights.tobytes(),
@@ -125,15 +125,15 @@ def same(one: Model, other: Model) -> None:
 
 @each
 @STEADY
-@given(stream=streams, background=backgrounds, looks=st.sets(st.integers(0, 45)))
+@given(stream=streams, background=backgrounds, stops=st.sets(st.integers(0, 45)))
 def test_one_by_one_with_looks_between_equals_folding_all_at_once(
-    kind: str, stream: list[Example], background: Background, looks: set[int]
+    kind: str, stream: list[Example], background: Background, stops: set[int]
 ) -> None:
     spec = Spec(kind, {}, bag([1, 2, 3]))
     trainer = Trainer(spec, weights=10)
     for i, example in enumerate(stream):
         trainer.learn(example)
-        if i in looks:
+        if i in stops:
             same(trainer.model(background), fold(spec, stream[: i + 1], background, weights=10))
     same(trainer.model(background), fold(spec, stream, background, weights=10))
 
@@ -264,15 +264,15 @@ def test_thresholds_rest_on_what_the_base_was_fitted_on() -> None:
 
 
 def test_the_background_that_a_base_was_fitted_on_counts_with_the_scores_of_a_model_without_it() -> None:
-    """A base says of irrelevant documents that it was fitted on what it was told to; others it may well accept."""
+    """A base rejects the irrelevant documents that it was fitted on; others like them it may well accept."""
     fitted = {**FITTED, **{f"b{i}": 2.0 for i in range(300)}}
     background = Background([bag([60 + i % 50]) for i in range(300)], [f"b{i}" for i in range(300)])
-    told = Trainer(Spec("wh", {}, bag([9])), base=BASE, fitted=fitted)
-    untold = Trainer(Spec("wh", {}, bag([9])), base=BASE, fitted=FITTED)
+    corrected = Trainer(Spec("wh", {}, bag([9])), base=BASE, fitted=fitted)
+    uncorrected = Trainer(Spec("wh", {}, bag([9])), base=BASE, fitted=FITTED)
     for example in STREAM[:40]:
-        told.recall(example)
-        untold.recall(example)
-    assert told.model(background).accept_above > untold.model(background).accept_above
+        corrected.recall(example)
+        uncorrected.recall(example)
+    assert corrected.model(background).accept_above > uncorrected.model(background).accept_above
 
 
 @pytest.mark.parametrize("name", ["tfidf", "presence"])

@@ -1,4 +1,4 @@
-"""Which weights are served, and in which order: compared with what sorts everything."""
+"""Which weights are served, and in which order: compared with sorting all of them."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -9,7 +9,7 @@ from models.online.truncation import nonzero, strongest
 from tests.support import reference
 
 STEADY = settings(derandomize=True, max_examples=300)
-some_features = st.lists(st.integers(0, 40) | st.integers(0, 2**64 - 1), max_size=60)
+feature_lists = st.lists(st.integers(0, 40) | st.integers(0, 2**64 - 1), max_size=60)
 # Ties, pins (infinite), the smallest numbers there are, and whole ranges of them.
 sizes = st.sampled_from([0.0, 0.25, 0.5, float("inf"), 1e-45, 3e38]) | st.floats(0, 1, width=32)
 
@@ -21,7 +21,7 @@ def vocabulary(features: list[int]) -> Vocabulary:
 
 
 @STEADY
-@given(st.lists(some_features, max_size=5))
+@given(st.lists(feature_lists, max_size=5))
 def test_slots_come_in_the_order_of_their_features_however_often_they_were_asked_for(parts: list[list[int]]) -> None:
     met = Vocabulary()
     for part in parts:
@@ -51,12 +51,12 @@ def test_the_largest_of_thousands_are_kept() -> None:
 
 
 @STEADY
-@given(st.lists(st.sampled_from([0.0, -0.0, 0.5, -0.25]), max_size=60), some_features)
+@given(st.lists(st.sampled_from([0.0, -0.0, 0.5, -0.25]), max_size=60), feature_lists)
 def test_what_weighs_comes_in_the_order_of_features(weights: list[float], features: list[int]) -> None:
     met = vocabulary(features)
     w = np.array(weights[: met.size])
     order = np.argsort(met.features[: len(w)])
     order = order[w[order] != 0]
-    some, held = nonzero(w, met.features, met.ascending)
-    assert some.tolist() == met.features[order].tolist()
-    assert held.tolist() == w[order].tolist()
+    weighed, kept = nonzero(w, met.features, met.ascending)
+    assert weighed.tolist() == met.features[order].tolist()
+    assert kept.tolist() == w[order].tolist()
