@@ -1,4 +1,4 @@
-"""numba, typed: `@kernel` compiles a function to machine code, cached on disk, free of the interpreter lock."""
+"""numba with types: `@kernel` compiles a function to machine code, cached on disk, that runs without the GIL."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast

@@ -1,9 +1,9 @@
-"""How good a ranking is, and how good a set of decisions is.
+"""The quality of a ranking, and of a set of decisions.
 
     SAP          mean, over the relevant documents, of the precision at their rank          (simple average precision)
     R-precision  precision of the first R documents, R being the number of relevant ones
     break-even   where precision equals recall
-    F_β          (1+β²)·tp / ((1+β²)·tp + fp + β²·fn);  1 if there was nothing to find and nothing was accepted
+    F_β          (1+β²)·tp / ((1+β²)·tp + fp + β²·fn);  1 if nothing was relevant and nothing was accepted
     T11SU        2·tp − fp, as a share of the best possible 2R, floored at −½ and stretched to [0, 1];
                  accepting nothing gives ⅓
 
@@ -11,9 +11,9 @@ Lewis, Schapire, Callan & Papka 1996 (SAP, R-precision, F_β); Dagan, Karov & Ro
 filtering track (T11SU).
 
 Ties. SAP and R-precision rank pessimistically: among equal scores the irrelevant documents come first, so that a model
-that says the same of everything earns nothing by luck. Precision equals recall exactly where R documents are accepted;
-if that falls inside a tie, break-even is interpolated, which is the mean over all orders of the tie. Without ties it is
-the R-precision. Without a relevant document a ranking cannot be measured: nan, for the caller to leave out.
+that scores everything alike gains nothing by luck. Precision equals recall exactly where R documents are accepted; if
+that falls inside a tie, break-even is interpolated, which gives the mean over all orders of the tie. Without ties it is
+the R-precision. Without a relevant document a ranking cannot be measured: the result is nan, and callers leave it out.
 """
 
 import math
@@ -31,7 +31,7 @@ MIN_NU = -0.5  # the TREC track's floor of normalised utility
 
 
 class Contingency(NamedTuple):
-    """Decisions against the truth: relevant and accepted, irrelevant and accepted, relevant and not accepted."""
+    """Decisions against the truth: relevant and accepted, irrelevant and accepted, relevant but not accepted."""
 
     tp: float
     fp: float
@@ -58,28 +58,28 @@ def f_beta(c: Contingency, beta: float = 1.0) -> float:
 
 
 def t11su(c: Contingency) -> float:
-    # A topic without a relevant document is scaled as if it had one: what it accepts can only cost.
+    # A topic without a relevant document is scaled as if it had one: accepting can only cost.
     nu = (2 * c.tp - c.fp) / (2 * max(c.tp + c.fn, 1))
     return (max(nu, MIN_NU) - MIN_NU) / (1 - MIN_NU)
 
 
 def micro(tables: Sequence[Contingency]) -> Contingency:
-    """All decisions in one table: every document counts the same, so large topics rule."""
+    """All decisions in one table: every document counts the same, so large topics dominate."""
     return Contingency(*(sum(column) for column in zip(*tables, strict=True)))
 
 
 def macro(values: Sequence[float]) -> float:
-    """The mean over topics that could be measured: every topic counts the same, so small topics rule."""
+    """The mean over topics that could be measured: every topic counts the same, so small topics dominate."""
     known = [v for v in values if not math.isnan(v)]
     return sum(known) / len(known) if known else math.nan
 
 
 def sap(scores: Reals, relevant: Bools) -> float:
-    # Before the j-th relevant document stand j − 1 relevant ones and every irrelevant one that scores as much or more.
-    # Two sorts of numbers take a tenth of the time of ordering the documents, and pocketing does little else.
-    found, others = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])
-    j = np.arange(1, len(found) + 1)
-    return float(np.mean(j / (j + len(others) - np.searchsorted(others, found)))) if len(j) else math.nan
+    # Before the j-th relevant document come j − 1 relevant ones and every irrelevant one that scores as high or higher.
+    # Sorting numbers twice takes a tenth of the time of ordering the documents, and the pocket does little else.
+    positives, negatives = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])
+    j = np.arange(1, len(positives) + 1)
+    return float(np.mean(j / (j + len(negatives) - np.searchsorted(negatives, positives)))) if len(j) else math.nan
 
 
 def r_precision(scores: Reals, relevant: Bools) -> float:
@@ -92,8 +92,8 @@ def break_even(scores: Reals, relevant: Bools) -> float:
     R = int(np.count_nonzero(relevant))
     if not R:
         return math.nan
-    least = np.partition(scores, len(scores) - R)[len(scores) - R]  # the R-th score
-    above, tied = scores > least, scores == least
+    cut = np.partition(scores, len(scores) - R)[len(scores) - R]  # the R-th highest score
+    above, tied = scores > cut, scores == cut
     tp = np.count_nonzero(relevant & above)
     inside = np.count_nonzero(relevant & tied) * (R - np.count_nonzero(above)) / np.count_nonzero(tied)
     return float((tp + inside) / R)

@@ -1,21 +1,22 @@
 """The names that requests, answers and stored records use for what the models do.
 
-They stand here, without the code behind them, so that a schema can list the learners without loading numba. Those who
-hold the code (online/registry.py, batch/registry.py) have the same names in the same order: a test compares them.
+They are kept apart from the code behind them, so that a schema can list the learners without loading numba. The
+registries of that code (online/registry.py, batch/registry.py) have the same names in the same order: a test compares
+them.
 """
 
 from typing import Literal, get_args
 
 # How a document's counts become the values that a model multiplies (core/views.py).
 View = Literal["presence", "tf", "sqrt", "strength", "tfidf"]
-VIEWS: tuple[View, ...] = get_args(View)  # a view's code in kernels is its place here
+VIEWS: tuple[View, ...] = get_args(View)  # the code of a view in kernels is its place here
 
-# Learners that take one example at a time, and what a topic may have for its learner.
+# Learners that take one example at a time, and the kinds of learner a topic may have.
 LearnerName = Literal["wh", "eg", "winnow", "perceptron", "rocchio", "pa"]
 LEARNER_NAMES: tuple[LearnerName, ...] = get_args(LearnerName)
 LEARNER_KINDS = (*LEARNER_NAMES, "auto", "committee")
 
-# Methods that learn from all examples at once, and what a job may train with: a learner can be shown them all, too.
+# Methods that learn from all examples at once, and the methods a job may train with: learners can do that, too.
 BATCH_NAMES = ("boosting", "bayes", "centroid", "svm")
 METHOD_KINDS = (*BATCH_NAMES, *LEARNER_NAMES)
 
@@ -23,5 +24,5 @@ METHOD_KINDS = (*BATCH_NAMES, *LEARNER_NAMES)
 Origin = Literal["given", "shown", "audit", "found"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
-# How a topic stands to one of its goals (goals/report.py).
+# Whether a topic meets one of its goals (goals/report.py).
 GoalState = Literal["learning", "met", "at_risk", "unreachable"]

@@ -1,15 +1,15 @@
-"""The three shapes a document takes between its text and a score.
+"""The two forms of a document between its text and a score, and the form of every model.
 
-* `Bag`     what the text says: distinct features (64-bit hashes, ascending), how often each occurs, and the idf that
-            was in force when the document was judged or scored. Any view can be computed from it, today or on replay.
+* `Bag`     the counted text: distinct features (64-bit hashes, ascending), how often each occurs, and the idf that was
+            in force when the document was judged or scored. Any view can be computed from it, now or on replay.
 * `Sparse`  a bag seen through a view: features and the values a model multiplies.
 * `Linear`  what every model compiles to:
 
       score(x) = bias + rest·Σ x_f + Σ w_f x_f
 
-  `rest` is the weight of a feature that the model has never seen, and `weights` are stored *over* it (a feature's
-  whole weight is rest + w_f). So a model that starts every feature at 1/d, as EG does, is sparse too, and dropping
-  the smallest |w_f| moves a feature to what an unseen one weighs, not to zero.
+  `rest` is the weight of a feature that the model has never seen, and `weights` are relative to it (a feature's whole
+  weight is rest + w_f). So a model that starts every feature at 1/d, as EG does, is sparse too, and dropping the
+  smallest |w_f| gives a feature the weight of an unseen one, not zero.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Features = NDArray[np.uint64]
 Reals = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
-SERVED_WEIGHTS = 2000  # weights of a topic's model that are served, the largest, unless settings say otherwise
+SERVED_WEIGHTS = 2000  # of a topic's model, the largest, unless it is configured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,11 +48,11 @@ class Linear:
     rest: float = 0.0
 
     def score(self, x: Sparse) -> float:
-        """The score of one document; the bank computes the same for all topics at once."""
+        """The score of a document; the bank computes the same for all topics at once."""
         return self.bias + self.rest * float(x.values.sum()) + float(self.contributions(x).sum())
 
     def contributions(self, x: Sparse) -> Reals:
-        """w_f x_f for each feature of x, zero where the model has no weight of its own."""
+        """w_f x_f for each feature of x, zero where the model has no weight for it."""
         if not len(self.features):
             return np.zeros(len(x.features))
         at = np.minimum(np.searchsorted(self.features, x.features), len(self.features) - 1)

@@ -1,4 +1,4 @@
-"""Views: what a model multiplies, x_f, from what a bag says: n_f, how often f occurs, and idf_f.
+"""Views: the values x_f that a model multiplies, from a bag's n_f, how often f occurs, and idf_f.
 
     presence   x_f = 1
     tf         x_f = n_f
@@ -7,18 +7,17 @@
     tfidf      x_f = u_f / √(Σ_g u_g²),   u_f = log(1 + n_f)·idf_f   of length one
 
 `presence`, `tf` and `sqrt` are the three strengths s(f, d) of Dagan, Karov & Roth, "Mistake-driven learning in text
-categorization" (1997), section 4.3, and `strength` is the normalised one of section 4.1, which PositiveWinnow needs,
-over the best of the three. `tfidf` is the default: which function of n_f damps it hardly matters, and log(1 + n),
-unlike 1 + log n, is right for any n, also for those below one that a small title weight gives.
+categorization" (1997), section 4.3; `strength` is the normalised one of section 4.1, which PositiveWinnow needs, over
+the best of the three. `tfidf` is the default: which function damps n_f hardly matters, and log(1 + n), unlike
+1 + log n, is right for any n, also for n < 1, which a small title weight gives.
 
-Tried, with Widrow-Hoff: some fifty other forms of `tfidf`, on the same judgements and two quarters each of the training
-documents of Reuters, 20 Newsgroups and arXiv (tf damped otherwise, idf to a power, shifted, bounded or under another
-prior, pivoted length, titles and numbers and rare words weighed otherwise, bigrams, stems). In the mean over topics
-none gains more than .002 AP, which is what chance gives the best of so many.
+Tried: some fifty other forms of `tfidf`, with Widrow-Hoff on Reuters, 20 Newsgroups and arXiv (other damping, powers
+and priors of idf, pivoted length, other weights of titles, numbers and rare words, bigrams, stems). In the mean over
+topics none gains more than .002 AP, which chance gives the best of so many.
 
 Rejected: INQUERY's belief, which needs the average length of a document frozen into every version beside idf.
 
-A document without features, or one whose values are all zero, has values of zero: nothing is divided by zero.
+A document without features, or with values that are all zero, keeps values of zero: nothing is divided by zero.
 """
 
 import numpy as np
@@ -29,20 +28,20 @@ from models.core.vectors import Bag, Reals, Singles, Sparse
 
 _PRESENCE, _TF, _SQRT, _STRENGTH, _TFIDF = range(len(VIEWS))
 
-_LOGS = np.log1p(np.arange(32.0))  # nearly all counts are small integers, and a logarithm costs as much as a word
+_LOGS = np.log1p(np.arange(32.0))  # nearly all counts are small integers, and a logarithm is slow
 
 
 def view(name: View, bag: Bag) -> Sparse:
     """The bag seen through a view."""
     values = np.empty(len(bag.features))
-    # Always contiguous and writable doubles, so that the kernel is compiled for one kind of array only.
+    # Always contiguous, writable doubles, so that the kernel is compiled for one kind of array only.
     values_into(VIEWS.index(name), bag.counts.astype(np.float64), bag.idf.astype(np.float64), values)
     return Sparse(bag.features, values)
 
 
 @kernel
 def values_into(code: int, counts: Reals | Singles, idf: Reals | Singles, out: Reals | Singles) -> float:
-    """Write the values of one document to `out`, and answer their sum. Callable from other kernels, with slices."""
+    """Write the values of a document to `out`, and return their sum. Callable from other kernels, with slices."""
     total, squares = 0.0, 0.0
     for k in range(len(counts)):
         n = np.float64(counts[k])

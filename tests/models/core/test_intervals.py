@@ -1,4 +1,4 @@
-"""Bounds on a share, against tables and against the definition; and how often they hold."""
+"""Bounds on a share: against tables, against the definition, and how often they hold."""
 
 import numpy as np
 import pytest
@@ -53,10 +53,10 @@ def test_each_bound_holds_as_often_as_it_says(share: float, n: int) -> None:
 @STEADY
 @given(st.floats(0.01, 0.99), st.sampled_from([0.6, 0.75, 0.95]))
 def test_the_table_of_allowed_misses_says_what_the_bound_says(goal: float, c: float) -> None:
-    most = intervals.allowed_misses(goal, c, 60)
+    allowed = intervals.allowed_misses(goal, c, 60)
     for n in range(1, 61):
         promised = [m for m in range(n + 1) if intervals.low(n - m, n, c) >= goal]
-        assert most[n] == max(promised, default=-1), n
+        assert allowed[n] == max(promised, default=-1), n
 
 
 def test_certainty_is_never_promised() -> None:
@@ -65,16 +65,16 @@ def test_certainty_is_never_promised() -> None:
 
 def test_counts_of_equal_weight_have_the_exact_bounds_of_their_sum() -> None:
     """P(Poisson(high) ≤ x) = 1 − c = P(Poisson(low) ≥ x), whatever strata the x events fell into."""
-    found = intervals.total([(3, 10.0), (0, 10.0), (4, 10.0)], 0.95)
-    assert found.estimate == 70
-    assert poisson.cdf(7, found.high / 10) == pytest.approx(0.05)
-    assert poisson.sf(6, found.low / 10) == pytest.approx(0.05)
+    total = intervals.total([(3, 10.0), (0, 10.0), (4, 10.0)], 0.95)
+    assert total.estimate == 70
+    assert poisson.cdf(7, total.high / 10) == pytest.approx(0.05)
+    assert poisson.sf(6, total.low / 10) == pytest.approx(0.05)
 
 
 def test_without_an_event_the_largest_weight_counts() -> None:
-    found = intervals.total([(0, 1.0), (0, 100.0)], 0.95)
-    assert (found.estimate, found.low) == (0, 0)
-    assert found.high == pytest.approx(-100 * np.log(0.05))
+    total = intervals.total([(0, 1.0), (0, 100.0)], 0.95)
+    assert (total.estimate, total.low) == (0, 0)
+    assert total.high == pytest.approx(-100 * np.log(0.05))
 
 
 @pytest.mark.parametrize("means", [(0.5, 0.5, 0.5), (5, 1, 0.2), (0.2, 1, 5), (20, 20, 20), (0, 0, 2.5)])
@@ -82,6 +82,6 @@ def test_bounds_of_a_weighted_total_hold_as_often_as_they_say(means: tuple[float
     random = np.random.default_rng(5)
     weights, runs = (1.0, 7.0, 50.0), 2000
     truth = sum(w * m for w, m in zip(weights, means, strict=True))
-    found = [intervals.total(list(zip(row, weights, strict=True)), 0.9) for row in random.poisson(means, (runs, 3))]
-    assert np.mean([one.low <= truth for one in found]) >= 0.9
-    assert np.mean([one.high >= truth for one in found]) >= 0.9
+    totals = [intervals.total(list(zip(row, weights, strict=True)), 0.9) for row in random.poisson(means, (runs, 3))]
+    assert np.mean([total.low <= truth for total in totals]) >= 0.9
+    assert np.mean([total.high >= truth for total in totals]) >= 0.9

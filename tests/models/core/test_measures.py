@@ -1,4 +1,4 @@
-"""Worked examples, small enough to check by hand, and what must hold for any ranking."""
+"""Worked examples that can be checked by hand, and properties of any ranking."""
 
 import math
 

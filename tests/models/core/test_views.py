@@ -1,4 +1,4 @@
-"""Views: each formula against plain numpy, and what must hold for every document."""
+"""Each view against its formula in plain numpy, and properties of any document."""
 
 import numpy as np
 import pytest
