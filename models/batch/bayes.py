@@ -1,4 +1,4 @@
-"""Naive Bayes: how much likelier each word makes it that a document is of the topic, as if words came independently.
+"""Naive Bayes: how much likelier each word makes it that a document is relevant, as if words were independent.
 
     multinomial    P(f|c) = (α + Σ_{d∈c} x_f) / (α r + Σ_{d∈c} Σ_h x_h)           x_f: how often f occurs in d
                    Φ(d) = ln(P(c)/P(c̄)) + Σ_f x_f ln(P(f|c)/P(f|c̄))
@@ -9,14 +9,14 @@
     P(c) = (1 + n_c) / (2 + g)                                                     so that no topic is impossible
 
 McCallum & Nigam, "A comparison of event models for naive Bayes text classification", AAAI-98 workshop. Words that no
-training document has are not counted: they weigh 0.
+training document has weigh 0.
 
 Parameters. Paper: α = 1, and x_f as above. Ours, on the last quarter of the training documents of Reuters: α = .01 and
 tf-idf for x_f (micro-F1 .688 → .723 with trained cuts; Bernoulli .484 → .616).
 
-Both are linear. Of Bernoulli's sum over the absent words, all words are in the bias, and a present one takes its part
-back. A multinomial may count what any view shows: the formulas do not ask that x_f be whole numbers.
-Few words serve it better than all (`rho`, batch/feature_selection.py): it believes each of them, however weak.
+Both are linear: the bias has Bernoulli's sum over all words as if they were absent, and the weight of a present word
+takes its part back. A multinomial may count the values of any view: the formulas do not need x_f to be whole numbers.
+Few words serve it better than all (`rho`, batch/feature_selection.py): it trusts each of them, however weak.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from models.core.names import View
 @dataclass(frozen=True, slots=True)
 class Params:
     model: Literal["multinomial", "bernoulli"] = "multinomial"
-    counts: Literal["tf", "sqrt", "strength", "tfidf"] = "tfidf"  # what a multinomial counts
+    counts: Literal["tf", "sqrt", "strength", "tfidf"] = "tfidf"  # the view whose values a multinomial counts
     alpha: float = 0.01
     reduction: Reduction = "chi2"
     rho: float = 0.9

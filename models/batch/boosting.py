@@ -1,4 +1,4 @@
-"""AdaBoost.MH over single words: every round weighs the pairs of document and topic that are still wrong more.
+"""AdaBoost.MH over single words: every round gives more weight to the pairs of document and topic that are still wrong.
 
     D_1(d_j, c_i) = 1/(mg)                             g documents, m topics; y = ±1: d_j is of c_i or not
     D_{s+1}(d_j, c_i) = D_s(d_j, c_i) exp(−α_s y Φ_s(d_j, c_i)) / Z_s                                        (1), (2)
@@ -41,9 +41,9 @@ from models.core.vectors import Features, Reals
 Variant = Literal["R", "RA", "D"]
 VARIANTS: tuple[Variant, ...] = ("R", "RA", "D")  # a variant's code is its place here, as in batch/stumps.py
 
-REFRESH = 50  # rounds
-LOST = 1e3  # times as large as they are, sums have been: three digits are gone
-FAR = 1e100  # from 1, for a scale
+REFRESH_ROUNDS = 50  # after which W is summed again
+MAX_CANCELLATION = 1e3  # factor by which sums may shrink before they are summed again: three digits are gone
+MAX_SCALE = 1e100  # and 1/MAX_SCALE the smallest
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +77,22 @@ class Params:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boosted:
-    """S' hypotheses in the order in which they were found; c_0 and c_1 are multiplied by α/K already."""
+    """S' hypotheses in the order in which they were found; c_0 and c_1 include the factor α/K."""
 
     features: Features
     rounds: NDArray[np.int64]  # s of each
     pivots: NDArray[np.int64]  # its place in `features`
     c0: Reals  # S' × m
     c1: Reals
-    Z: Reals  # of each round: by what D was divided, so that the Hamming loss is at most their product
+    Z: Reals  # of each round: the divisor of D; the Hamming loss is at most their product
 
     def first(self, S: int) -> "Boosted":
-        """What the first S rounds found: rounds do not know how many will follow."""
+        """The result of the first S rounds: a round does not depend on how many follow."""
         n = int(np.searchsorted(self.rounds, S, side="right"))
         return Boosted(self.features, self.rounds[:n], self.pivots[:n], self.c0[:n], self.c1[:n], self.Z[:S])
 
     def planes(self) -> Planes:
-        """Hypotheses of one pivot together (11), in the linear form: c_1 − c_0 for its presence, and Σ c_0 always."""
+        """The linear form (11), hypotheses of one pivot added up: c_1 − c_0 if it is present, and Σ c_0 always."""
         pivots, which = np.unique(self.pivots, return_inverse=True)
         w = np.zeros((len(pivots), self.c0.shape[1]))
         np.add.at(w, which, self.c1 - self.c0)
@@ -103,22 +103,24 @@ class Boosted:
 class Candidates(NamedTuple):
     """Terms that may be among the K best, in ascending order."""
 
-    mass: float  # what D summed to after the last round: Z_s
+    mass: float  # the sum of D after the last round: Z_s
     terms: NDArray[np.int64]
     Z: Reals
     c0: Reals  # times α
     c1: Reals
-    documents: list[Columns]  # which have each of them
+    documents: list[Columns]  # that have each term
 
 
 class Chosen(NamedTuple):
+    """The hypotheses of a round."""
+
     pivots: NDArray[np.int64]
     c0: Reals  # times α/K
     c1: Reals
     documents: list[Columns]
 
 
-Ask = Callable[[Chosen | None, int], Sequence[Candidates]]  # take what was chosen, then answer the next K best
+Ask = Callable[[Chosen | None, int], Sequence[Candidates]]  # applies what was chosen, then returns the K best
 
 
 def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
@@ -126,36 +128,36 @@ def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, progress: Progres
 
 
 def boost(p: Params, x: Examples, labels: Labels, progress: Progress = no_progress) -> Boosted:
-    """S rounds over all terms of these examples."""
+    """Runs S rounds over all terms of these examples."""
     rounds = Rounds(p, x, labels)
-    return lead(p, x.features, lambda chosen, K: [rounds.next(chosen, K)], progress)
+    return run_rounds(p, x.features, lambda chosen, K: [rounds.next(chosen, K)], progress)
 
 
-def lead(p: Params, features: Features, ask: Ask, progress: Progress = no_progress) -> Boosted:
-    """S rounds, with whoever knows candidates. They may be many, each knowing some of the terms (batch/farm.py)."""
-    found: list[Chosen] = []
+def run_rounds(p: Params, features: Features, ask: Ask, progress: Progress = no_progress) -> Boosted:
+    """Runs S rounds. `ask` returns the candidates of one process, or of several workers (batch/farm.py)."""
+    chosen: list[Chosen] = []
     Z = np.empty(p.S)
     answers = ask(None, p.members(1))
     for s in range(1, p.S + 1):
-        found.append(choose(answers, p.members(s)))
-        answers = ask(found[-1], p.members(s + 1) if s < p.S else 0)
+        chosen.append(choose(answers, p.members(s)))
+        answers = ask(chosen[-1], p.members(s + 1) if s < p.S else 0)
         Z[s - 1] = answers[0].mass
         progress(s / p.S)
-    rounds = np.repeat(np.arange(1, p.S + 1), [len(chosen.pivots) for chosen in found])
-    c0, c1 = np.concatenate([chosen.c0 for chosen in found]), np.concatenate([chosen.c1 for chosen in found])
-    return Boosted(features, rounds, np.concatenate([chosen.pivots for chosen in found]), c0, c1, Z)
+    rounds = np.repeat(np.arange(1, p.S + 1), [len(c.pivots) for c in chosen])
+    c0, c1 = np.concatenate([c.c0 for c in chosen]), np.concatenate([c.c1 for c in chosen])
+    return Boosted(features, rounds, np.concatenate([c.pivots for c in chosen]), c0, c1, Z)
 
 
 def choose(answers: Sequence[Candidates], K: int) -> Chosen:
-    """The K best of all candidates; answers are in ascending order of their terms."""
+    """The K best of all candidates; `answers` are in ascending order of their terms."""
     terms, Z, c0, c1 = (np.concatenate([a[i] for a in answers]) for i in (1, 2, 3, 4))
-    documents = [one for a in answers for one in a.documents]
+    documents = [column for a in answers for column in a.documents]
     best = least(Z, min(K, len(Z)))
     return Chosen(terms[best], c0[best] / len(best), c1[best] / len(best), [documents[k] for k in best.tolist()])
 
 
 class Rounds:
-    """D of all pairs, and W of some or all terms, between two rounds. `first` is the number of its first term."""
+    """D of all pairs, and W of a range of the terms, between two rounds. `first` is the number of the first term."""
 
     def __init__(self, p: Params, x: Examples, labels: Labels, first: int = 0) -> None:
         g, m = labels.shape
@@ -170,7 +172,7 @@ class Rounds:
         self._W = np.zeros((len(x.features), 2, m))  # where y = 1, where y = −1
         self._s, self._mass = 0, 1.0
         self._scales, self._totals, self._peak = np.ones((3, 2, m))
-        self._settle()
+        self._refresh()
 
     @property
     def distribution(self) -> Reals:
@@ -181,12 +183,12 @@ class Rounds:
         return D / self._mass
 
     def next(self, chosen: Chosen | None, K: int) -> Candidates:
-        """After this choice, if there is one: every term that can be among the K best, whatever other terms there are.
+        """Applies a choice, if there is one, and returns every term that can be among the K best of all terms.
 
-        These are the K best here, and all that are as good as the last of them but for rounding.
+        These are the K best here, and all that equal the last of them but for rounding.
         """
         if chosen is not None:
-            self.take(chosen)
+            self.apply(chosen)
         sums = self._W, self._totals, self._scales, self._mass
         Z = losses(*sums, self._code)
         K = min(K, len(Z))
@@ -196,8 +198,8 @@ class Rounds:
         lists = [documents[starts[k] : starts[k + 1]] for k in terms.tolist()]
         return Candidates(self._mass, self._first + terms, Z[terms], c[0], c[1], lists)
 
-    def take(self, chosen: Chosen) -> float:
-        """Go on to the next distribution; the answer is Z_s."""
+    def apply(self, chosen: Chosen) -> float:
+        """Goes on to the next distribution; returns Z_s."""
         absent = chosen.c0.sum(axis=0)
         self._scales *= np.exp(np.stack([-absent, absent])) / self._mass
         labels, D = (self._ends, self._topics), (self._plus, self._minus)
@@ -207,13 +209,14 @@ class Rounds:
         self._s += 1
         self._peak = np.maximum(self._peak, self._totals)
         self._mass = float((self._totals * self._scales).sum())
-        lost = not (self._peak * self._scales).sum() < LOST * self._mass
-        if self._s % REFRESH == 0 or lost or self._scales.max() > FAR or self._scales.min() < 1 / FAR:
-            self._settle()
+        cancelled = not (self._peak * self._scales).sum() < MAX_CANCELLATION * self._mass
+        extreme = self._scales.max() > MAX_SCALE or self._scales.min() < 1 / MAX_SCALE
+        if self._s % REFRESH_ROUNDS == 0 or cancelled or extreme:
+            self._refresh()
         return self._mass
 
-    def _settle(self) -> None:
-        """Apply the scales, and sum anew what was only corrected: rounding does not add up."""
+    def _refresh(self) -> None:
+        """Applies the scales, and computes the sums again, so that rounding errors do not accumulate."""
         self._plus *= self._scales[0][self._topics]
         self._minus *= self._scales[1]
         self._scales[:] = 1.0

@@ -1,13 +1,13 @@
 """Which of two rankings of the same documents is better, and whether that could be chance.
 
     θ = SAP − SAP'                                      over all documents
-    θ_b = G θ − (G−1) θ without the b-th group          G groups of documents, dealt by chance, either kind evenly
+    θ_b = G θ − (G−1) θ without the b-th group          G random groups of documents, stratified by relevance
     θ ± t_{G−1} · s(θ_b) / √G
 
 The delete-a-group jackknife (Quenouille, "Notes on bias in estimation", Biometrika 1956; Tukey 1958). Both rankings
-lose the same documents, so what makes a document hard for both cancels out. Near-duplicates are in one group.
+lose the same documents, so what makes a document hard for both cancels out. Near-duplicates share a group.
 
-On simulated pairs of rankings, 10 to 100 relevant documents among 1,000, the interval that says .9 covers .86 to .94
+On simulated pairs of rankings, 10 to 100 relevant documents among 1,000, the interval at .9 covers .86 to .94
 (tests/models/batch/test_comparison.py). Tried there: the percentile bootstrap, .82 to .91; and Student's interval of
 the differences in precision at each relevant document, .67 to .80, since the ranks of relevant documents depend on each
 other.
@@ -28,7 +28,7 @@ GROUPS = 10
 
 
 class Difference(NamedTuple):
-    """Of the first ranking's SAP over the second's."""
+    """How much higher the first ranking's SAP is than the second's."""
 
     estimate: float
     low: float
@@ -36,22 +36,22 @@ class Difference(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether the first is better, by more than chance may give."""
+        """Whether the first is better by more than chance explains."""
         return self.low > 0
 
 
 def difference(
     scores: Reals, other: Reals, relevant: Bools, near: NDArray[np.int64] | None = None, seed: int = 0
 ) -> Difference:
-    """`near` has a number for each document; those with the same number are near-duplicates."""
+    """Compares two rankings of the same documents. Documents with the same number in `near` are near-duplicates."""
     near = np.arange(len(relevant)) if near is None else near
-    unit, member = np.unique(near, return_inverse=True)
-    kind = np.bincount(member, weights=relevant, minlength=len(unit)) > 0
-    G = min(GROUPS, int(np.count_nonzero(kind)))
+    clusters, cluster = np.unique(near, return_inverse=True)
+    any_relevant = np.bincount(cluster, weights=relevant, minlength=len(clusters)) > 0
+    G = min(GROUPS, int(np.count_nonzero(any_relevant)))
     theta = sap(scores, relevant) - sap(other, relevant)
     if G < 2:
         return Difference(theta if G else 0.0, -1.0, 1.0)
-    group = stratified_folds(kind[:, None], G, seed)[member]
+    group = stratified_folds(any_relevant[:, None], G, seed)[cluster]
     without = [
         sap(scores[kept], relevant[kept]) - sap(other[kept], relevant[kept]) for kept in (group != b for b in range(G))
     ]

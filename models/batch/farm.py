@@ -1,19 +1,19 @@
-"""Boosting by several workers: the terms are dealt out, and each worker knows the best of its own.
+"""Boosting by several workers: each has a part of the terms, and knows the best of its own.
 
     E    gives each worker W_1 … W_M a range of the r terms, once, and all documents with only these terms
-    W_i  answers the K(s) best of its terms (and all that are as good as the last of them), with their c_0 and c_1
-    C    chooses the K(s) best of all, and tells every worker what was chosen
+    W_i  answers the K(s) best of its terms (and all that tie with the last of them), with their c_0 and c_1
+    C    chooses the K(s) best of all, and sends every worker the choice
 
 The FARM of Sebastiani, Sperduti & Valdambrini, "An improved boosting algorithm and its application to text
 categorization", CIKM 2000, section 4.3. There C also keeps D and sends it to the workers in every round. Here every
-worker keeps D for itself, all of them the same one: g·m numbers change in a round, but a choice is told in K(s)·m, and
-it takes longer to send D than to compute it. A worker does to each row of W what one process would do to it, so that
-the result is the same, bit for bit, with any number of workers.
+worker keeps its own copy of D: g·m numbers change in a round, but a choice takes K(s)·m, and sending D takes longer
+than computing it. A worker does to each row of W what a single process would do to it, so the result is the same, bit
+for bit, with any number of workers.
 
-Ranges hold about as many occurrences of terms, not as many terms: an occurrence is what costs.
+Ranges have about as many occurrences of terms, not as many terms, since the occurrences are what costs.
 
-Who the workers are is the caller's: processes of this machine (service/jobs/farm/local.py) or of a Dask cluster
-(service/jobs/farm/dask.py). A crew is told each part once, and keeps it; what goes to and fro in a round is small.
+The caller chooses the workers: processes of this machine (service/jobs/farm/local.py) or of a Dask cluster
+(service/jobs/farm/dask.py). Each gets its share once, and keeps it; the messages of a round are small.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from models.batch.boosting import Ask, Boosted, Params, Rounds, lead
+from models.batch.boosting import Ask, Boosted, Params, Rounds, run_rounds
 from models.batch.feature_selection import reduced
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.core.arrays import check
@@ -32,7 +32,7 @@ MAX_WORKERS = 256
 
 
 class WorkerShare(NamedTuple):
-    """What one worker is given beside the labels."""
+    """What a worker gets, besides the labels."""
 
     p: Params
     first: int  # the number of its first term
@@ -43,32 +43,32 @@ class WorkerShare(NamedTuple):
 
 
 class Crew(Protocol):
-    """So many workers, ready for work."""
+    """Workers that are ready to start."""
 
     @property
     def size(self) -> int: ...
 
-    def hired(self, parts: Sequence[WorkerShare], labels: Labels) -> AbstractContextManager[Ask]:
-        """Each with one part, asked all at once; there are no more parts than workers."""
+    def assign(self, shares: Sequence[WorkerShare], labels: Labels) -> AbstractContextManager[Ask]:
+        """Gives each worker a share, of which there are no more than workers, and a function that asks them all."""
 
 
 class WorkerDied(RuntimeError):
-    """What it knew is lost, and so is the run."""
+    """A worker died: its part of the state is lost, and so is the run."""
 
 
 def fit(p: Params, x: Examples, labels: Labels, crew: Crew, progress: Progress = no_progress) -> Planes:
-    """As boosting's own."""
+    """Like the `fit` of boosting.py, by these workers."""
     return farm(p, reduced(x, labels, p.reduction, p.rho), labels, crew, progress).planes()
 
 
 def farm(p: Params, x: Examples, labels: Labels, crew: Crew, progress: Progress = no_progress) -> Boosted:
-    """What `boost` gives, by this crew."""
-    with crew.hired(shares(p, x, crew.size), labels) as ask:
-        return lead(p, x.features, ask, progress)
+    """The result of `boost`, by these workers."""
+    with crew.assign(shares(p, x, crew.size), labels) as ask:
+        return run_rounds(p, x.features, ask, progress)
 
 
 def shares(p: Params, x: Examples, workers: int) -> list[WorkerShare]:
-    """Ranges of terms with about as many occurrences each, none of them empty."""
+    """Splits the terms into ranges with about as many occurrences each, none of them empty."""
     check(1 <= workers <= MAX_WORKERS, f"workers must be a whole number from 1 to {MAX_WORKERS}")
     check(len(x.features) > 0, "there must be documents, with words, and topics")
     occurrences = np.cumsum(np.bincount(x.columns, minlength=len(x.features)) + 1)

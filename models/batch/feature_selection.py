@@ -1,4 +1,4 @@
-"""Fewer terms before learning: the share ρ of them that says least of any topic is left out.
+"""Feature selection: leaves out the share ρ of the terms that says least about any topic.
 
     ρ = (r − r') / r                          r terms before, r' after
 
@@ -10,9 +10,8 @@ Sebastiani, Sperduti & Valdambrini, "An improved boosting algorithm and its appl
 2000, equation (9) and section 4.2; the other two after Yang & Pedersen, "A comparative study on feature selection in
 text categorization", ICML 1997: their information gain, for each topic alone, is the mutual information of two events.
 
-Probabilities are shares of the g documents. A term that is in all documents or in none, or a topic that is, tells
-nothing: 0. Of terms with equal scores those with the smallest features stay, so that the choice does not depend on
-the order of anything.
+Probabilities are shares of the g documents. A term, or a topic, of all documents or of none says nothing: 0. Of terms
+with equal scores those with the smallest features stay, so that the choice does not depend on the order of anything.
 """
 
 from typing import Literal
@@ -29,21 +28,22 @@ Reduction = Literal["chi2", "mutual", "frequency"]
 
 
 def reduced(x: Examples, labels: Labels, by: Reduction, rho: float) -> Examples:
-    """The documents with only the r' best terms; one term is always left."""
+    """The documents with only the r' best terms; at least one term stays."""
     check(0 <= rho < 1, "rho must be a number from 0 and below 1")
-    return x.only(best(worth(x, labels, by), rho))
+    return x.only(best_terms(term_scores(x, labels, by), rho))
 
 
-def best(worths: Reals, rho: float) -> Bools:
-    r = len(worths)
+def best_terms(scores: Reals, rho: float) -> Bools:
+    """Which terms stay, by their scores."""
+    r = len(scores)
     kept = np.zeros(r, np.bool_)
-    # Nine digits: sums in another order of documents or topics must not tell equal terms apart.
-    ranks = np.lexsort((np.arange(r), -np.round(worths / max(worths.max(initial=0.0), 1e-300), 9)))
+    # Nine digits: sums in another order of documents or topics must not make equal terms differ.
+    ranks = np.lexsort((np.arange(r), -np.round(scores / max(scores.max(initial=0.0), 1e-300), 9)))
     kept[ranks[: max(1, round((1 - rho) * r))]] = True
     return kept
 
 
-def worth(x: Examples, labels: Labels, by: Reduction) -> Reals:
+def term_scores(x: Examples, labels: Labels, by: Reduction) -> Reals:
     """The score of each term."""
     df = np.bincount(x.columns, minlength=len(x.features)).astype(np.float64)
     if by == "frequency":
@@ -56,31 +56,31 @@ def worth(x: Examples, labels: Labels, by: Reduction) -> Reals:
 @kernel
 def _chi2(both: Reals, df: Reals, positive: Reals, g: float) -> Reals:
     m, r = both.shape
-    worths = np.zeros(r)
+    scores = np.zeros(r)
     for i in range(m):
         for k in range(r):
             n, a, b = both[i, k], df[k], positive[i]
             # In counts: P(t,c)P(t̄,c̄) − P(t,c̄)P(t̄,c) = (n·g − a·b) / g².
             spread = a * (g - a) * b * (g - b)
             if spread > 0:
-                worths[k] = max(worths[k], g * (n * g - a * b) ** 2 / spread)
-    return worths
+                scores[k] = max(scores[k], g * (n * g - a * b) ** 2 / spread)
+    return scores
 
 
 @kernel
 def _mutual(both: Reals, df: Reals, positive: Reals, g: float) -> Reals:
     m, r = both.shape
-    worths = np.zeros(r)
+    scores = np.zeros(r)
     for i in range(m):
         for k in range(r):
             n, a, b = both[i, k], df[k], positive[i]
             total = _part(n, a, b, g) + _part(a - n, a, g - b, g)
             total += _part(b - n, g - a, b, g) + _part(g - a - b + n, g - a, g - b, g)
-            worths[k] = max(worths[k], total)
-    return worths
+            scores[k] = max(scores[k], total)
+    return scores
 
 
 @kernel
 def _part(n: float, a: float, b: float, g: float) -> float:
-    """P(x,y) log(P(x,y)/(P(x)P(y))), 0 if x and y never meet."""
+    """P(x,y) log(P(x,y)/(P(x)P(y))), 0 if x and y never occur together."""
     return n / g * np.log(n * g / (a * b)) if n > 0 else 0.0

@@ -1,11 +1,11 @@
-"""Documents as one sparse matrix, for methods that look at all of them at once, and what such methods give.
+"""Documents as one sparse matrix, for methods that learn from all of them at once, and the models they return.
 
     Examples    g documents × r features, by rows; features ascend, so the order of documents changes no column
     Labels      g documents × m topics: whether a document is relevant to a topic
     Planes      m linear models over the same features:   Φ(d, c_i) = bias_i + rest_i·Σ x_f + Σ w_if x_f
 
-Rejected: scipy's matrices. We need four products of them, all of a kind that a short kernel does, and their many types
-would be in every signature.
+Rejected: scipy's matrices. We need four products of them, each of which is a short kernel, and scipy's many types would
+be in every signature.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,15 +24,17 @@ from models.text.analysis import Bags
 Starts = NDArray[np.int64]
 Columns = NDArray[np.int32]
 Labels = NDArray[np.bool_]
-Progress = Callable[[float], None]  # is told what share of the work is done
+Progress = Callable[[float], None]  # called with the share of the work that is done
 
 
 def no_progress(done: float) -> None:
-    """For who does not want to be told."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
+    """Documents as the rows of a sparse matrix (CSR), seen through one view."""
+
     view: View
     features: Features
     indptr: Starts
@@ -40,25 +42,25 @@ class Examples:
     values: Reals
 
     @classmethod
-    def of(cls, bags: Sequence[Bag], through: View) -> "Examples":
+    def of(cls, bags: Sequence[Bag], name: View) -> "Examples":
         lengths = np.array([0, *(len(bag.features) for bag in bags)], np.int64)
-        every = np.concatenate([np.empty(0, np.uint64), *(bag.features for bag in bags)])
-        features, columns = np.unique(every, return_inverse=True)
-        values = np.concatenate([np.empty(0), *(view(through, bag).values for bag in bags)])
-        return cls(through, features, np.cumsum(lengths), columns.astype(np.int32), values)
+        features_of_all = np.concatenate([np.empty(0, np.uint64), *(bag.features for bag in bags)])
+        features, columns = np.unique(features_of_all, return_inverse=True)
+        values = np.concatenate([np.empty(0), *(view(name, bag).values for bag in bags)])
+        return cls(name, features, np.cumsum(lengths), columns.astype(np.int32), values)
 
     @classmethod
-    def present(cls, read: Bags) -> "Examples":
-        """Which words each document has, without a bag for each: half a second for 85,000 abstracts."""
-        features, columns = np.unique(read.features, return_inverse=True)
-        return cls("presence", features, read.indptr, columns.astype(np.int32), np.ones(len(columns)))
+    def of_presence(cls, bags: Bags) -> "Examples":
+        """Which words each document has, from all bags at once: half a second for 85,000 abstracts."""
+        features, columns = np.unique(bags.features, return_inverse=True)
+        return cls("presence", features, bags.indptr, columns.astype(np.int32), np.ones(len(columns)))
 
     @property
     def size(self) -> int:
         return len(self.indptr) - 1
 
     def rows(self, which: Bools) -> "Examples":
-        """Some of the documents, in their order; all features stay, so columns mean the same."""
+        """Some of the documents, in their order. All features stay, so columns mean the same."""
         lengths = np.diff(self.indptr)
         kept = np.repeat(which, lengths)
         indptr = np.concatenate([[0], np.cumsum(lengths[which])])
@@ -77,7 +79,7 @@ class Examples:
         return _sums(self.indptr, self.columns, self.values, labels, len(self.features))
 
     def by_column(self) -> tuple[Starts, Columns]:
-        """The documents that have each feature: those of column f stand from the f-th to the next start."""
+        """The documents that have each feature: those of column f lie between the f-th start and the next."""
         starts = np.zeros(len(self.features) + 1, np.int64)
         np.cumsum(np.bincount(self.columns, minlength=len(self.features)), out=starts[1:])
         rows = np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.indptr))
@@ -86,14 +88,16 @@ class Examples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planes:
+    """One linear model a topic, all over the same features."""
+
     view: View
     features: Features
     w: Reals  # m × r
     bias: Reals  # m
-    rest: Reals  # m; `w` is over it, as in Linear
+    rest: Reals  # m; `w` is relative to it, as in Linear
 
     def linear(self, topic: int) -> Linear:
-        """What is served for one topic; weights of zero are not kept."""
+        """The model of one topic in the form that is served; weights of zero are left out."""
         weights = self.w[topic].astype(np.float32)
         kept = weights != 0
         return Linear(self.view, self.features[kept], weights[kept], float(self.bias[topic]), float(self.rest[topic]))

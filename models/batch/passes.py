@@ -1,14 +1,14 @@
-"""Training at leisure, on documents that are all there: several passes, or many random draws with a pocket.
+"""Training a learner on a fixed set of documents: several passes, or many random draws with a pocket.
 
     in_passes      each pass takes every document once, in a new random order
-    drawn          n draws with replacement;  balanced: each from the relevant or from the irrelevant ones, by a coin
+    random_draws   n draws with replacement;  balanced: each from the relevant or the irrelevant ones, by a coin toss
     pocket         after every 100 examples all documents are ranked; the vector with the highest SAP is kept
 
 Lewis, Schapire, Callan & Papka, "Training algorithms for linear text classifiers", SIGIR 1996, section 7: 100,000
 draws, balanced for EG, not for Widrow-Hoff.
 
-A threshold needs scores that the vector did not learn from. A document that was shown at times t_1, t_2 … has all its
-steps taken back: in an average of n+1 vectors the step g of time t is g·(n+1−t)/(n+1), so with the two sums
+A threshold needs scores that the vector did not learn from. For a document that was shown at times t_1, t_2 …, all its
+steps are taken back: in an average of n+1 vectors the step g of time t is g·(n+1−t)/(n+1), so with the two sums
 
     G = Σ g        H = Σ t·g            its coefficient is G − H/(n+1), or G in the last vector.
 """
@@ -26,15 +26,15 @@ from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
 from models.online.registry import LEARNERS, parse_params
 
-EVERY = 100
-Order = NDArray[np.int64]
+POCKET_INTERVAL = 100  # examples between two rankings of all documents
+Order = NDArray[np.int64]  # indices of the documents, as they are shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
     vector: Vector
     scores: Reals  # of the training documents
-    held_out: Reals  # the same, each document without its own steps
+    held_out: Reals  # each document scored without its own steps
 
 
 def in_passes(documents: int, passes: int, seed: int) -> Order:
@@ -42,7 +42,7 @@ def in_passes(documents: int, passes: int, seed: int) -> Order:
     return np.concatenate([np.empty(0, np.int64), *(rng.permutation(documents) for _ in range(passes))])
 
 
-def drawn(relevant: Bools, n: int, seed: int, balanced: bool = False) -> Order:
+def random_draws(relevant: Bools, n: int, seed: int, balanced: bool = False) -> Order:
     rng = np.random.default_rng(seed)
     kinds = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
     if not balanced or not all(map(len, kinds)):
@@ -59,7 +59,7 @@ def train(
     order: Order,
     pocket: bool = False,
 ) -> Trained:
-    """The vector that a learner makes of the documents in this order; `window` holds the same documents."""
+    """Trains a learner on the documents in this order; `window` holds the same documents."""
     p, learner = parse_params(kind, params), LEARNERS[kind]
     s = learner.start(p, None)
     G, H = np.zeros(len(documents)), np.zeros(len(documents))
@@ -70,14 +70,14 @@ def train(
         if g:
             G[i] += g
             H[i] += t * g
-        if pocket and t % EVERY == 0:
+        if pocket and t % POCKET_INTERVAL == 0:
             v = learner.vectors(p, s)[0]
             value = sap(window.scores(v.w, v.bias, v.rest), relevant)
             if value > best:
                 best, kept = value, (v, G.copy(), H.copy())
     v, G, H = kept if pocket else (learner.vectors(p, s)[0], G, H)
-    # The share of each step is in c already, so held_out is told that all of it counts.
+    # c has the share of each step already, so held_out must count all of it: as if the vector were no average.
     c = G - H / (v.at + 1) if v.averaged else G
-    steps_as_they_are = dataclasses.replace(v, averaged=False)
-    held_out = learner.held_out(p, steps_as_they_are, window, c, np.zeros(len(documents), np.int64))
+    unaveraged = dataclasses.replace(v, averaged=False)
+    held_out = learner.held_out(p, unaveraged, window, c, np.zeros(len(documents), np.int64))
     return Trained(v, window.scores(v.w, v.bias, v.rest), held_out)

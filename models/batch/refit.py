@@ -1,16 +1,16 @@
-"""One topic fitted anew to all its judgements by a batch method, and what that is worth.
+"""Fits a topic to all its judgements at once by a batch method, and scores the result on documents it has not seen.
 
     dataset     the judged documents, and recent unjudged ones, which count as irrelevant: people judge what they are
-                shown, and a model that was never told of the rest would accept much of it
-    model       the method's plane, its `weights` strongest weights, brought to the learners' scale: the mean score of
-                the irrelevant is 0, and of the relevant 1 if they lie apart, so that online learning can go on from it
-    held out    for each document the score of a model fitted without its fold, truncated and scaled alike
+                shown, and a model that never saw the rest would accept much of it
+    model       the method's plane with its `weights` strongest weights, on the learners' scale: the mean score of the
+                irrelevant is 0, and of the relevant 1 if they lie apart, so that online learning can go on from it
+    held out    for each document the score of a model fitted without its fold, truncated and scaled in the same way
 
-Near-duplicates stand in one fold. `served_scores` gives the same for what is served now: the online fold over all
-judgements but those of the document's fold. So both are asked about the same documents, and neither has seen them.
+Near-duplicates are in one fold. `served_scores` gives held-out scores of what is served now: online learning from all
+judgements but those of the document's fold. So both are compared on the same documents, and neither has seen them.
 
-Rejected: to compare on the newest judgements only. It asks what matters, the future, but of a few dozen documents; and
-the fold of a learner that goes on is not much worse for a fifth of its judgements less, wherever they are missing.
+Rejected: comparing on the newest judgements only. The future is what matters, but that leaves a few dozen documents;
+and a learner that goes on is hardly worse for a fifth of its judgements less, wherever they are missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ from models.online.trainer import Trainer
 from models.text.minhash import Groups
 
 FOLDS = 5
-MIN_OF_EACH = 10  # relevant documents, two a fold; with fewer nothing is fitted
+MIN_OF_EACH = 10  # relevant, and other, documents: two a fold; with fewer nothing is fitted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """The judged documents in their order, then the unjudged."""
+    """The judged documents in their order, then the unjudged ones."""
 
     documents: Sequence[str]
     bags: Sequence[Bag]
@@ -54,16 +54,17 @@ class Dataset:
         groups = Groups()
         for bag in bags:
             groups.add(bag.features)
-        first, member = np.unique(groups.group, return_inverse=True)
-        some = np.bincount(member, weights=relevant, minlength=len(first)) > 0
-        return cls(documents, bags, relevant, groups.group, stratified_folds(some[:, None], FOLDS, seed)[member])
+        clusters, cluster = np.unique(groups.group, return_inverse=True)
+        any_relevant = np.bincount(cluster, weights=relevant, minlength=len(clusters)) > 0
+        fold = stratified_folds(any_relevant[:, None], FOLDS, seed)[cluster]
+        return cls(documents, bags, relevant, groups.group, fold)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refit:
     linear: Linear
     held_out: Reals
-    pinned: Reals  # the same of the models as they would be served, with the topic's pins over them
+    pinned: Reals  # held-out scores of the models as they would be served, with the topic's pins applied
 
 
 def refit(
@@ -75,8 +76,8 @@ def refit(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> Refit:
-    """The method's model of the topic. It is fitted FOLDS + 1 times, to documents without banned terms. Pins are no
-    part of it, so that they can be taken back: they come over it when it is served."""
+    """Fits the method FOLDS + 1 times, to documents without banned terms. Pins are not part of the model, so that they
+    can be taken back: they are applied when it is served."""
     p = registry.parse(kind, params)
     x, labels = Examples.of(data.bags, p.view), data.relevant[:, None]
     if terms.ban:
@@ -110,16 +111,16 @@ def served_scores(
     base: Model | None = None,
     fitted: Mapping[str, float] | None = None,
 ) -> Reals:
-    """What the fold as it is served says of each document, without the judgements of the document's fold."""
+    """Scores of the model that is served, each document's without the judgements of its fold."""
     scores = np.zeros(len(data.bags))
-    at = dict(zip(data.documents, data.fold.tolist(), strict=True))
+    fold_of = dict(zip(data.documents, data.fold.tolist(), strict=True))
     for k in range(FOLDS):
         out = np.flatnonzero(data.fold == k).tolist()
         trainer = Trainer(spec, base=base, fitted=fitted or {}, weights=weights)
         for example in recalled:
             trainer.recall(example)
         for example in learned:
-            if at[example.document] != k:
+            if fold_of[example.document] != k:
                 trainer.learn(example)
         model = trainer.model(Background())
         scores[out] = trainer.score_unseen(model, {data.documents[i]: data.bags[i] for i in out})
@@ -127,7 +128,7 @@ def served_scores(
 
 
 def held_out_f1(scores: Reals, data: Dataset) -> float:
-    """F1 of all documents, each cut where the documents of the other folds are cut best."""
+    """F1 over all documents, each accepted or not by the cut that is best for the other folds."""
     accepted = np.zeros(len(scores), np.bool_)
     for k in range(FOLDS):
         out = data.fold == k
@@ -144,7 +145,7 @@ def _scores(linear: Linear, x: Examples) -> Reals:
 
 
 def _scale(scores: Reals, relevant: Bools) -> tuple[float, float]:
-    # By the whole spread where that is wider: what hardly tells the two apart would else be blown up without bound.
+    # By the whole spread if that is wider: scores that hardly separate the two would be scaled up without bound.
     low, high = float(scores[~relevant].mean()), float(scores[relevant].mean())
     spread = max(high - low, float(scores.std()))
     return (1 / spread, -low / spread) if spread > 0 else (1.0, 0.0)

@@ -4,8 +4,8 @@ A batch method is a module with `Params` (frozen, validated, with the `view` it 
 
     fit(p, x, labels, seed, progress) → Planes        of all topics at once; one topic alone is one column of labels
 
-The learners of online/registry.py are batch methods too, when they are shown the documents in several passes, or by
-many draws with a pocket (batch/passes.py): their own parameters, and `passes` or `draws`.
+The learners of online/registry.py are batch methods, too, if they are shown the documents in several passes, or by many
+draws with a pocket (batch/passes.py). They have their own parameters, and `passes` or `draws`.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ import numpy as np
 
 from models.batch import bayes, boosting, centroid, svm
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
-from models.batch.passes import drawn, in_passes, train
+from models.batch.passes import in_passes, random_draws, train
 from models.core.arrays import check
 from models.core.names import METHOD_KINDS, View
 from models.learners.base import DocumentVector
@@ -36,7 +36,7 @@ METHODS: Mapping[str, Method] = {"boosting": boosting, "bayes": bayes, "centroid
 
 @dataclass(frozen=True, slots=True)
 class OnlineMethod:
-    """A learner, and how documents are shown to it; draws are balanced for EG, as in the paper (batch/passes.py)."""
+    """A learner, and how documents are shown to it. Draws are balanced for EG, as in the paper (batch/passes.py)."""
 
     kind: str
     params: Mapping[str, object] = field(default_factory=dict)
@@ -53,34 +53,35 @@ class OnlineMethod:
 
 
 def parse(kind: str, params: Mapping[str, object]) -> Any:
-    """The parameters of a method, or a ValueError whose sentence says what is wrong."""
+    """Parses the parameters of a method, or raises a ValueError whose message says what is wrong."""
     check(kind in METHOD_KINDS, f"method must be one of {', '.join(METHOD_KINDS)}")
     if kind in METHODS:
         return read_params(kind, METHODS[kind].Params, params)
-    shown = {name: params[name] for name in ("passes", "draws") if name in params}
-    own = {name: value for name, value in params.items() if name not in shown}
+    order = {name: params[name] for name in ("passes", "draws") if name in params}
+    own = {name: value for name, value in params.items() if name not in order}
     parse_params(kind, own)
-    return read_params(kind, OnlineMethod, {"kind": kind, **shown}, {"params": own})
+    return read_params(kind, OnlineMethod, {"kind": kind, **order}, {"params": own})
 
 
 def fit(p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
-    """Planes of all topics, from examples in p's view."""
+    """Fits all topics to examples in p's view."""
     if isinstance(p, OnlineMethod):
-        return _fit_shown(p, x, labels, seed, progress)
+        return _fit_online(p, x, labels, seed, progress)
     method = next(method for method in METHODS.values() if isinstance(p, method.Params))
     return method.fit(p, x, labels, seed, progress)
 
 
-def _fit_shown(p: OnlineMethod, x: Examples, labels: Labels, seed: int, progress: Progress) -> Planes:
+def _fit_online(p: OnlineMethod, x: Examples, labels: Labels, seed: int, progress: Progress) -> Planes:
     ends, m, r = x.indptr.tolist(), labels.shape[1], len(x.features)
     documents = [DocumentVector(x.columns[a:b], x.values[a:b]) for a, b in pairwise(ends)]
     window = DocumentWindow(x.indptr, x.columns, x.values.astype(np.float32))
     w, bias, rest = np.zeros((m, r)), np.zeros(m), np.zeros(m)
     for i in range(m):
         relevant = np.ascontiguousarray(labels[:, i])
-        order = (
-            drawn(relevant, p.draws, seed, balanced=p.kind == "eg") if p.draws else in_passes(x.size, p.passes, seed)
-        )
+        if p.draws:
+            order = random_draws(relevant, p.draws, seed, balanced=p.kind == "eg")
+        else:
+            order = in_passes(x.size, p.passes, seed)
         v = train(p.kind, p.params, documents, window, relevant, order, pocket=p.draws > 0).vector
         n = min(r, len(v.w))
         w[i, :n], bias[i], rest[i] = v.w[:n], v.bias, v.rest

@@ -3,14 +3,14 @@
     W_b[k, i] = Σ_j D(d_j, c_i) [t_k in d_j] [y = b]          of the documents without t_k: totals_b[i] − W_b[k, i]
 
 How W is kept. A round scales D of every document without a pivot by exp(∓mean c_0i), which is the same for all of a
-column i, and so it scales their part of W and of the totals. That factor is kept apart, as scales_b[i], and nothing
-else is done to these documents. Only those that have a pivot, a fifth at first, are corrected, in the rows of the words
-they have:  W_b[k] += D_{s+1} − D_s, all of them over the scale. Nearly all pairs have y = −1, so D and W of these are
-dense rows of m, which the processor adds several at a time; D of the others is a list along the labels. What D sums to
-after a round, Z_s, is its `mass`, and is divided out with the scale of the next. Memory is O((g + r)m).
+column i, so it scales their part of W and of the totals, too. That factor is kept apart, as scales_b[i], and nothing
+else is done to these documents. Only documents with a pivot, a fifth at first, are updated, in the rows of the words
+they have:  W_b[k] += D_{s+1} − D_s, all relative to the scale. Nearly all pairs have y = −1, so D and W of these are
+dense rows of m, which the processor adds several at a time; D of the others is a list along the labels. The sum of D
+after a round, Z_s, is its `mass`, and is divided out with the scale of the next round. Memory is O((g + r)m).
 
-Rejected: W anew in every round, as a sparse product, which takes three times as long; and to scale D and W themselves,
-which a farm's workers would all have to do to the whole of D.
+Rejected: computing W again in every round, as a sparse product, which takes three times as long; and scaling D and W
+themselves, which every worker of a farm would have to do to the whole of D.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def losses(W: Reals, totals: Reals, scales: Reals, mass: float, code: int) -> Re
     total_plus, total_minus = totals[0] * scale_plus, totals[1] * scale_minus
     for k in range(r):
         plus, minus = W[k, 0], W[k, 1]
-        # The parts first and then their sum: the first loop has no order, and is done several topics at a time.
+        # The parts first, then their sum: the first loop has no order, so several topics are computed at a time.
         if code == R:
             for i in range(m):
                 a, b = max(plus[i] * scale_plus[i], 0.0), max(minus[i] * scale_minus[i], 0.0)
@@ -56,7 +56,7 @@ def losses(W: Reals, totals: Reals, scales: Reals, mass: float, code: int) -> Re
 
 @kernel
 def least(Z: Reals, K: int) -> NDArray[np.int64]:
-    """The K smallest, one after the other; of those that are equal but for rounding, the first."""
+    """The K smallest, in order; of those that are equal but for rounding, the first."""
     left, chosen = Z.copy(), np.empty(K, np.int64)
     for q in range(K):
         least = left.min()
@@ -114,8 +114,8 @@ def correct(
     documents: Columns,
     factors: Reals,
 ) -> None:
-    """D of the documents with a pivot, what it sums to, and the rows of W of all their terms. The q-th pivot is in the
-    documents from starts[q] on; by its factor D is multiplied where y = −1, and divided where y = 1."""
+    """Updates D of the documents with a pivot, its sums, and the rows of W of all their terms. The documents of the
+    q-th pivot begin at starts[q]; D is multiplied by the pivot's factor where y = −1, and divided where y = 1."""
     g, m = minus.shape
     begins, pivots = _by_document(starts, documents, g)
     change = np.empty(m)
@@ -146,7 +146,7 @@ def correct(
 
 @kernel
 def _by_document(starts: Starts, documents: Columns, g: int) -> tuple[Starts, Starts]:
-    """The pivots of each document, from the documents of each pivot."""
+    """Turns the documents of each pivot into the pivots of each document."""
     begins, pivots = np.zeros(g + 1, np.int64), np.empty(len(documents), np.int64)
     for j in documents:
         begins[j + 1] += 1
@@ -169,6 +169,7 @@ def sum_all(
     minus: Reals,
     W: Reals,
 ) -> None:
+    """Adds up W from D."""
     for j in range(len(indptr) - 1):
         for at in range(indptr[j], indptr[j + 1]):
             row = W[terms[at], 1]

@@ -4,11 +4,11 @@
     Φ(d) = w·x_d + b
 
 Fan, Chang, Hsieh, Wang & Lin, "LIBLINEAR: a library for large linear classification", JMLR 9, 2008; for text Joachims,
-"Text categorization with support vector machines", ECML 1998. scikit-learn is imported where it is used: whoever only
-serves does without.
+"Text categorization with support vector machines", ECML 1998. scikit-learn is imported where it is used: processes that
+only serve do not load it.
 
-The bias is penalised like a weight, as in LIBLINEAR. A topic that has documents of one kind only gets a plane that says
-so of everything: b = ±1.
+The bias is penalised like a weight, as in LIBLINEAR. If all documents of a topic are relevant, or none is, its plane
+is constant: b = ±1.
 """
 
 from dataclasses import dataclass

@@ -86,7 +86,7 @@ def examples(sizes: Sizes) -> tuple[Examples, Labels]:
     n = len(corpus.documents) if sizes.whole else corpus.train
     names = corpus.largest(1, 1, sizes.topics)
     labels = np.stack([corpus.relevant(name)[:n] for name in names], axis=1)
-    return Examples.present(bags(corpus.documents[:n], Analysis())), labels
+    return Examples.of_presence(bags(corpus.documents[:n], Analysis())), labels
 
 
 def _figures(runs: list[BoostRun], alone: list[BoostRun]) -> dict[str, float]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch.matrix import Examples
-from models.batch.passes import Order, Trained, drawn, in_passes, train
+from models.batch.passes import Order, Trained, in_passes, random_draws, train
 from models.core.measures import Bools, Contingency, break_even, contingency, f_beta, macro, micro, sap
 from models.core.names import View
 from models.core.vectors import Bag, Reals
@@ -108,7 +108,7 @@ def measure(vectors: VectorCorpus, topic: str, setting: Setting, seed: int) -> T
     relevant = vectors.corpus.relevant(topic)
     known, truth = relevant[: vectors.train], relevant[vectors.train :]
     if setting.draws:
-        order = drawn(known, setting.draws, seed, balanced=setting.kind == "eg")
+        order = random_draws(known, setting.draws, seed, balanced=setting.kind == "eg")
     else:
         order = in_passes(vectors.train, setting.passes, seed)
 

@@ -41,10 +41,10 @@ class Cluster:
         return len(self._workers)
 
     @contextmanager
-    def hired(self, parts: Sequence[WorkerShare], labels: Labels) -> Iterator[Ask]:
-        workers = self._workers[: len(parts)]
+    def assign(self, shares: Sequence[WorkerShare], labels: Labels) -> Iterator[Ask]:
+        workers = self._workers[: len(shares)]
         with _noticed():
-            hands = [self._hire(*each, labels) for each in zip(parts, workers, strict=True)]
+            hands = [self._hire(*each, labels) for each in zip(shares, workers, strict=True)]
         try:
             actors = [self._result(hand, workers) for hand in hands]
 

@@ -55,14 +55,14 @@ class Processes:
         self._end()
 
     @contextmanager
-    def hired(self, parts: Sequence[WorkerShare], labels: Labels) -> Iterator[Ask]:
+    def assign(self, shares: Sequence[WorkerShare], labels: Labels) -> Iterator[Ask]:
         if len(self._workers) < self._size - 1:
             raise RuntimeError("the crew has ended")
-        pipes = [pipe for _, pipe in self._workers][: len(parts) - 1]
+        pipes = [pipe for _, pipe in self._workers][: len(shares) - 1]
         try:
-            for pipe, part in zip(pipes, parts[1:], strict=True):
+            for pipe, part in zip(pipes, shares[1:], strict=True):
                 _tell(pipe, (part, labels))
-            own = parts[0].rounds(labels)
+            own = shares[0].rounds(labels)
 
             def ask(chosen: Chosen | None, K: int) -> list[Candidates]:
                 for pipe in pipes:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.batch.boosting import REFRESH, VARIANTS, Params, Rounds, Variant, boost, choose, fit
+from models.batch.boosting import REFRESH_ROUNDS, VARIANTS, Params, Rounds, Variant, boost, choose, fit
 from models.batch.matrix import Examples, Labels
 from models.batch.registry import parse
 from models.core.vectors import Reals
@@ -45,7 +45,7 @@ def test_a_round_by_hand() -> None:
     assert [which.tolist() for which in documents] == [[0, 1, 2]]
     assert c1[0, 0] == pytest.approx(log(1.5) / 2)
     assert c0[0, 0] == pytest.approx(-log(2) / 2)
-    Z = rounds.take(chosen)
+    Z = rounds.apply(chosen)
     after = np.array([1.5**-0.5, 1.5**-0.5, 1.5**0.5, 2**-0.5]) / 4
     assert pytest.approx(after.sum()) == Z
     assert rounds.distribution[:, 0] == pytest.approx(after / after.sum())
@@ -73,7 +73,7 @@ def test_equals_the_slow_form(variant: Variant, corpus: tuple[Reals, Labels], S:
     rounds = Rounds(p, examples(X), Y)
     for s in range(S):
         np.testing.assert_allclose(rounds.distribution, D[s], rtol=1e-7, atol=1e-12)
-        rounds.take(choose([rounds.next(None, p.members(s + 1))], p.members(s + 1)))
+        rounds.apply(choose([rounds.next(None, p.members(s + 1))], p.members(s + 1)))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -82,7 +82,7 @@ def test_equals_the_slow_form_after_many_rounds(variant: Variant) -> None:
     rng = np.random.default_rng(7)
     X = (rng.random((40, 15)) < 0.3).astype(np.float64)
     Y = (X[:, :4] + rng.random((40, 4))) > 0.9
-    S = 2 * REFRESH + 20
+    S = 2 * REFRESH_ROUNDS + 20
     p = Params(variant, S=S, C=1, N=30)
     phi, Z, _ = reference.boost(X, Y, S, 1, 30, variant, 1 / Y.size)
     boosted = boost(p, examples(X), Y)
@@ -100,7 +100,7 @@ def test_weights_sum_to_one_and_the_hamming_loss_is_bounded(
     rounds, bound, phi = Rounds(p, examples(X), Y), 1.0, np.zeros(Y.shape)
     for s in range(1, p.S + 1):
         chosen = choose([rounds.next(None, p.members(s))], p.members(s))
-        bound *= rounds.take(chosen)
+        bound *= rounds.apply(chosen)
         assert rounds.distribution.sum() == pytest.approx(1)
         assert (rounds.distribution >= 0).all()
         for k, absent, present in zip(chosen.pivots, chosen.c0, chosen.c1, strict=True):
@@ -150,7 +150,7 @@ def test_the_order_of_terms_does_not_matter(corpus: tuple[Reals, Labels], seed: 
     one, other = (boost(Params(S=1), examples(x), Y) for x in (X, np.ascontiguousarray(X[:, columns])))
     assert one.pivots[0] == min(k for k in range(X.shape[1]) if (X[:, k] == X[:, one.pivots[0]]).all())
     worth = [Rounds(Params(S=1), examples(x), Y) for x in (X, np.ascontiguousarray(X[:, columns]))]
-    first = [rounds.take(choose([rounds.next(None, X.shape[1])], X.shape[1])) for rounds in worth]
+    first = [rounds.apply(choose([rounds.next(None, X.shape[1])], X.shape[1])) for rounds in worth]
     assert first[0] == pytest.approx(first[1])
     assert one.features[0] == other.features[0]
 

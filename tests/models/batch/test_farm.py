@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.batch.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Variant, boost, lead
+from models.batch.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Variant, boost, run_rounds
 from models.batch.farm import MAX_WORKERS, WorkerDied, farm, fit, shares
 from models.batch.matrix import Examples, Labels
 from models.core.vectors import Reals
@@ -60,7 +60,7 @@ def test_however_terms_are_dealt_out_the_same_are_chosen(
     def ask(chosen: Chosen | None, K: int) -> list[Candidates]:
         return [part.next(chosen, K) for part in parts]
 
-    assert_same(lead(p, examples(X).features, ask), boost(p, examples(X), Y))
+    assert_same(run_rounds(p, examples(X).features, ask), boost(p, examples(X), Y))
 
 
 @given(corpus=corpora(), workers=st.integers(1, 9))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.batch.feature_selection import best, reduced, worth
+from models.batch.feature_selection import best_terms, reduced, term_scores
 from models.batch.matrix import Labels
 from models.core.vectors import Reals
 from tests.models.batch.test_boosting import corpora, examples
@@ -19,20 +19,20 @@ def test_chi_squared_by_hand() -> None:
     """
     X = np.array([[1, 1, 1, 0, 1, 0, 0, 0.0]]).T
     Y = np.array([[1, 1, 1, 1, 0, 0, 0, 0]], np.bool_).T
-    assert worth(examples(X), Y, "chi2").tolist() == [pytest.approx(2.0)]
+    assert term_scores(examples(X), Y, "chi2").tolist() == [pytest.approx(2.0)]
 
 
 @given(corpus=corpora())
 def test_worths_are_those_of_the_formulas(corpus: tuple[Reals, Labels]) -> None:
     X, Y = corpus
-    np.testing.assert_allclose(worth(examples(X), Y, "chi2"), reference.chi2_max(X, Y), atol=1e-9)
-    np.testing.assert_allclose(worth(examples(X), Y, "mutual"), reference.mutual_max(X, Y), atol=1e-9)
-    np.testing.assert_allclose(worth(examples(X), Y, "frequency"), X.sum(axis=0))
+    np.testing.assert_allclose(term_scores(examples(X), Y, "chi2"), reference.chi2_max(X, Y), atol=1e-9)
+    np.testing.assert_allclose(term_scores(examples(X), Y, "mutual"), reference.mutual_max(X, Y), atol=1e-9)
+    np.testing.assert_allclose(term_scores(examples(X), Y, "frequency"), X.sum(axis=0))
 
 
 @given(worths=st.lists(st.integers(0, 5), max_size=30), rho=st.floats(0, 0.99))
 def test_the_best_are_left_and_of_equals_the_first(worths: list[int], rho: float) -> None:
-    kept = best(np.array(worths, np.float64), rho)
+    kept = best_terms(np.array(worths, np.float64), rho)
     n = min(len(worths), max(1, round((1 - rho) * len(worths))))
     ranked = sorted(range(len(worths)), key=lambda k: (-worths[k], k))
     assert np.flatnonzero(kept).tolist() == sorted(ranked[:n])

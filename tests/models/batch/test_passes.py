@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.batch.passes import EVERY, drawn, in_passes, train
+from models.batch.passes import POCKET_INTERVAL, in_passes, random_draws, train
 from models.core.measures import Bools, sap
 from models.core.vectors import Reals
 from models.learners.base import DocumentVector
@@ -50,9 +50,9 @@ def test_each_pass_takes_every_document_once_in_an_order_of_its_own() -> None:
 
 def test_balanced_draws_take_both_kinds_equally_often(dense: tuple[Reals, Bools]) -> None:
     _, relevant = dense
-    assert abs(relevant[drawn(relevant, 4000, 1, balanced=True)].mean() - 0.5) < 0.03
-    assert abs(relevant[drawn(relevant, 4000, 1)].mean() - relevant.mean()) < 0.03
-    assert len(drawn(np.zeros(5, np.bool_), 10, 1, balanced=True)) == 10  # of one kind only: whatever there is
+    assert abs(relevant[random_draws(relevant, 4000, 1, balanced=True)].mean() - 0.5) < 0.03
+    assert abs(relevant[random_draws(relevant, 4000, 1)].mean() - relevant.mean()) < 0.03
+    assert len(random_draws(np.zeros(5, np.bool_), 10, 1, balanced=True)) == 10  # of one kind only: whatever there is
 
 
 @pytest.mark.parametrize("average", [True, False])
@@ -84,17 +84,17 @@ def test_held_out_takes_all_steps_of_a_document_back(dense: tuple[Reals, Bools],
 def test_the_pocket_holds_the_best_of_the_vectors_it_has_ranked(dense: tuple[Reals, Bools], kind: str) -> None:
     X, y = dense
     documents, window = sparse(X)
-    order = drawn(y, 20 * EVERY, 6, balanced=kind == "eg")
+    order = random_draws(y, 20 * POCKET_INTERVAL, 6, balanced=kind == "eg")
     trained = train(kind, {"average": False}, documents, window, y, order, pocket=True)
     p, learner = parse_params(kind, {"average": False}), LEARNERS[kind]
     s, saps = learner.start(p, None), []
     for t, i in enumerate(order.tolist(), 1):
         learner.update(p, s, documents[i], bool(y[i]))
-        if t % EVERY == 0:
+        if t % POCKET_INTERVAL == 0:
             v = learner.vectors(p, s)[0]
             saps.append(sap(window.scores(v.w, v.bias, v.rest), y))
     assert sap(trained.scores, y) == max(saps)
-    assert trained.vector.at == EVERY * (1 + int(np.argmax(saps)))
+    assert trained.vector.at == POCKET_INTERVAL * (1 + int(np.argmax(saps)))
 
 
 @pytest.mark.parametrize("kind", list(LEARNERS))

@@ -64,7 +64,7 @@ def test_what_was_read_becomes_examples_without_a_bag_for_each() -> None:
     texts = [("Oil", "crude oil"), ("", ""), ("", "wheat and oil"), ("Wheat", "")]
     read = read_bags(texts, Analysis())
     bags = [Bag(*read[i], np.ones(len(read[i][0]), np.float32)) for i in range(len(texts))]
-    one, other = Examples.present(read), Examples.of(bags, "presence")
+    one, other = Examples.of_presence(read), Examples.of(bags, "presence")
     for name in ("features", "indptr", "columns", "values"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist()
         assert getattr(one, name).dtype == getattr(other, name).dtype

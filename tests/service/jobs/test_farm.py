@@ -61,7 +61,7 @@ def test_the_guide_works_as_printed(client: Client, tmp_path: Path) -> None:
     here = printed.replace("tcp://scheduler:8786", client.scheduler.address)
     script.write_text(here.replace("Params()", "Params(S=10)"))
     planes = run_path(str(script), {"documents": documents, "labels": labels})["planes"]
-    alone = fit_alone(Params(S=10), Examples.present(bags(documents, Analysis())), labels)
+    alone = fit_alone(Params(S=10), Examples.of_presence(bags(documents, Analysis())), labels)
     assert planes.w.tobytes() == alone.w.tobytes()
 
 
