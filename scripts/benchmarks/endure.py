@@ -113,7 +113,7 @@ def append(clients: int) -> float:
             done = 0
             while time.perf_counter() - began < me.turn_s:
                 document = f"document-{next(me.numbers)}"
-                await store.append(topic, "0", [Event("judged", 0, 0, document=document, bag=ENTRY)])
+                await store.logs.append(topic, "0", [Event("judged", 0, 0, document=document, bag=ENTRY)])
                 done += 1
             return done
 

@@ -31,7 +31,8 @@ from scripts.benchmarks.contest import TICK_S, Seconds, in_a_process
 from scripts.common.corpus import load
 from scripts.common.live import HOST, ApiConnection, ApiProcess, api_process, consumer_processes
 from service.store.embedded import Embedded
-from service.store.inbox import GROUP, IN
+from service.store.inbox import GROUP
+from service.store.keys import IN
 
 TIMEOUT_S = 600.0
 WAITING = "waiting"

@@ -21,7 +21,8 @@ from service.config import Config
 from service.sluice import Sluice
 from service.store.embedded import Embedded
 from service.store.log import Event
-from service.store.topics import Saved, Store
+from service.store.topics import Store
+from service.store.versions import Saved
 from service.topics.published import PublishedModel
 from service.topics.settings import TopicSettings
 
@@ -109,4 +110,4 @@ async def _publish(store: Store, topic: Entry[float]) -> None:
     await store.create(topic.name, BORN, Event("created", 0, 0, settings=settings.model_dump_json()))
     model = Model(topic.columns[0], topic.reject_below, topic.payload)
     served = PublishedModel(topic.name, BORN, 1, 0, settings, model, 0, 0)
-    await store.save(topic.name, Saved(BORN, 1, served.to_bytes()), "{}", 1)
+    await store.versions.save(topic.name, Saved(BORN, 1, served.to_bytes()), "{}", 1)

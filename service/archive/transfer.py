@@ -71,7 +71,7 @@ class Transfer:
     async def lines(self, topic: str) -> AsyncIterator[bytes]:
         """The topic as a file, line by line; what can fail for want of a topic or a store does so before the first."""
         head, events = await self._learning.read(topic, lambda fold: (fold.head, tuple(fold.events)))
-        versions = await self._store.versions(topic, head.seq + 1, self._config.versions_kept)
+        versions = await self._store.versions.records(topic, head.seq + 1, self._config.versions_kept)
         known = {
             document: KnownDocument.from_bytes(blob) for document, blob in (await self._store.known.load(topic)).items()
         }

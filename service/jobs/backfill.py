@@ -86,7 +86,7 @@ async def backfill(context: JobContext, asked: Backfill) -> BackfillResult:
 async def _serving(context: JobContext, asked: Backfill) -> Serving:
     serving = Serving(analysis_of(context.config))
     topics = asked.topics if asked.topics is not None else await context.store.topics()
-    saved = await context.store.models(topics)
+    saved = await context.store.versions.load(topics)
     for topic, one in zip(topics, saved, strict=True):
         if one is None and asked.topics is not None:
             raise NotFound.topic(topic)

@@ -28,7 +28,8 @@ from service.config import Config, StartError
 from service.errors import StoreUnavailable
 from service.store.embedded import Embedded, running
 from service.store.log import Head
-from service.store.topics import Saved, Store
+from service.store.topics import Store
+from service.store.versions import Saved
 from service.topics.background import Epochs
 from service.topics.settings import TopicSettings
 from service.topics.state import TopicState, record
@@ -53,17 +54,17 @@ async def replay(
     """Folds one topic's log and compares the result with the stored model, or stores it."""
     epochs = epochs or Epochs(store)
     for _ in range(ATTEMPTS):
-        (stored,) = await store.models([topic])  # before the log, so that it cannot be ahead of what we read
+        (stored,) = await store.versions.load([topic])  # before the log, so that it cannot be ahead of what we read
         fold = await read(store, topic, settings)
         served = fold.served(await epochs.load(fold.resolved.epoch))
         saved = Saved(fold.head.born, served.version, served.to_bytes())
         if verify:
-            outcome = compare(stored, saved, await store.digest(topic))
+            outcome = compare(stored, saved, await store.versions.load_digest(topic))
             return ReplayOutcome(topic, outcome, len(fold.events), saved.digest)
         judged = {document: standing.relevant for document, standing in fold.resolved.judged.items()}
         records = dict(list(past_records(fold).items())[-settings.versions_kept :])
         if await store.rebuild(topic, fold.head, judged, records):
-            await store.save(topic, saved, fold.record(served, saved.digest), settings.versions_kept)
+            await store.versions.save(topic, saved, fold.record(served, saved.digest), settings.versions_kept)
             return ReplayOutcome(topic, "rebuilt", len(fold.events), saved.digest)
         # Somebody has judged since we read.
     return ReplayOutcome(topic, "behind", len(fold.events), saved.digest)
@@ -72,7 +73,7 @@ async def replay(
 async def read(store: Store, topic: str, settings: Config) -> TopicState:
     """The fold over a log, whatever else is lost."""
     (head,) = await store.heads([topic])
-    events = await store.bare_log(topic)
+    events = await store.logs.load_bare(topic)
     if head is None:
         floor = max((event.version for event in events if event.kind == "compacted"), default=0)
         head = Head(secrets.token_hex(8), 0, floor)
@@ -105,7 +106,7 @@ async def replay_all(url: str, settings: Config, verify: bool) -> list[ReplayOut
     replayed: list[ReplayOutcome] = []
     shown = sys.stderr.isatty()
     try:
-        topics = sorted([topic async for topic in store.logs()])
+        topics = sorted([topic async for topic in store.logs.topics()])
         for topic in track(topics, "Replaying", transient=True, console=Console(stderr=True), disable=not shown):
             try:
                 replayed.append(await replay(store, topic, settings, verify, epochs))

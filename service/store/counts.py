@@ -1,23 +1,12 @@
-"""How the stream was decided, counted: by each topic, and over all topics.
-
-sluice:{ID}:tally              hash     how the stream was decided, in total and lately (see topics/counts.py)
-sluice:{stream}:passed         string   how many documents have been put to all topics
-sluice:{stream}:decided        hash     documents put to named topics; decisions to accept, abstain: ever
-sluice:{stream}:goals          hash     state -> how many topics' goals are in it; expires when it is old
-"""
+"""Counts of how the stream was decided, of each topic and over all topics (see topics/counts.py)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.store.connection import Connection
-from service.store.keys import topic_key
+from service.store.keys import DECIDED, GOALS, PASSED, topic_key
 from service.store.review import QUEUE_FUNCTION
-from service.store.scripts import Script, Step, topic_script
-
-PASSED = "sluice:{stream}:passed"
-DECIDED = "sluice:{stream}:decided"
-GOALS = "sluice:{stream}:goals"
-CHUNK = 1000  # topics a round trip
+from service.store.scripts import BATCH_SIZE, Script, Step, topic_script
 
 # Counts documents that were new, and queues for review those that were not rejected. A slot of the tally is taken over
 # when its bucket is an older one. Arguments: born, how many had passed before, bucket, slot, most kept in a queue;
@@ -85,9 +74,9 @@ class CountStore:
         """How many documents have passed, and what each topic has counted of them."""
         replies: list[Any] = []
         async with self._connection.asking():
-            for start in range(0, max(1, len(topics)), CHUNK):
+            for start in range(0, max(1, len(topics)), BATCH_SIZE):
                 pipe = self._redis.pipeline(transaction=False)
-                for topic in topics[start : start + CHUNK]:
+                for topic in topics[start : start + BATCH_SIZE]:
                     pipe.hgetall(topic_key(topic, "tally"))
                 pipe.get(PASSED)
                 *rows, passed = await pipe.execute()

@@ -11,11 +11,8 @@ from collections.abc import Collection
 from typing import cast
 
 from service.store.connection import Connection
+from service.store.keys import CURRENT_EPOCH, EPOCHS, LENT_EPOCHS
 from service.store.scripts import Script
-
-CURRENT = "sluice:{background}:current"
-EPOCHS = "sluice:{background}:epochs"
-LENT = "sluice:{background}:lent"
 
 # Publishes the next background epoch if nobody was faster. Arguments: expected number, number, blob.
 ADVANCE = """
@@ -61,7 +58,7 @@ class EpochStore:
 
     async def current(self) -> int:
         async with self._asking():
-            return int(await self._redis.get(CURRENT) or 0)
+            return int(await self._redis.get(CURRENT_EPOCH) or 0)
 
     async def load(self, number: int) -> bytes | None:
         async with self._asking():
@@ -73,18 +70,18 @@ class EpochStore:
 
     async def advance(self, expected: int, number: int, blob: bytes) -> bool:
         """Publishes the epoch that follows `expected`; False if somebody else has."""
-        (advanced,) = await self._run([Script(ADVANCE, [CURRENT, EPOCHS], [expected, number, blob])])
+        (advanced,) = await self._run([Script(ADVANCE, [CURRENT_EPOCH, EPOCHS], [expected, number, blob])])
         return bool(advanced)
 
     async def lend(self, number: int, blob: bytes, current: int) -> None:
         """Takes over an epoch of another server; where none is in force yet, the one that was there is (if it came)."""
-        await self._run([Script(LEND, [CURRENT, EPOCHS, LENT], [number, blob, current])])
+        await self._run([Script(LEND, [CURRENT_EPOCH, EPOCHS, LENT_EPOCHS], [number, blob, current])])
 
     async def lent(self) -> dict[int, int]:
         """Of each epoch that came from elsewhere, the one of ours that was in force then."""
         async with self._asking():
-            return {int(number): int(then) for number, then in (await self._redis.hgetall(LENT)).items()}
+            return {int(number): int(then) for number, then in (await self._redis.hgetall(LENT_EPOCHS)).items()}
 
     async def forget(self, before: int, named: Collection[int]) -> None:
         """Forgets those that came before that number and that nobody names."""
-        await self._run([Script(FORGET, [EPOCHS, LENT], [before, *named])])
+        await self._run([Script(FORGET, [EPOCHS, LENT_EPOCHS], [before, *named])])

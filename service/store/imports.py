@@ -1,7 +1,5 @@
 """Topics that come as a file: written part by part, then put in place by one script.
 
-    sluice:{ID}:PART:BORN                   the parts of a topic that is just being imported; they expire
-
 A log may be too long for one command, so it is first staged under names that nobody reads and that expire; then one
 script renames all of it. A process that dies meanwhile leaves nothing.
 """

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple, Self
 
 from service.store.connection import Connection, translated_errors
 from service.store.consumer_group import Arrived, Group
+from service.store.keys import DEAD, IN, consumer_key
 from service.store.scripts import Arg, Script, Step
 
-IN, DEAD, GROUP = "sluice:in", "sluice:dead", "sluice"
+GROUP = "sluice"
 SILENT_S = 30  # after which a consumer is not alive any more
 LONGEST_DEAD, CUT = 1_000_000, 1000  # bytes of an entry that is kept whole among the dead; of each field otherwise
 
@@ -122,7 +123,7 @@ class Inbox:
     def said(self, figures: ConsumerStats) -> list[Step]:
         """What tells of this consumer. A store that is full refuses it, and with it all that goes in one round trip."""
         flat = [part for pair in figures._asdict().items() for part in pair]
-        name = _consumer(self.name)
+        name = consumer_key(self.name)
         return [("HSET", name, *flat), ("EXPIRE", name, SILENT_S)]
 
     # -- for those who look --------------------------------------------------------------------------------------------
@@ -130,14 +131,10 @@ class Inbox:
     async def look(self) -> Look:
         dead, (entries, oldest, rows) = await self._connection.run([("XLEN", DEAD), Script(LOOK, [IN], [GROUP])])
         names = [name.decode() for name, _ in rows]
-        said = await self._connection.run([("HGETALL", _consumer(name)) for name in names])
+        said = await self._connection.run([("HGETALL", consumer_key(name)) for name in names])
         figures = [ConsumerStats.read(one) for one in said]
         consumers = [Holder(n, int(row[1]), f) for n, row, f in zip(names, rows, figures, strict=True)]
         return Look(int(entries), int(oldest.partition(b"-")[0]) if oldest else None, int(dead), consumers)
-
-
-def _consumer(name: str) -> str:
-    return f"sluice:consumer:{name}"
 
 
 def _said(dead: Dead) -> list[Arg]:

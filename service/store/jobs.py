@@ -18,13 +18,11 @@ from typing import Any
 
 from service.schemas.jobs import State
 from service.store.connection import Connection
+from service.store.keys import ALL_JOBS, JOB, TAKEN_TOPICS, WAITING_JOBS
 from service.store.scripts import Arg, Script
 
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
 STATES: tuple[State, ...] = ("queued", "running", *OVER)
-
-ALL, WAITING, TAKEN = "sluice:{jobs}:all", "sluice:{jobs}:waiting", "sluice:{jobs}:taken"
-PREFIX = "sluice:{jobs}:job:"
 
 # Arguments: id, most that are kept, most that may be unfinished, then the record. Answers whether it was taken; the
 # oldest that are over make room.
@@ -169,14 +167,14 @@ class JobStore:
     async def submit(self, id: str, kind: str, request: str, now_ms: int, kept: int, open: int) -> bool:
         """Keeps a new job for the queue; False if too many wait already."""
         record = ("kind", kind, "request", request, "state", "queued", "created_ms", now_ms)
-        return bool(await self._eval(SUBMIT, [PREFIX + id, ALL, WAITING], id, kept, open, *record))
+        return bool(await self._eval(SUBMIT, [JOB + id, ALL_JOBS, WAITING_JOBS], id, kept, open, *record))
 
     async def begin(self, id: str, now_ms: int, tries: int) -> bool:
-        return bool(await self._eval(BEGIN, [PREFIX + id, WAITING], id, now_ms, tries))
+        return bool(await self._eval(BEGIN, [JOB + id, WAITING_JOBS], id, now_ms, tries))
 
     async def tell(self, id: str, **fields: str | float) -> bool:
         """Notes how far a running job is; whether it shall go on."""
-        return bool(await self._eval(TELL, [PREFIX + id], *_flat(fields)))
+        return bool(await self._eval(TELL, [JOB + id], *_flat(fields)))
 
     async def end(self, id: str, state: State, now_ms: int, **fields: str | float) -> bool:
         """The job is over, unless it was before."""
@@ -188,46 +186,46 @@ class JobStore:
 
     async def cancel(self, id: str, now_ms: int) -> State | None:
         """In what state it was; None if there is no such job."""
-        state = await self._eval(CANCEL, [PREFIX + id], now_ms)
+        state = await self._eval(CANCEL, [JOB + id], now_ms)
         return None if state is None else _state(state.decode())
 
     async def take(self, topic: str, job: str) -> str:
-        return str((await self._eval(TAKE, [TAKEN], topic, job)).decode())
+        return str((await self._eval(TAKE, [TAKEN_TOPICS], topic, job)).decode())
 
     async def release(self, topic: str, job: str) -> None:
-        await self._eval(RELEASE, [TAKEN], topic, job)
+        await self._eval(RELEASE, [TAKEN_TOPICS], topic, job)
 
     async def waiting(self) -> list[str]:
         """Jobs that nobody has handed to the queue, the oldest first: ids are in the order of time."""
         async with self._connection.asking():
-            return sorted(id.decode() for id in await self._connection.redis.smembers(WAITING))
+            return sorted(id.decode() for id in await self._connection.redis.smembers(WAITING_JOBS))
 
     async def handed(self, ids: Sequence[str]) -> None:
         async with self._connection.asking():
-            await self._connection.redis.srem(WAITING, *ids)
+            await self._connection.redis.srem(WAITING_JOBS, *ids)
 
     async def ids(self, before: str = "", limit: int | None = None) -> list[str]:
         """Ids of jobs, newest first, from those older than the given one."""
         async with self._connection.asking():
             last, most = f"({before}" if before else "+", -1 if limit is None else limit
-            rows = await self._connection.redis.zrevrangebylex(ALL, last, "-", start=0, num=most)
+            rows = await self._connection.redis.zrevrangebylex(ALL_JOBS, last, "-", start=0, num=most)
         return [row.decode() for row in rows]
 
     async def states(self) -> dict[State, int]:
         """How many jobs are in each state."""
-        flat = await self._eval(COUNT, [ALL])
+        flat = await self._eval(COUNT, [ALL_JOBS])
         return {_state(state.decode()): int(n) for state, n in zip(flat[::2], flat[1::2], strict=True)}
 
     async def read(self, ids: Sequence[str]) -> list[JobRecord | None]:
         async with self._connection.asking():
             pipe = self._connection.redis.pipeline(transaction=False)
             for id in ids:
-                pipe.hgetall(PREFIX + id)
+                pipe.hgetall(JOB + id)
             rows = await pipe.execute()
         return [JobRecord.from_fields(id, row) if row else None for id, row in zip(ids, rows, strict=True)]
 
     async def _move(self, id: str, states: str, **fields: str | float) -> bool:
-        return bool(await self._eval(MOVE, [PREFIX + id], states, *_flat(fields)))
+        return bool(await self._eval(MOVE, [JOB + id], states, *_flat(fields)))
 
     async def _eval(self, script: str, keys: Sequence[str], *args: Arg) -> Any:
         (answer,) = await self._connection.run([Script(script, keys, args)])

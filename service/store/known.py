@@ -1,7 +1,4 @@
-"""Known items of topics: relevant documents that somebody found elsewhere; never learned from.
-
-sluice:{ID}:known              hash     document -> title and features, as `KnownDocument` writes them; bounded
-"""
+"""Known items of topics: relevant documents that somebody found elsewhere; never learned from."""
 
 import json
 from collections.abc import Mapping

@@ -1,9 +1,5 @@
 """What waits for a judgement: queues of documents that were not rejected, and documents that are not to be offered.
 
-    sluice:{ID}:likely             zset     accepted documents worth a judgement, by when they passed; bounded
-    sluice:{ID}:uncertain          zset     the same of those abstained from
-    sluice:{ID}:skipped            zset     documents not to be offered again, by when; bounded
-
 Documents are queued as they are counted (see counts.py), or by a backfill, which counts nothing.
 """
 

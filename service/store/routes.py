@@ -25,12 +25,11 @@ from service.schemas.flow import Route, ToWebhook
 from service.store import outbox
 from service.store.connection import Connection
 from service.store.consumer_group import Arrived, Group
-from service.store.scripts import Script, Step
+from service.store.keys import DELIVERIES, ROUTES, out_key, route_dead_key, route_key
+from service.store.scripts import BATCH_SIZE, Script, Step
 
-ROUTES, DELIVERIES = "sluice:routes", "sluice:deliveries"
 READER = "-"  # in the name of nobody who delivers
 DEAD_KEPT = 1000  # of a route; the oldest are forgotten
-CHUNK = 1000  # entries a command
 LOOKED = 1000  # routes that are looked at for an overview
 State = Literal["waiting", "delivering", "failing"]
 
@@ -187,15 +186,15 @@ class Routes:
         while True:
             async with self._connection.asking():
                 at = found[-1] if found else after
-                rows = await self._redis.xrange(outbox.key(topic), f"({at}", "+", count=CHUNK)
+                rows = await self._redis.xrange(out_key(topic), f"({at}", "+", count=BATCH_SIZE)
             found += [place.decode() for place, _ in rows]
-            if len(rows) < CHUNK:
+            if len(rows) < BATCH_SIZE:
                 return found
 
     # -- for those who deliver -----------------------------------------------------------------------------------------
 
     def group(self, one: StoredRoute, consumer: str) -> Group:
-        return Group(self._connection, outbox.key(one.topic), f"route:{one.id}", consumer)
+        return Group(self._connection, out_key(one.topic), f"route:{one.id}", consumer)
 
     async def add(self, key: str, topic: str, arrived: Arrived, kept: int) -> str:
         """The entry is in another stream, with the topic that let it through; else, why it is not."""
@@ -275,4 +274,4 @@ def _wrong(i: int, one: StoredRoute, others: Sequence[StoredRoute], private: boo
 
 
 def _keys(route: str) -> tuple[str, str]:
-    return f"sluice:route:{route}", f"{{sluice:route:{route}}}:dead"
+    return route_key(route), route_dead_key(route)

@@ -41,6 +41,8 @@ end
 return answers
 """
 
+BATCH_SIZE = 1000  # entries or topics a command, so that a long read or write never holds Redis up
+
 Arg = bytes | str | int | float
 Command = tuple[Arg, ...]
 
@@ -64,6 +66,16 @@ def topic_script(text: str, topic: str, parts: Sequence[str], *args: Arg) -> Scr
 def flat(fields: Mapping[str, Arg]) -> list[Arg]:
     """Names and values in a row, as commands take them."""
     return [part for pair in fields.items() for part in pair]
+
+
+def entry_number(id: bytes) -> int:
+    """The first half of a stream entry's id."""
+    return int(id.partition(b"-")[0])
+
+
+def entry_fields(row: Sequence[bytes]) -> dict[bytes, bytes]:
+    """The fields of a stream entry in a script's reply, which has names and values in a row."""
+    return dict(zip(row[::2], row[1::2], strict=True))
 
 
 def key_of(step: Step) -> str:

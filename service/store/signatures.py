@@ -25,9 +25,9 @@ import numpy as np
 from models.text.duplicates import RecentDocuments
 from models.text.minhash import HASHES, Signatures
 from service.store.connection import Connection
+from service.store.keys import NOTED, SIGNATURES
 from service.store.scripts import Script
 
-NOTED, SIGNATURES = "sluice:{repeats}:noted", "sluice:{repeats}:signatures"
 AT_ONCE = 200  # entries that are read together
 
 # Notes documents. Answers with the number of the last, that of the last which the caller had heard of, and what was

@@ -25,7 +25,8 @@ from service.config import Config
 from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
 from service.store import codec
 from service.store.log import Event, Head, Kind, obsolete, resolve
-from service.store.topics import Saved, Store
+from service.store.topics import Store
+from service.store.versions import Saved
 from service.tasks import Pool
 from service.topics.background import Epochs
 from service.topics.published import Base, PublishedModel
@@ -229,7 +230,7 @@ class Learning:
         return await self._alone(topic, read)
 
     async def versions(self, topic: str, before: int, limit: int) -> list[dict[str, Any]]:
-        rows = await self._store.versions(topic, before, limit)
+        rows = await self._store.versions.records(topic, before, limit)
         return [{"version": version, **json.loads(record)} for version, record in rows]
 
     # -- how -----------------------------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ class Learning:
         fold = self._folds.get(topic)
         try:
             head = fold.head if fold else await self._head(topic)
-            appended = await self._store.append(topic, head.born, events)
+            appended = await self._store.logs.append(topic, head.born, events)
         except NotFound:
             if fold is None:
                 raise
@@ -296,7 +297,7 @@ class Learning:
                 if amendment is None:
                     return
                 event, judged = amendment
-                if await self._store.amend(topic, fold.head, event, judged=judged):
+                if await self._store.logs.amend(topic, fold.head, event, judged=judged):
                     await self._publish(await self._read(topic))
                     return
                 # Somebody appended since we read. Look again.
@@ -319,7 +320,7 @@ class Learning:
             return
         event = replace(self._event("compacted"), version=floor, kept=kept)
         left = dict(list(judged.items())[-kept:])
-        seq = await self._store.amend(fold.topic, fold.head, event, floor=floor, judged=left, obsolete=gone)
+        seq = await self._store.logs.amend(fold.topic, fold.head, event, floor=floor, judged=left, obsolete=gone)
         if seq:
             head = replace(fold.head, seq=seq, floor=floor)
             await self._in_thread(fold.topic, fold.follow, head, [replace(event, seq=seq)], gone)
@@ -335,11 +336,11 @@ class Learning:
     async def _read(self, topic: str) -> TopicState:
         """The fold over the log as it is now."""
         fold = self._folds.get(topic)
-        head, tail = await self._store.log(topic, fold.resolved.version if fold else 0)
+        head, tail = await self._store.logs.load(topic, fold.resolved.version if fold else 0)
         # Another topic of this name, a log that was compacted, or one that has lost its end with its store.
         if fold and ((head.born, head.floor) != (fold.head.born, fold.head.floor) or head.seq < fold.resolved.version):
             fold = None
-            head, tail = await self._store.log(topic)
+            head, tail = await self._store.logs.load(topic)
         if fold is None:
             fold = await self._in_thread(topic, TopicState, topic, head, tail, self._config.served_weights)
         elif tail:
@@ -352,7 +353,9 @@ class Learning:
             epoch = await self._epochs.load(fold.resolved.epoch)
             served = await self._in_thread(fold.topic, fold.served, epoch)
             saved = Saved(fold.head.born, served.version, served.to_bytes())
-            await self._store.save(fold.topic, saved, fold.record(served, saved.digest), self._config.versions_kept)
+            await self._store.versions.save(
+                fold.topic, saved, fold.record(served, saved.digest), self._config.versions_kept
+            )
             fold.published = served
         # In a thread because the bank may have to copy some weights.
         await self._in_thread(fold.topic, self._serve, fold.published)

@@ -13,7 +13,8 @@ import structlog
 
 from service.errors import NotFound, StoreUnavailable
 from service.store.codec import Corrupt
-from service.store.topics import CHUNK, Saved, Store
+from service.store.topics import Store
+from service.store.versions import Saved
 from service.topics.background import Epochs
 from service.topics.deciding import Serving
 from service.topics.learning import Learning
@@ -21,6 +22,7 @@ from service.topics.published import PublishedModel
 
 log = structlog.get_logger("sluice.topics")
 
+CHUNK = 1000  # topics that are looked at together
 PAUSE_S = 0.2  # before listening again after the connection broke
 
 
@@ -38,7 +40,7 @@ class Sync:
         """Serves what others publish, for ever. After a break everything is looked at again."""
         while True:
             try:
-                async for change in self._store.changes():
+                async for change in self._store.versions.changes():
                     if change is None:
                         await self._begin()
                     elif change.version == 0:
@@ -83,7 +85,7 @@ class Sync:
             some = topics[start : start + CHUNK]
             # In this order, what is read later can only be ahead of what was read before.
             serving = [self._serving.topics.get(topic) for topic in some]
-            published = await self._store.published(some)
+            published = await self._store.versions.published(some)
             heads = await self._store.heads(some)
             for topic, served, version, head in zip(some, serving, published, heads, strict=True):
                 if head is None:
@@ -113,7 +115,7 @@ class Sync:
         """Serves every topic's published model; folds those that have none."""
         await self._epochs.follow()
         topics = await self._store.topics()
-        saved = await self._store.models(topics)
+        saved = await self._store.versions.load(topics)
         found = [_decoded(topic, one) for topic, one in zip(topics, saved, strict=True)]
         self._serving.load([served for served in found if served])
         for topic, served in zip(topics, found, strict=True):
@@ -126,7 +128,7 @@ class Sync:
         return served is not None and served.born == born and served.version >= version
 
     async def _take(self, topic: str) -> None:
-        (saved,) = await self._store.models([topic])
+        (saved,) = await self._store.versions.load([topic])
         served = _decoded(topic, saved)
         if served:
             await asyncio.to_thread(self._serving.put, served)
@@ -135,7 +137,7 @@ class Sync:
 
     async def _refold(self, topic: str) -> None:
         """Folds a topic whose published model is missing or cannot be read."""
-        await self._store.forget_model(topic)
+        await self._store.versions.forget(topic)
         await self._fold(topic)
 
     async def _fold(self, topic: str) -> None:

@@ -10,7 +10,8 @@ from redis import Redis
 
 from service.flow.consumer import BATCH, Consumer
 from service.store.connection import Connection
-from service.store.inbox import DEAD, IN, Inbox
+from service.store.inbox import Inbox
+from service.store.keys import DEAD, IN
 from tests.support.api import OIL, Api
 from tests.support.waiting import soon
 

@@ -27,8 +27,9 @@ from redis.exceptions import RedisError
 
 from service.run.supervisor import APPLICATION, WORKER
 from service.store.embedded import socket_path
-from service.store.inbox import DEAD, GROUP, IN
-from service.store.outbox import entry_id, key
+from service.store.inbox import GROUP
+from service.store.keys import DEAD, IN, out_key
+from service.store.outbox import entry_id
 from tests.support.processes import Serve, children, eventually
 from tests.support.waiting import PATIENCE_S
 
@@ -107,7 +108,7 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
 def decided(serve: Serve, at_least: int = 0) -> int:
     """How many documents have been let through, or 0 if too few."""
     with Redis(unix_socket_path=str(socket_path(serve.data))) as client:
-        length = int(eventually(lambda: client.xlen(key(TOPIC)) + 1)) - 1
+        length = int(eventually(lambda: client.xlen(out_key(TOPIC)) + 1)) - 1
     return length if length >= at_least else 0
 
 
@@ -124,7 +125,7 @@ def drained(serve: Serve, documents: int) -> list[str]:
     """The ids of everything that was let through, once nothing is left to decide."""
     with Redis(unix_socket_path=str(socket_path(serve.data)), decode_responses=True) as client:
         eventually(lambda: client.xlen(IN) == 0, within_s=600)
-        rows: Any = client.xrange(key(TOPIC))
+        rows: Any = client.xrange(out_key(TOPIC))
         assert client.xpending(IN, GROUP)["pending"] == 0
         assert client.xlen(DEAD) == 0
     ids = {fields["document"]: fields["id"] for _, fields in rows}

@@ -87,7 +87,7 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             assert ended["state"] == "succeeded", ended
             stopping.set()
             acknowledged = await reader
-            _, events = await api.sluice.store.log("crude")
+            _, events = await api.sluice.store.logs.load("crude")
             (published,) = [event for event in events if event.kind == "published"]
             assert published.by == job
             assert ended["result"]["topics"][0]["version"] == published.seq

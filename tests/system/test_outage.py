@@ -119,7 +119,7 @@ async def everything_is_refused(api: Api, model: Any) -> None:
 
 
 async def log_of(api: Api, topic: str = "crude") -> list[tuple[str, str]]:
-    _, events = await api.sluice.store.log(topic)
+    _, events = await api.sluice.store.logs.load(topic)
     return [(event.kind, event.document) for event in events]
 
 

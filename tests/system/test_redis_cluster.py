@@ -19,10 +19,9 @@ from service.errors import StoreUnavailable
 from service.redis_url import Nodes, nodes
 from service.run.replay import replay_all
 from service.run.supervisor import APPLICATION, WORKER
-from service.store import outbox
 from service.store.connection import FULL, Connection
-from service.store.inbox import DEAD, GROUP, IN
-from service.store.keys import topic_key
+from service.store.inbox import GROUP
+from service.store.keys import DEAD, IN, out_key, topic_key
 from service.store.outbox import entry_id
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.clustering import PRIMARIES, Cluster, Node, clustered
@@ -210,7 +209,7 @@ async def test_routes_carry_on_to_a_stream_of_another_node(
     cluster: Cluster, api: Api, client: Any, tmp_path: Path
 ) -> None:
     others = [f"elsewhere{n}" for n in range(20)]
-    elsewhere = next(name for name in others if cluster.holder(name) is not cluster.holder(outbox.key("crude")))
+    elsewhere = next(name for name in others if cluster.holder(name) is not cluster.holder(out_key("crude")))
     await api.topic()
     await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": elsewhere, "on": ["accept"]}]})
     serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, worker=WORKER, consumers=1)
@@ -250,7 +249,7 @@ async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, ap
 async def test_slots_that_move_while_it_works_are_followed(cluster: Cluster, api: Api) -> None:
     await api.topic()
     reader, moving = Reader("ann", ["crude"], seed=20), True
-    names = [topic_key("crude", "log"), outbox.key("crude"), "sluice:topics", IN, "sluice:{repeats}:noted"]
+    names = [topic_key("crude", "log"), out_key("crude"), "sluice:topics", IN, "sluice:{repeats}:noted"]
 
     async def move_about() -> None:
         nonlocal moving
@@ -372,10 +371,10 @@ def test_whatever_is_killed_every_document_is_decided(cluster: Cluster, client: 
         campaign = Campaign(cluster, serve)
         for n in range(KILLS):
             campaign.add(range(n * DOCUMENTS // KILLS, (n + 1) * DOCUMENTS // KILLS))
-            eventually(lambda: client.xlen(outbox.key("news")))
+            eventually(lambda: client.xlen(out_key("news")))
             campaign.kill_a_consumer() if n % 3 == 2 else campaign.kill_a_primary()
         eventually(lambda: client.xlen(IN) == 0)
-        rows: Any = client.xrange(outbox.key("news"))
+        rows: Any = client.xrange(out_key("news"))
         assert {fields["document"]: fields["id"] for _, fields in rows} == {
             f"d{n}": entry_id("news", f"d{n}") for n in range(DOCUMENTS)
         }

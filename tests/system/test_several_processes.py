@@ -146,9 +146,9 @@ async def test_a_process_that_dies_half_way_leaves_its_work_to_the_others(apis: 
     await apis[0].topic("orphan")
     await apis[0].judge(OIL | {"id": "first"}, True, "orphan")
     store = Store(embedded.url, PATIENCE_S)
-    head, events = await store.log("orphan")
+    head, events = await store.logs.load("orphan")
     judged = next(event for event in events if event.kind == "judged")
-    ((status, second),) = await store.append("orphan", head.born, [replace(judged, document="second")])
+    ((status, second),) = await store.logs.append("orphan", head.born, [replace(judged, document="second")])
     assert status == "learned"
 
     async def folded() -> bool:

@@ -18,8 +18,9 @@ from service.archive.lines import EventLine, Words
 from service.config import Config
 from service.run.housekeeping import keep_house
 from service.run.replay import replay
-from service.store import codec, outbox
+from service.store import codec
 from service.store.embedded import Embedded
+from service.store.keys import out_part_key
 from service.store.log import Event
 from service.topics.background import place_of
 from tests.support.api import GRAIN, OIL, Api, serving
@@ -328,11 +329,11 @@ async def test_the_same_file_again_mends_a_stream_that_belongs_to_another(here: 
     file = await exported(here)
     await imported(there, file, 201)
     with Redis.from_url(there.sluice.config.redis or "") as client:
-        client.set(outbox.owner("crude"), "another")
+        client.set(out_part_key("crude", "owner"), "another")
         await imported(there, file, 200)
         head = (await there.sluice.store.heads(["crude"]))[0]
         assert head
-        assert client.get(outbox.owner("crude")) == head.born.encode()
+        assert client.get(out_part_key("crude", "owner")) == head.born.encode()
 
 
 async def test_what_had_been_delivered_before_a_move_is_not_taken_for_rejected(here: Api) -> None:
@@ -383,7 +384,7 @@ async def test_every_event_comes_back_as_it_was(here: Api) -> None:
     await here.ok(
         "PUT", "/topics/crude/model", await here.ok("GET", "/topics/crude/model", params={"format": "export"})
     )
-    _, events = await here.sluice.store.log("crude")
+    _, events = await here.sluice.store.logs.load("crude")
     assert {event.kind for event in events} >= {"created", "edited", "judged", "withdrawn", "restored", "published"}
     for event in events:
         line = EventLine.of(event).model_dump_json(exclude_unset=True)

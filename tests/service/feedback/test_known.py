@@ -60,12 +60,12 @@ async def test_the_decision_is_that_of_the_model_as_it_is_now(api: Api) -> None:
 
 async def test_known_items_never_change_the_model(api: Api) -> None:
     await api.judge(OIL | {"id": "oil"}, True)
-    was = await api.sluice.store.digest("crude")
+    was = await api.sluice.store.versions.load_digest("crude")
     versions = (await api.ok("GET", "/topics/crude/versions"))["items"]
     await know(api, grain(10))
     await api.ok("DELETE", "/topics/crude/known/g3")
     assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
-    assert await api.sluice.store.digest("crude") == was
+    assert await api.sluice.store.versions.load_digest("crude") == was
     assert (await api.ok("GET", "/topics/crude/versions"))["items"] == versions
 
 

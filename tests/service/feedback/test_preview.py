@@ -51,11 +51,11 @@ CHANGES = [
 async def test_a_preview_changes_nothing_and_tells_what_the_change_would_give(api: Api, change: dict[str, Any]) -> None:
     await judged_stream(api)
     topic, versions = await api.ok("GET", "/topics/crude"), await api.ok("GET", "/topics/crude/versions")
-    digest = await api.sluice.store.digest("crude")
+    digest = await api.sluice.store.versions.load_digest("crude")
     said = await preview(api, **change)
     assert await api.ok("GET", "/topics/crude") == topic
     assert await api.ok("GET", "/topics/crude/versions") == versions
-    assert await api.sluice.store.digest("crude") == digest
+    assert await api.sluice.store.versions.load_digest("crude") == digest
     assert said["version"] == topic["status"]["version"]
     assert said["before"] == topic["status"]
     changed = await api.ok("PATCH", "/topics/crude", change)

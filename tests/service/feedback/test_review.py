@@ -247,7 +247,7 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
     assert audits
     for audit in audits:
         await api.judge(audit, False, "late")
-    _, events = await api.sluice.store.log("late")
+    _, events = await api.sluice.store.logs.load("late")
     rates = dict(zip("abcd", (0.1, 0.1, 0.5, 0.2), strict=True))
     assert all(event.chance == rates[event.document[0]] for event in events if event.kind == "judged")
     await api.ok("POST", "/topics/late/versions/1/restore")
@@ -320,7 +320,7 @@ async def test_a_judgement_says_how_it_came_about(api: Api) -> None:
     given = [(audit, False), (found, False), (shown, True), (whole, True), (brought, True)]
     judgements = [{"topic": "crude", "document": one, "relevant": relevant} for one, relevant in given]
     await api.ok("POST", "/feedback", {"judgements": judgements})
-    _, events = await api.sluice.store.log("crude")
+    _, events = await api.sluice.store.logs.load("crude")
     said = {event.document: (event.passed, event.chance) for event in events if event.kind == "judged"}
     assert said["brought"] == (False, 0.0)
     assert said[audit] == (True, 0.5)

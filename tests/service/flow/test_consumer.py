@@ -15,7 +15,8 @@ from service.flow.classify import Batch
 from service.flow.consumer import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Consumer, ConsumerBatch
 from service.store.connection import Connection
 from service.store.consumer_group import Arrived
-from service.store.inbox import DEAD, GROUP, IN, ConsumerStats, Inbox
+from service.store.inbox import GROUP, ConsumerStats, Inbox
+from service.store.keys import DEAD, IN
 from tests.support.api import OIL, Api, serving
 from tests.support.consuming import MANY, accepted, add, consuming, dead, let_through, settled
 from tests.support.streaming import grain, oil, passes

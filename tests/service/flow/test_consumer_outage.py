@@ -13,7 +13,8 @@ from service.flow.classify import Batch
 from service.flow.consumer import BATCH, FIRST, IN_HAND, Consumer
 from service.store.connection import Connection
 from service.store.consumer_group import Arrived, Group
-from service.store.inbox import GROUP, IN, ConsumerStats, Inbox
+from service.store.inbox import GROUP, ConsumerStats, Inbox
+from service.store.keys import IN
 from service.store.topics import Step
 from tests.support.api import OIL, Api, serving
 from tests.support.consuming import MANY, OUT, accepted, add, consuming, dead, let_through, settled

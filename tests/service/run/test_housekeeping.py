@@ -34,7 +34,7 @@ async def advance(api: Api, epochs: int) -> None:
 
 
 async def kinds(api: Api, topic: str = "crude") -> list[str]:
-    _, events = await api.sluice.store.log(topic)
+    _, events = await api.sluice.store.logs.load(topic)
     return [event.kind for event in events]
 
 

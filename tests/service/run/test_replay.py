@@ -129,7 +129,7 @@ async def test_as_many_versions_come_back_as_are_kept(lived: str) -> None:
     store = Store(lived, PATIENCE_S)
     for topic in TOPICS:
         await replay(store, topic, Config(versions_kept=7), verify=False)
-        assert len(await store.versions(topic, 0, 1000)) == 7
+        assert len(await store.versions.records(topic, 0, 1000)) == 7
     await store.close()
 
 
@@ -172,9 +172,9 @@ async def test_a_model_behind_its_log_is_said_to_be_but_is_no_damage(lived: str)
     store = Store(lived, PATIENCE_S)
     (head,) = await store.heads(["crude"])
     assert head
-    _, events = await store.log("crude")
+    _, events = await store.logs.load("crude")
     judged = next(event for event in events if event.kind == "judged")
-    await store.append("crude", head.born, [replace(judged, document="late")])
+    await store.logs.append("crude", head.born, [replace(judged, document="late")])
     ran = run("--redis", lived, "--verify")
     assert (ran.returncode, outcomes(ran)["crude"]) == (0, "behind")
     async with serving(lived):

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from models.goals.audit import drawn
-from service.store.signatures import NOTED, SIGNATURES
+from service.store.keys import NOTED, SIGNATURES
 from tests.support.api import OIL, Api, serving
 from tests.support.streaming import grain, oil, passes, status
 
@@ -179,7 +179,7 @@ async def test_drawn_for_audit_together(api: Api, redis_url: str) -> None:
             copy = f"{one['id']}-3"
             if first[copy] == one["id"] and copy in rejected:
                 await other.judge(copy, False, "audited")
-    _, events = await api.sluice.store.log("audited")
+    _, events = await api.sluice.store.logs.load("audited")
     judged = {event.document: event.chance for event in events if event.kind == "judged"}
     assert {first[copy] for copy in judged} & drawn_alone
     assert len(judged) > 20

@@ -20,7 +20,8 @@ from service.store.keys import PARTS
 from service.store.log import Event, Head
 from service.store.outbox import Entry
 from service.store.scripts import Script, Step, topic_script
-from service.store.topics import ModelChange, Saved, Store
+from service.store.topics import Store
+from service.store.versions import ModelChange, Saved
 from tests.support.waiting import PATIENCE_S
 
 FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
@@ -68,14 +69,14 @@ async def test_a_topic_is_made_once(store: Store) -> None:
     assert await store.create("t", "one", FIRST)
     assert not await store.create("t", "two", FIRST)
     assert await store.topics() == ["t"]
-    assert (await store.log("t"))[0] == Head("one", 1, 0)
+    assert (await store.logs.load("t"))[0] == Head("one", 1, 0)
 
 
 async def test_the_log_gives_back_what_was_appended(store: Store) -> None:
     await store.create("t", "one", FIRST)
-    appended = await store.append("t", "one", [judged("a"), judged("b", False)])
+    appended = await store.logs.append("t", "one", [judged("a"), judged("b", False)])
     assert outcomes(appended) == [("learned", 2), ("learned", 3)]
-    head, events = await store.log("t", after=1)
+    head, events = await store.logs.load("t", after=1)
     assert events == [event for _, event in appended]
     assert head.seq == 3
     assert [(e.seq, e.document, e.relevant, e.bag, e.score) for e in events] == [
@@ -87,9 +88,9 @@ async def test_the_log_gives_back_what_was_appended(store: Store) -> None:
 async def test_the_same_judgement_twice_equals_once(store: Store) -> None:
     await store.create("t", "one", FIRST)
     sent = [judged("a"), judged("a"), judged("a", False), judged("a", False)]
-    appended = await store.append("t", "one", sent)
+    appended = await store.logs.append("t", "one", sent)
     assert outcomes(appended) == [("learned", 2), ("known", 2), ("corrected", 3), ("known", 3)]
-    assert len((await store.log("t"))[1]) == 3
+    assert len((await store.logs.load("t"))[1]) == 3
 
 
 async def test_what_the_log_says_of_a_judgement_is_what_its_writer_folds(store: Store) -> None:
@@ -98,29 +99,29 @@ async def test_what_the_log_says_of_a_judgement_is_what_its_writer_folds(store: 
     await store.create("t", "one", FIRST)
     await store.run([seven_accepted("t", "one")])
     changed = [judged("a"), judged("a", False), Event("withdrawn", 2, 3, document="a"), judged("a")]
-    appended = await store.append("t", "one", changed)
+    appended = await store.logs.append("t", "one", changed)
     assert [event.after for _, event in appended] == [7, 0, 0, 7]
-    assert (await store.log("t", after=1))[1] == [event for _, event in appended]
+    assert (await store.logs.load("t", after=1))[1] == [event for _, event in appended]
 
 
 async def test_a_withdrawal_counts_once(store: Store) -> None:
     await store.create("t", "one", FIRST)
     withdrawal = Event("withdrawn", 2, 3, document="a")
-    appended = await store.append("t", "one", [judged("a"), withdrawal, withdrawal])
+    appended = await store.logs.append("t", "one", [judged("a"), withdrawal, withdrawal])
     assert outcomes(appended) == [("learned", 2), ("withdrawn", 3), ("absent", 3)]
 
 
 async def test_a_log_longer_than_a_chunk_is_read_whole(store: Store) -> None:
     await store.create("t", "one", FIRST)
     for start in range(0, 2500, 500):
-        await store.append("t", "one", [judged(f"d{i}") for i in range(start, start + 500)])
-    assert [event.seq for event in (await store.log("t"))[1]] == list(range(1, 2502))
+        await store.logs.append("t", "one", [judged(f"d{i}") for i in range(start, start + 500)])
+    assert [event.seq for event in (await store.logs.load("t"))[1]] == list(range(1, 2502))
 
 
 async def test_concurrent_appends_are_numbered_without_gaps(store: Store) -> None:
     await store.create("t", "one", FIRST)
-    await asyncio.gather(*(store.append("t", "one", [judged(f"d{i % 40}")]) for i in range(120)))
-    events = (await store.log("t"))[1]
+    await asyncio.gather(*(store.logs.append("t", "one", [judged(f"d{i % 40}")]) for i in range(120)))
+    events = (await store.logs.load("t"))[1]
     assert [event.seq for event in events] == list(range(1, 42))
     assert {event.document for event in events[1:]} == {f"d{i}" for i in range(40)}
 
@@ -130,20 +131,20 @@ async def test_a_deleted_topic_cannot_be_written_by_who_still_holds_it(store: St
     assert await store.delete("t", "one")
     await store.create("t", "two", FIRST)
     with pytest.raises(NotFound):
-        await store.append("t", "one", [judged("a")])
+        await store.logs.append("t", "one", [judged("a")])
     with pytest.raises(NotFound):
-        await store.amend("t", Head("one", 1, 0), FIRST)
+        await store.logs.amend("t", Head("one", 1, 0), FIRST)
     with pytest.raises(NotFound):
-        await store.save("t", Saved("one", 5, b"m"), "{}", 10)
+        await store.versions.save("t", Saved("one", 5, b"m"), "{}", 10)
     assert not await store.delete("t", "one")
-    assert await store.models(["t"]) == [None]
+    assert await store.versions.load(["t"]) == [None]
 
 
 async def test_a_topic_is_deleted_at_the_version_that_was_read_or_not_at_all(store: Store) -> None:
     await store.create("t", "one", FIRST)
-    await store.append("t", "one", [judged("a")])
+    await store.logs.append("t", "one", [judged("a")])
     assert not await store.delete("t", "one", 1)
-    assert (await store.log("t"))[0].seq == 2
+    assert (await store.logs.load("t"))[0].seq == 2
     assert await store.delete("t", "one", 2)
 
 
@@ -165,45 +166,45 @@ async def test_a_deletion_that_was_cut_short_is_finished_by_the_next(store: Stor
 
 async def test_an_amendment_loses_to_whoever_was_faster(store: Store) -> None:
     await store.create("t", "one", FIRST)
-    await store.append("t", "one", [judged("a")])
-    assert await store.amend("t", Head("one", 1, 0), FIRST) is None
-    assert await store.amend("t", Head("one", 2, 0), FIRST) == 3
+    await store.logs.append("t", "one", [judged("a")])
+    assert await store.logs.amend("t", Head("one", 1, 0), FIRST) is None
+    assert await store.logs.amend("t", Head("one", 2, 0), FIRST) == 3
 
 
 async def test_an_amendment_replaces_what_stands_and_drops_what_is_obsolete(store: Store) -> None:
     await store.create("t", "one", FIRST)
-    await store.append("t", "one", [judged(f"d{i}") for i in range(1500)])
+    await store.logs.append("t", "one", [judged(f"d{i}") for i in range(1500)])
     standing = {f"d{i}": True for i in range(700, 1500)}
     event = Event("compacted", 9, 0, version=1501)
-    assert await store.amend("t", Head("one", 1501, 0), event, floor=1501, judged=standing, obsolete=range(2, 702))
-    head, events = await store.log("t")
+    assert await store.logs.amend("t", Head("one", 1501, 0), event, floor=1501, judged=standing, obsolete=range(2, 702))
+    head, events = await store.logs.load("t")
     assert head == Head("one", 1502, 1501)
     assert [e.seq for e in events] == [1, *range(702, 1503)]
-    appended = await store.append("t", "one", [judged("d0"), judged("d700")])
+    appended = await store.logs.append("t", "one", [judged("d0"), judged("d700")])
     assert outcomes(appended) == [("learned", 1503), ("known", 1503)]
 
 
 async def test_an_older_model_never_replaces_a_newer_one(store: Store) -> None:
     await store.create("t", "one", FIRST)
-    assert await store.save("t", Saved("one", 2, b"new"), '{"n": 2}', 10)
-    assert not await store.save("t", Saved("one", 1, b"old"), '{"n": 1}', 10)
-    assert await store.models(["t", "none"]) == [Saved("one", 2, b"new"), None]
-    assert await store.published(["t", "none"]) == [2, None]
+    assert await store.versions.save("t", Saved("one", 2, b"new"), '{"n": 2}', 10)
+    assert not await store.versions.save("t", Saved("one", 1, b"old"), '{"n": 1}', 10)
+    assert await store.versions.load(["t", "none"]) == [Saved("one", 2, b"new"), None]
+    assert await store.versions.published(["t", "none"]) == [2, None]
 
 
 async def test_versions_are_listed_newest_first_and_bounded(store: Store) -> None:
     await store.create("t", "one", FIRST)
     for version in range(1, 8):
-        await store.save("t", Saved("one", version, b"m"), f'"{version}"', 3)
-    assert await store.versions("t", 0, 10) == [(7, '"7"'), (6, '"6"'), (5, '"5"')]
-    assert await store.versions("t", 6, 10) == [(5, '"5"')]
+        await store.versions.save("t", Saved("one", version, b"m"), f'"{version}"', 3)
+    assert await store.versions.records("t", 0, 10) == [(7, '"7"'), (6, '"6"'), (5, '"5"')]
+    assert await store.versions.records("t", 6, 10) == [(5, '"5"')]
 
 
 async def test_publications_are_heard(store: Store) -> None:
     await store.create("t", "one", FIRST)
-    heard = store.changes()
+    heard = store.versions.changes()
     assert await anext(heard) is None
-    await store.save("t", Saved("one", 1, b"m"), "{}", 3)
+    await store.versions.save("t", Saved("one", 1, b"m"), "{}", 3)
     await store.delete("t", "one")
     assert [await anext(heard), await anext(heard)] == [ModelChange("t", "one", 1), ModelChange("t", "one", 0)]
     await heard.aclose()

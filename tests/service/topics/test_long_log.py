@@ -29,9 +29,9 @@ async def fill(api: Api, topic: str) -> None:
         counts, idf = np.ones(len(words), np.float32), np.linspace(1, 8, len(words), dtype=np.float32)
         bag = codec.pack_bag(words, counts, idf)
         events.append(Event("judged", now_ms(), 0, document=f"d{i}", relevant=relevant, bag=bag, decision="reject"))
-    head, _ = await api.sluice.store.log(topic)
+    head, _ = await api.sluice.store.logs.load(topic)
     for start in range(0, JUDGEMENTS, 500):
-        await api.sluice.store.append(topic, head.born, events[start : start + 500])
+        await api.sluice.store.logs.append(topic, head.born, events[start : start + 500])
 
 
 @pytest.mark.parametrize("kind", ["wh", "eg"])

@@ -105,7 +105,7 @@ async def test_a_base_outlives_the_judgements_before_it(api: Api) -> None:
     for i in range(3 * KEPT):
         await api.judge(document(i), i % 3 == 0)
     assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
-    _, events = await api.sluice.store.log("crude")
+    _, events = await api.sluice.store.logs.load("crude")
     assert [event.kind for event in events].count("published") == 1
 
 

@@ -37,8 +37,8 @@ async def is_equal(api: Api) -> bool:
 async def test_a_log_ahead_of_its_model_is_folded(api: Api) -> None:
     """Somebody appended and died."""
     store = api.sluice.store
-    head, events = await store.log("crude")
-    await store.append("crude", head.born, [replace(events[-1], document="other")])
+    head, events = await store.logs.load("crude")
+    await store.logs.append("crude", head.born, [replace(events[-1], document="other")])
     assert await outcome(api) == "behind"
     await soon(lambda: is_equal(api))
     assert (await api.decide(OIL))["version"] == 3
