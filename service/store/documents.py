@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from service.schemas import Document
 from service.store.connection import Connection
+from service.store.keys import documents_key, documents_order_key
 from service.store.scripts import Script, Step
 
 STAMP = 8  # bytes
@@ -35,7 +36,7 @@ for from = 1, #ids, SOME do
   local standing = redis.call('HMGET', documents, unpack(ids, from, to))
   for i = from, to do
     local known, blob = standing[i - from + 1], ARGV[2 * i + 1]
-    if known and string.byte(known) == 0 then blob = string.sub(known, 1, 8) .. string.sub(blob, 9) end
+    if known then blob = string.sub(known, 1, 8) .. string.sub(blob, 9) end
     if not known then new[#new + 1] = ids[i] end
     fresh[i] = known and 0 or 1
     pairs[#pairs + 1] = ids[i]
@@ -70,10 +71,9 @@ def packed(ids: Sequence[str], documents: Sequence[Document], now_ms: int, every
 
 
 def unpacked(blob: bytes) -> Remembered:
-    # A stamp begins with a zero byte for many years to come; compressed text, which earlier versions kept bare, never.
-    stamp, text = (blob[:STAMP], blob[STAMP:]) if blob[0] == 0 else (b"", blob)
+    text = blob[STAMP:]
     whole = text if text.startswith(b"{") else zlib.decompress(text)
-    came = int.from_bytes(stamp)
+    came = int.from_bytes(blob[:STAMP])
     return Remembered(Document.model_validate_json(whole), came % NAMED, came < NAMED)
 
 
@@ -92,7 +92,7 @@ class Memory:
         async with self._connection.asking():
             pipe = self._redis.pipeline(transaction=False)
             for part in range(PARTITIONS):
-                pipe.lrange(_keys(part)[1], -last, -first - 1)
+                pipe.lrange(documents_order_key(part), -last, -first - 1)
             return [document.decode() for ids in await pipe.execute() for document in reversed(ids)]
 
 
@@ -106,7 +106,7 @@ class Remembering:
         remember: list[Step] = []
         for part, ids in self._parts.items():
             blobs = [arg for document in ids for arg in (document, documents[document])]
-            remember.append(Script(REMEMBER, _keys(part), [limit, *blobs]))
+            remember.append(Script(REMEMBER, [documents_key(part), documents_order_key(part)], [limit, *blobs]))
         self._recalled = _Recalled(sought)
         self.steps = [*remember, *self._recalled.steps]
 
@@ -125,7 +125,7 @@ class _Recalled:
     def __init__(self, documents: Sequence[str]) -> None:
         self._documents = documents
         self._parts = _parts(dict.fromkeys(documents))
-        self.steps: list[Step] = [("HMGET", _keys(part)[0], *ids) for part, ids in self._parts.items()]
+        self.steps: list[Step] = [("HMGET", documents_key(part), *ids) for part, ids in self._parts.items()]
 
     def found(self, answers: Sequence[list[bytes | None]]) -> list[bytes | None]:
         pairs = zip(self._parts.values(), answers, strict=True)
@@ -139,7 +139,3 @@ def _parts(documents: Iterable[str]) -> dict[int, list[str]]:
         part = blake2b(document.encode(), digest_size=2).digest()[0] % PARTITIONS
         parts.setdefault(part, []).append(document)
     return parts
-
-
-def _keys(part: int) -> tuple[str, str]:
-    return f"sluice:documents:{{{part}}}", f"sluice:documents:{{{part}}}:order"

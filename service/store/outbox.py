@@ -3,7 +3,6 @@
     sluice:out:ID             stream   a decision other than reject an entry, bounded; its fields are those of `Entry`
     {sluice:out:ID}:lately    set      what was appended, as id and decision: what comes again is not appended
     {sluice:out:ID}:before    set      the same of what came before that
-    {sluice:out:ID}:seen      zset     what earlier versions had in the place of the two sets; forgotten with the first
     {sluice:out:ID}:owner     string   `born` of the topic whose stream it is
     {sluice:out:ID}:began     string   since when, in milliseconds; absent where an earlier version began it
 
@@ -29,6 +28,7 @@ from pydantic_core import from_json
 
 from service.schemas import Decision
 from service.store.connection import Connection, translated_errors
+from service.store.keys import out_key, out_part_key
 from service.store.scripts import Script, Step
 
 GONE_S = 60  # in which every process hears that a topic was deleted
@@ -45,7 +45,7 @@ WIDTH = 17
 # One of the two is enough: who took a document over may be done with it before who had it first.
 ACCEPTED, ABSTAINED = (b"+", b"*"), (b"?", b"!")
 APPEND = f"""
-local out, lately, before, seen, owner = unpack(KEYS)
+local out, lately, before, owner = unpack(KEYS)
 local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
 if not standing then redis.call('SET', owner, ARGV[1]) end
@@ -77,7 +77,6 @@ if #new > 0 then
   redis.call('SADD', lately, unpack(new))
   if redis.call('SCARD', lately) >= tonumber(ARGV[2]) then
     redis.call('RENAME', lately, before)
-    redis.call('DEL', seen)
   end
 end
 return #new
@@ -86,7 +85,7 @@ return #new
 # Which of these names were appended; and since when that is known of whatever was not: −1 if not now, when the sets, of
 # which one has just been forgotten, may hold less than the stream does. Arguments: names.
 APPENDED = f"""
-local out, lately, before, began = KEYS[1], KEYS[2], KEYS[3], redis.call('GET', KEYS[6])
+local out, lately, before, began = KEYS[1], KEYS[2], KEYS[3], redis.call('GET', KEYS[5])
 local names = {{}}
 for from = 1, #ARGV[1], {WIDTH} do names[#names + 1] = string.sub(ARGV[1], from, from + {WIDTH - 1}) end
 local known, older = redis.call('SMISMEMBER', lately, unpack(names)), redis.call('SMISMEMBER', before, unpack(names))
@@ -102,20 +101,21 @@ return {{since, known}}
 
 # A new topic owns the stream from now on; what is left of another is gone. Arguments: born, milliseconds.
 BEGIN = """
-if redis.call('GET', KEYS[5]) == ARGV[1] then return 0 end
-redis.call('DEL', unpack(KEYS, 1, 4))
-redis.call('SET', KEYS[5], ARGV[1])
-redis.call('SET', KEYS[6], ARGV[2])
+local out, lately, before, owner, began = unpack(KEYS)
+if redis.call('GET', owner) == ARGV[1] then return 0 end
+redis.call('DEL', out, lately, before)
+redis.call('SET', owner, ARGV[1])
+redis.call('SET', began, ARGV[2])
 return 1
 """
 
 # The topic is deleted, and its stream with it, unless it is another's already. Arguments: born, seconds.
 END = """
-local standing = redis.call('GET', KEYS[5])
+local out, lately, before, owner, began = unpack(KEYS)
+local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
-redis.call('DEL', unpack(KEYS, 1, 4))
-redis.call('DEL', KEYS[6])
-redis.call('SET', KEYS[5], '', 'EX', ARGV[2])
+redis.call('DEL', out, lately, before, began)
+redis.call('SET', owner, '', 'EX', ARGV[2])
 return 1
 """
 
@@ -173,13 +173,13 @@ class Outbox:
         if before and order(before) == order(START):
             return []  # Redis takes no interval that ends before it begins
         async with self._connection.asking():
-            rows = await self._redis.xrevrange(key(topic), f"({before}" if before else "+", "-", count=limit)
+            rows = await self._redis.xrevrange(out_key(topic), f"({before}" if before else "+", "-", count=limit)
         return [Placed.read(row) for row in rows]
 
     async def sync(self, topic: str, after: str) -> list[Placed]:
         """The entries after that place, oldest first, some of them."""
         async with self._connection.asking():
-            rows = await self._redis.xrange(key(topic), f"({after}", "+", count=AT_ONCE)
+            rows = await self._redis.xrange(out_key(topic), f"({after}", "+", count=AT_ONCE)
         return [Placed.read(row) for row in rows]
 
     async def last(self, topic: str) -> str:
@@ -209,17 +209,19 @@ class Outbox:
         """What comes after these places in streams of topics, when something does; nothing if that takes too long."""
         if self._connection.cluster:
             return await self._look_around(places)
-        streams = {key(topic): place for topic, place in places.items()}
+        streams = {out_key(topic): place for topic, place in places.items()}
         with translated_errors():
             rows = await self._redis.xread(streams, count=AT_ONCE, block=self._connection.block_ms)
-        topics = {key(topic).encode(): topic for topic in places}
+        topics = {out_key(topic).encode(): topic for topic in places}
         return {topics[name]: [Placed.read(row) for row in found] for name, found in rows or ()}
 
     async def _look_around(self, places: Mapping[str, str]) -> dict[str, list[Placed]]:
         """The same on a cluster, where no command waits for streams of several slots, and where to wait for each by
         itself would take a connection a topic: so they are looked at now and then."""
         deadline_s = time.monotonic() + self._connection.block_ms / 1000
-        looks: list[Step] = [("XRANGE", key(topic), f"({at}", "+", "COUNT", AT_ONCE) for topic, at in places.items()]
+        looks: list[Step] = [
+            ("XRANGE", out_key(topic), f"({at}", "+", "COUNT", AT_ONCE) for topic, at in places.items()
+        ]
         while True:
             answers = await self._connection.run(looks)
             pairs = zip(places, answers, strict=True)
@@ -264,10 +266,6 @@ def order(place: str) -> tuple[int, int]:
     return int(ms), int(n or 0)
 
 
-def key(topic: str) -> str:
-    return f"sluice:out:{topic}"
-
-
 def _name(entry: Entry, again: bool) -> bytes:
     return bytes.fromhex(entry.id) + (ACCEPTED if entry.decision == "accept" else ABSTAINED)[again]
 
@@ -277,10 +275,5 @@ def _packed(entry: Entry) -> bytes:
     return b"".join(part for value in values for part in (len(value).to_bytes(4), value))
 
 
-def owner(topic: str) -> str:
-    return f"{{{key(topic)}}}:owner"
-
-
 def _keys(topic: str) -> list[str]:
-    sets = (f"{{{key(topic)}}}:{part}" for part in ("lately", "before", "seen"))
-    return [key(topic), *sets, owner(topic), f"{{{key(topic)}}}:began"]
+    return [out_key(topic), *(out_part_key(topic, part) for part in ("lately", "before", "owner", "began"))]
