@@ -1,0 +1,27 @@
+"""Goals: where a topic cuts its scores, what it can promise, and whether it has kept that.
+
+All of it rests on scores that the model did not learn from, and on knowing how each document came to be judged: what
+was shown or drawn for audit is a sample, what users brought along or found is not.
+
+Reading order. Choosing thresholds:
+
+1. `thresholds.py`: the band of a topic without a goal, and cuts that are best by a measure
+2. `evidence.py`: what judged documents show, and how much of it a promise needs
+3. `promises.py`: the band for a goal, so that what is promised holds
+4. `ledger.py`: how each document came to be judged; it makes the window that evidence is collected from
+5. `drift.py`: whether a filter has become worse, so that older judgements no longer count
+6. `audit.py`: which rejected documents are drawn at random for people to judge
+7. `calibration.py`: from a score to a probability
+
+Reporting:
+
+8. `volume.py`: counts of the stream, and whether a topic has fallen silent or floods its reader
+9. `report.py`: the state of each goal, with bounds, in the sentences that users read
+10. `samples.py`: how many relevant documents a stream had of which people saw a part
+11. `prequential.py`: precision, recall and the other figures of `/metrics`, from these samples
+12. `reliability.py`: whether probabilities could be trusted
+
+Another rule for cutting is a function in `thresholds.py` over `all_cuts`; another target of a goal is a field of
+`Targets`, its part of `promises.choose`, and its part of `report.report`; another figure is a field of
+`prequential.Quality`. The modules are pure, and open to all rooms above. `Evidence` is stored with each model.
+"""
