@@ -1,4 +1,4 @@
-"""`sluice classify` and `sluice feedback`: documents and judgements, piped through."""
+"""`sluice classify` and `sluice feedback`: decides on documents and judges them, one by one or piped."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from service.cli.terminal import (
-    HERE,
+    LOCALHOST,
     STDIN,
     AsJson,
     Failed,
@@ -15,38 +15,43 @@ from service.cli.terminal import (
     Source,
     Url,
     connected,
-    counting,
     literal,
     opened,
+    progress_counter,
 )
 
 if TYPE_CHECKING:
     from service.schemas import Learned, Problem, Result
 
-Topics = Annotated[list[str] | None, typer.Option("--topic", help="Ask this one; any number. Without: all.")]
+Topics = Annotated[
+    list[str] | None, typer.Option("--topic", help="Decide for this topic; repeatable. Default: all topics.")
+]
 
 
 def classify(
     source: Source = STDIN,
     topic: Topics = None,
-    text: Annotated[bool, typer.Option("--text", help="Each line is a text, not a document in JSON.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why, and what would flip it.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Each line is plain text, not a JSON document.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show why, and what would flip the decision.")] = False,
     store: Annotated[bool, typer.Option(help="Remember the documents, for feedback and review.")] = True,
-    all: Annotated[bool, typer.Option("--all", help="Rejections, too.")] = False,
-    url: Url = HERE,
+    all: Annotated[bool, typer.Option("--all", help="Include rejections.")] = False,
+    url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
-    """Decide for documents, a line each: {"id"?, "title"?, "text", …}. A result a line, in order."""
+    """Decide on documents, one per line.
+
+    A document is {"id"?, "title"?, "text", …}. There is one result per document, in the same order.
+    """
     output = Output(as_json)
     refused = lines = 0
-    with connected(url) as sluice, opened(source) as file, counting("documents") as progress:
+    with connected(url) as sluice, opened(source) as file, progress_counter("documents") as progress:
         documents = _texts(file) if text else _lines(file)
         options: dict[str, Any] = {"explain": explain, "store": store, "all": all, "progress": progress}
         for result in sluice.classify_all(documents, topic, **options):
             lines += 1
             refused += _is_problem(result)
             output.put(result, _decided)
-    _report(refused, lines, "documents")
+    _fail_if_refused(refused, lines, "documents")
 
 
 def feedback(
@@ -54,25 +59,28 @@ def feedback(
         list[str], typer.Argument(metavar="TOPIC DOCUMENT yes|no | FILE", help="A judgement, or a file of them, or -.")
     ],
     by: Annotated[str | None, typer.Option(help="Who judges.")] = None,
-    url: Url = HERE,
+    url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
-    """Judge documents: one by its id, or many, a line each: {"topic", "document", "relevant"}."""
+    """Judge a document by its id, or many, one judgement per line.
+
+    In a file, a judgement is {"topic", "document", "relevant", "by"?}.
+    """
     output = Output(as_json)
     with connected(url) as sluice:
         if len(what) == 3 and what[2] in ("yes", "no"):
-            learned = sluice.feedback(what[0], what[1], what[2] == "yes", by)
-            output.put(learned, _learned)
+            topic, document, answer = what
+            output.put(sluice.feedback(topic, document, answer == "yes", by), _learned)
             return
         if len(what) != 1:
             raise typer.BadParameter("give TOPIC DOCUMENT yes|no, or a file of judgements, or -")
         refused = lines = 0
-        with opened(what[0]) as file, counting("judgements") as progress:
+        with opened(what[0]) as file, progress_counter("judgements") as progress:
             for result in sluice.feedback_all(_lines(file), progress=progress):
                 lines += 1
                 refused += _is_problem(result)
                 output.put(result, _learned)
-    _report(refused, lines, "judgements")
+    _fail_if_refused(refused, lines, "judgements")
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
@@ -80,7 +88,7 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _texts(file: IO[bytes]) -> Iterator[bytes]:
-    # What is not UTF-8 is sent as it is, so that it is refused in its place.
+    # Bytes that are not UTF-8 are sent as they are, so that the service refuses just that line.
     texts = (line.decode(errors="surrogateescape").strip() for line in file)
     return (json.dumps({"text": text}, ensure_ascii=False).encode(errors="surrogateescape") for text in texts if text)
 
@@ -91,7 +99,7 @@ def _is_problem(result: "Result | Learned | Problem") -> bool:
     return isinstance(result, Problem)
 
 
-def _report(refused: int, lines: int, what: str) -> None:
+def _fail_if_refused(refused: int, lines: int, what: str) -> None:
     if refused:
         raise Failed(f"{refused:,} of {lines:,} {what} were refused; their lines say why.")
 
@@ -107,15 +115,15 @@ def _decided(result: "Result | Problem") -> str:
 
     if isinstance(result, Problem):
         return _refused(result)
-    again = f"  [dim]again, as {literal(result.duplicate_of)}[/]" if result.duplicate_of else ""
-    said = [f"[bold]{literal(result.document)}[/]{again}"]
+    copy = f"  [dim]copy of {literal(result.duplicate_of)}[/]" if result.duplicate_of else ""
+    lines = [f"[bold]{literal(result.document)}[/]{copy}"]
     colours = {"accept": "green", "abstain": "yellow", "reject": "dim"}
-    for one in result.decisions:
-        why = literal(", ".join(part.term for part in (one.explanation or ())[:5]))
-        flip = literal(f"; not without {', '.join(one.flip.without)}" if one.flip and one.flip.without else "")
-        decision = f"[{colours[one.decision]}]{one.decision}[/]"
-        said.append(f"  {decision}  {one.topic}  {one.score:.3f}{'  ' + why if why else ''}{flip}")
-    return "\n".join(said if result.decisions else [f"{said[0]}  [dim]rejected by all[/]"])
+    for row in result.decisions:
+        why = literal(", ".join(part.term for part in (row.explanation or ())[:5]))
+        flip = literal(f"; flips without {', '.join(row.flip.without)}" if row.flip and row.flip.without else "")
+        decision = f"[{colours[row.decision]}]{row.decision}[/]"
+        lines.append(f"  {decision}  {row.topic}  {row.score:.3f}{'  ' + why if why else ''}{flip}")
+    return "\n".join(lines if result.decisions else [f"{lines[0]}  [dim]rejected by all[/]"])
 
 
 def _learned(result: "Learned | Problem") -> str:
@@ -123,5 +131,5 @@ def _learned(result: "Learned | Problem") -> str:
 
     if isinstance(result, Problem):
         return _refused(result)
-    before = f"{result.before.decision} {result.before.score:.3f} before"
+    before = f"was {result.before.decision} {result.before.score:.3f}"
     return f"{result.status}  {result.topic}  {literal(result.document)}  version {result.version}  ({before})"

@@ -1,4 +1,4 @@
-"""`sluice jobs`: retrain, compare, decide about earlier documents; listed, watched, cancelled."""
+"""`sluice jobs`: submits, lists, follows and cancels background jobs."""
 
 import json
 import sys
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from service.cli.terminal import (
-    HERE,
+    LOCALHOST,
     AsJson,
     Failed,
     Output,
     Params,
     Url,
     connected,
-    own_options,
+    has_no_command,
     parse_params,
     table,
 )
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from service.client import Client
     from service.schemas.jobs import Job
 
-app = typer.Typer(help="Background work: list, show, retrain, compare, backfill, wait, cancel.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
-OVER = ("succeeded", "failed", "cancelled")
-LOOK_S = 0.5
+FINAL_STATES = ("succeeded", "failed", "cancelled")
+POLL_S = 0.5
 
 Id = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
-Topics = Annotated[list[str] | None, typer.Option("--topic", help="This one; any number. Without: all.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Until it is over.")]
+Topics = Annotated[list[str] | None, typer.Option("--topic", help="Only this topic; repeatable. Default: all topics.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until the job is over.")]
 
 
 @app.callback(invoke_without_command=True)
-def jobs(context: typer.Context, url: Url = HERE, as_json: AsJson = False) -> None:
-    """Background work; without a command: list it."""
-    if own_options(context):
+def jobs(context: typer.Context, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Submit and follow background jobs; without a command, list them."""
+    if has_no_command(context):
         list_jobs(url, as_json)
 
 
 @app.command("list")
-def list_jobs(url: Url = HERE, as_json: AsJson = False) -> None:
-    """Jobs, newest first."""
+def list_jobs(url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """List jobs, newest first."""
 
     def row(job: "Job") -> tuple[object, ...]:
         created = f"{job.created:%Y-%m-%d %H:%M:%S}"
@@ -56,95 +56,98 @@ def list_jobs(url: Url = HERE, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(job: Id, url: Url = HERE, as_json: AsJson = False) -> None:
-    """A job: how far it has come, or what came of it."""
+def show(job: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Show a job's progress, or its result."""
     with connected(url) as sluice:
         _put(sluice.job(job), as_json)
 
 
 @app.command()
 def retrain(
-    method: Annotated[str, typer.Argument(help="Such as svm, boosting or rocchio.")],
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="The method, such as svm, boosting or rocchio.")],
     topic: Topics = None,
-    publish: Annotated[str, typer.Option(help="if_better, always or never.")] = "if_better",
+    publish: Annotated[str, typer.Option(help="When to serve the result: if_better, always or never.")] = "if_better",
     param: Params = None,
     wait: Wait = False,
-    url: Url = HERE,
+    url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
-    """Fit topics anew to all their judgements, and serve the result if it is better."""
-    asked = {"kind": "retrain", "method": method, "params": parse_params(param), "topics": topic or None}
-    _submit(asked | {"publish": publish}, wait, url, as_json)
+    """Retrain topics on all their judgements.
+
+    The result is served if it is better, unless --publish says otherwise.
+    """
+    job = {"kind": "retrain", "method": method, "params": parse_params(param), "topics": topic or None}
+    _submit(job | {"publish": publish}, wait, url, as_json)
 
 
 @app.command()
 def compare(
-    topic: Annotated[str, typer.Argument(help="Whose judgements.")],
-    method: Annotated[list[str] | None, typer.Option(help="This one; any number. Without: all.")] = None,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic whose judgements to use.")],
+    method: Annotated[list[str] | None, typer.Option(help="Try this method; repeatable. Default: all methods.")] = None,
     wait: Wait = False,
-    url: Url = HERE,
+    url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
-    """Try several methods on one topic's judgements."""
-    methods = [{"method": one} for one in method] if method else None
+    """Compare methods on the judgements of one topic."""
+    methods = [{"method": name} for name in method] if method else None
     _submit({"kind": "compare", "topic": topic, "methods": methods}, wait, url, as_json)
 
 
 @app.command()
 def backfill(
     topic: Topics = None,
-    archive: Annotated[str | None, typer.Option(help="A file in the service's directory of archives.")] = None,
+    archive: Annotated[str | None, typer.Option(help="A file in the service's archive directory.")] = None,
     wait: Wait = False,
-    url: Url = HERE,
+    url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
-    """Decide about documents that came before: those that are remembered, or an archive."""
+    """Decide on earlier documents: those remembered, or an archive."""
     _submit({"kind": "backfill", "topics": topic or None, "archive": archive}, wait, url, as_json)
 
 
 @app.command()
-def wait(job: Id, url: Url = HERE, as_json: AsJson = False) -> None:
-    """Wait until a job is over; 1 if it did not succeed."""
+def wait(job: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Wait until a job is over; fail if it did not succeed."""
     with connected(url) as sluice:
-        _watch(sluice, sluice.job(job), as_json)
+        _wait(sluice, sluice.job(job), as_json)
 
 
 @app.command()
-def cancel(job: Id, url: Url = HERE, as_json: AsJson = False) -> None:
-    """Cancel a job. One that is over stays as it is."""
+def cancel(job: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Cancel a job; one that is over stays as it is."""
     with connected(url) as sluice:
         _put(sluice.cancel(job), as_json)
 
 
-def _submit(asked: dict[str, Any], wait: bool, url: str, as_json: bool) -> None:
+def _submit(job: dict[str, Any], wait: bool, url: str, as_json: bool) -> None:
     with connected(url) as sluice:
-        job = sluice.submit(asked)
+        submitted = sluice.submit(job)
         if wait:
-            _watch(sluice, job, as_json)
+            _wait(sluice, submitted, as_json)
         else:
-            _put(job, as_json)
+            _put(submitted, as_json)
 
 
-def _watch(sluice: "Client", job: "Job", as_json: bool) -> None:
+def _wait(sluice: "Client", job: "Job", as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(job.kind, total=1.0)
-        while job.state not in OVER:
-            time.sleep(LOOK_S)
+        while job.state not in FINAL_STATES:
+            time.sleep(POLL_S)
             job = sluice.job(job.id)
             bar.update(task, completed=job.progress, description=job.message or job.kind)
     _put(job, as_json)
     if job.state != "succeeded":
-        raise Failed(f"The job was not done ({job.state}). {job.message}".rstrip())
+        raise Failed(f"The job did not succeed ({job.state}). {job.message}".rstrip())
 
 
 def _put(job: "Job", as_json: bool) -> None:
-    Output(as_json).put(job, _shown)
+    Output(as_json).put(job, _table)
 
 
-def _shown(job: "Job") -> "Table":
+def _table(job: "Job") -> "Table":
     rows: list[tuple[str, object]] = [("job", job.id), ("kind", job.kind), ("state", job.state)]
     rows += [("done", f"{job.progress:.0%}"), ("message", job.message)]
     if job.result is not None:

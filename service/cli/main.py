@@ -15,7 +15,7 @@ import typer
 from service.cli import archive, documents, jobs, review, topics
 from service.cli.demo import demo
 from service.cli.tail import tail
-from service.cli.terminal import Failed, say
+from service.cli.terminal import Failed, print_error
 
 WRITE_ERRORS = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
@@ -35,7 +35,7 @@ Redis = Annotated[
     str | None, typer.Option(metavar="URL", help="Use this Redis, Valkey or Redis Cluster, not an embedded store.")
 ]
 SharedRedis = Annotated[
-    str | None, typer.Option(metavar="URL", help="Address of the shared Redis, Valkey or Redis Cluster; required.")
+    str | None, typer.Option(metavar="URL", help="Address of the shared store; required, unless SLUICE_REDIS is set.")
 ]
 Workers = Annotated[int | None, typer.Option(help="API processes that share the port.", show_default="1")]
 
@@ -108,13 +108,13 @@ def main() -> None:
     try:
         app()
     except Failed as error:
-        say(str(error))
+        print_error(str(error))
         sys.exit(1)
     except OSError as error:
         if error.errno not in WRITE_ERRORS:
             raise
         if error.errno != errno.EPIPE:  # a reader that has seen enough, such as `head`, is no error
-            say(f"Could not write the output: {error.strerror}.")
+            print_error(f"Could not write the output: {error.strerror}.")
         # Otherwise Python tries to write the rest of the buffer once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

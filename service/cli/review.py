@@ -1,4 +1,4 @@
-"""`sluice review`: what is worth a judgement, judged with one key a document."""
+"""`sluice review`: shows documents worth judging, and takes one key for each."""
 
 import getpass
 import os
@@ -11,36 +11,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.terminal import HERE, AsJson, Failed, Output, Url, connected, literal
+from service.cli.terminal import LOCALHOST, AsJson, Failed, Output, Url, connected, literal
 
 if TYPE_CHECKING:
     from service.client import Client
     from service.schemas.review import Offer
 
 KEYS = "[bold]y[/] relevant  [bold]n[/] not  [bold]s[/] skip  [bold]q[/] quit"
-END_OF_INPUT = "\x04"  # Ctrl-D
-WHY = {"uncertain": "it is not sure", "likely": "it would accept this", "audit": "drawn from what it rejects"}
+CTRL_D = "\x04"
+REASONS = {"uncertain": "undecided", "likely": "likely to be accepted", "audit": "drawn from the rejected"}
 
 
 def review(
-    topic: Annotated[str, typer.Argument(help="Whose documents.")],
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Documents to be listed, where nobody can be asked.")] = 20,
-    by: Annotated[str | None, typer.Option(help="Who judges; else your user name.")] = None,
-    url: Url = HERE,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's id.")],
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many documents to list, piped or with --json.")] = 20,
+    by: Annotated[str | None, typer.Option(help="Who judges. Default: your user name.")] = None,
+    url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
-    """Judge what is worth it, one key a document: y, n, s, q. Piped, or with --json: only list it."""
+    """Judge the documents worth judging, with one key for each.
+
+    The keys are y (relevant), n (not), s (skip) and q (quit). Piped, or with --json, the documents are only listed.
+    """
     output = Output(as_json)
     with connected(url) as sluice:
         if not output.for_people:
             for offer in sluice.review(topic, limit).items:
                 output.put(offer, str)
             return
-        with _keys() as key:
-            _loop(sluice, topic, by or getpass.getuser(), output, key)
+        with _keys() as next_key:
+            _judge(sluice, topic, by or getpass.getuser(), output, next_key)
 
 
-def _loop(sluice: "Client", topic: str, by: str, output: Output, key: Callable[[], str]) -> None:
+def _judge(sluice: "Client", topic: str, by: str, output: Output, next_key: Callable[[], str]) -> None:
     console, judged = output.console, 0
     while True:
         page = sluice.review(topic)
@@ -49,31 +52,31 @@ def _loop(sluice: "Client", topic: str, by: str, output: Output, key: Callable[[
         if not page.items:
             break
         for offer in page.items:
-            console.print(_shown(offer))
-            pressed = key()
-            if pressed == "q":
+            console.print(_text(offer))
+            key = next_key()
+            if key == "q":
                 console.print(f"{judged} judged.")
                 return
-            if pressed == "s":
+            if key == "s":
                 sluice.skip(topic, offer.document)
                 console.print("[dim]skipped[/]")
                 continue
-            learned = sluice.feedback(topic, offer.document, pressed == "y", by)
+            learned = sluice.feedback(topic, offer.document, key == "y", by)
             judged += 1
-            said = "[green]relevant[/]" if pressed == "y" else "[red]not relevant[/]"
-            console.print(f"{said} [dim]version {learned.version}[/]")
+            label = "[green]relevant[/]" if key == "y" else "[red]not relevant[/]"
+            console.print(f"{label} [dim]version {learned.version}[/]")
     console.print(f"{judged} judged.")
 
 
 @contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """Keys as they are pressed, without Enter, also those that were pressed early; answers what gives the next one that
-    means something. Whoever interrupts, or has no more to say, quits."""
+    """Reads keys without Enter, including those pressed early. Yields a function that returns the next of y, n, s and
+    q; Ctrl-C, Ctrl-D and the end of input count as q."""
     terminal = sys.stdin.fileno()
     if not os.isatty(terminal):
-        raise Failed("Judging by keys needs a terminal; `sluice review TOPIC --json` lists what waits.")
+        raise Failed("Judging by key needs a terminal; `sluice review TOPIC --json` only lists the documents.")
 
-    def pressed() -> str:
+    def next_key() -> str:
         while True:
             try:
                 key = os.read(terminal, 1).decode(errors="replace").lower() or "q"
@@ -81,17 +84,17 @@ def _keys() -> Iterator[Callable[[], str]]:
                 return "q"
             if key in ("y", "n", "s", "q"):
                 return key
-            if key == END_OF_INPUT:
+            if key == CTRL_D:
                 return "q"
 
     before = termios.tcgetattr(terminal)
     try:
         tty.setcbreak(terminal, termios.TCSANOW)
-        yield pressed
+        yield next_key
     finally:
         termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
-def _shown(offer: "Offer") -> str:
-    head = f"\n[bold]{literal(offer.title or offer.document)}[/]  [dim]{offer.score:.3f}, {WHY[offer.reason]}[/]"
+def _text(offer: "Offer") -> str:
+    head = f"\n[bold]{literal(offer.title or offer.document)}[/]  [dim]{offer.score:.3f}, {REASONS[offer.reason]}[/]"
     return f"{head}\n{literal(offer.snippet)}\n{KEYS}"

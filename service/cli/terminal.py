@@ -1,8 +1,8 @@
-"""How commands read and write.
+"""What commands share: options, input, output, errors.
 
-People are shown text, programs JSON, an object a line: text if stdout is a terminal, else (or with --json) JSON. What
-is not the answer, such as progress and mishaps, goes to stderr; progress only where that is a terminal and the answer
-goes to a file: what is piped on may come back to the same terminal.
+Output is for people, as text, if stdout is a terminal; into a pipe, or with --json, it is for programs, as one JSON
+object per line. Progress and errors go to stderr. Progress is shown only if stderr is a terminal and stdout a file: the
+output of a pipe may come back to the same terminal.
 """
 
 import json
@@ -23,41 +23,44 @@ if TYPE_CHECKING:
     from service.client import Client
 
 STDIN = "-"
-M = TypeVar("M", bound="BaseModel")
-
-Url = Annotated[
-    str, typer.Option("--url", envvar="SLUICE_URL", metavar="URL", help="Where the service is.", show_envvar=True)
-]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON, an object a line, though it is a terminal.")]
-Params = Annotated[
-    list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A parameter of it, such as C=2; any number.")
-]
-Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for what is piped in.")]
-HERE = "http://127.0.0.1:8000"
+LOCALHOST = "http://127.0.0.1:8000"
 CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+M = TypeVar("M", bound="BaseModel")
+Url = Annotated[
+    str, typer.Option("--url", envvar="SLUICE_URL", metavar="URL", help="Address of the service.", show_envvar=True)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line, even on a terminal.")]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="A parameter for learning, such as C=2; repeatable."),
+]
+Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for stdin.")]
 
 
 class Failed(Exception):
-    """A command could not do what it was asked; the message is a sentence for the person at the terminal."""
+    """A command failed; the message is a sentence for the person at the terminal."""
 
 
-def parse_params(given: Sequence[str] | None) -> dict[str, Any]:
-    """Parameters as they are typed: a value is JSON if it can be, else a text."""
-    found: dict[str, Any] = {}
-    for text in given or ():
+def parse_params(params: Sequence[str] | None) -> dict[str, Any]:
+    """Parses parameters as they are typed: a value is JSON if it can be parsed as such, and a string if not."""
+    parsed: dict[str, Any] = {}
+    for text in params or ():
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise typer.BadParameter(f"{text!r} is not like C=2")
+            raise typer.BadParameter(f"{text!r} is not of the form C=2")
         try:
-            found[name] = json.loads(value, parse_constant=lambda constant: constant)
+            parsed[name] = json.loads(value, parse_constant=lambda constant: constant)
         except ValueError:
-            found[name] = value
-    return found
+            parsed[name] = value
+    return parsed
 
 
-def own_options(context: typer.Context) -> bool:
-    """Whether a group of commands is asked by itself. Its options are not its commands': given before one of them they
-    would be passed over, and the command go to another service than was meant."""
+def has_no_command(context: typer.Context) -> bool:
+    """Whether a group, such as `sluice topics`, was called without a command.
+
+    Options of the group are not passed on to its commands. So an option in front of a command is an error: if it were
+    ignored, the command might go to another service than was meant."""
     if context.invoked_subcommand is None:
         return True
     for option in context.command.params:
@@ -69,8 +72,8 @@ def own_options(context: typer.Context) -> bool:
 
 @contextmanager
 def connected(url: str) -> "Iterator[Client]":
-    """A client whose errors become the command's."""
-    # httpx loads its own command line, with click, pygments and all of rich, unless that cannot be imported.
+    """A client whose errors make the command fail."""
+    # httpx imports a command line of its own, and with it click, pygments and all of rich, unless the import fails.
     modules: dict[str, Any] = sys.modules
     modules.setdefault("httpx._main", None)
     from service.client import Client, ClientError
@@ -87,35 +90,35 @@ def opened(source: str) -> Iterator[IO[bytes]]:
     if source == STDIN:
         yield sys.stdin.buffer
         return
-    with ExitStack() as opening:
+    with ExitStack() as stack:
         try:
-            file = opening.enter_context(open(source, "rb"))
+            file = stack.enter_context(open(source, "rb"))
         except OSError as error:
             raise Failed(f"{source}: {error.strerror}.") from error
-        yield file  # outside: what fails from here on is not the file's fault
+        yield file  # outside of the `try`: an OSError of the command is not about this file
 
 
 class Output:
-    """Answers, for people or for programs."""
+    """Prints replies for people or for programs."""
 
     def __init__(self, as_json: bool) -> None:
         self.for_people = sys.stdout.isatty() and not as_json
 
-    def put(self, answer: M, shown: "Callable[[M], RenderableType]") -> None:
-        """One answer; `shown` makes of it what people see."""
+    def put(self, reply: M, render: "Callable[[M], RenderableType]") -> None:
+        """Prints a reply; `render` turns it into what people see."""
         if self.for_people:
-            self.console.print(shown(answer))
+            self.console.print(render(reply))
         else:
-            sys.stdout.write(answer.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
+            sys.stdout.write(reply.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
             sys.stdout.flush()
 
-    def put_all(self, answers: Iterable[M], columns: Sequence[str], row: Callable[[M], Sequence[object]]) -> None:
-        """A list of answers; `row` makes of each what stands in these columns for people."""
+    def put_all(self, replies: Iterable[M], columns: Sequence[str], row: Callable[[M], Sequence[object]]) -> None:
+        """Prints a list; `row` turns each item into a row of the table that people see."""
         if self.for_people:
-            self.console.print(table(*columns, rows=map(row, answers)))
+            self.console.print(table(*columns, rows=map(row, replies)))
         else:
-            for answer in answers:
-                self.put(answer, str)
+            for reply in replies:
+                self.put(reply, str)
 
     @property
     def console(self) -> "Console":
@@ -125,41 +128,41 @@ class Output:
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """Shows a growing number, where it disturbs nobody; answers what to tell it."""
+def progress_counter(unit: str) -> Iterator[Callable[[int], None]]:
+    """Shows a growing count on stderr, if nobody minds. Yields the function that sets it."""
     if not sys.stderr.isatty() or not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode):
-        yield lambda done: None
+        yield lambda count: None
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} {task.description}"), TimeElapsedColumn())
-    # Not through the bar's console, which is stderr: what we write to stdout is the answer.
+    # The bar must not redirect stdout to its own console, which is stderr: stdout gets the results.
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(unit, total=None)
+        yield lambda count: bar.update(task, completed=count)
 
 
-def say(sentence: str) -> None:
+def print_error(sentence: str) -> None:
     print(f"sluice: {sentence}", file=sys.stderr)
 
 
 def literal(text: object) -> str:
-    """A text of somebody's, for `rich`: neither its markup nor the terminal's own controls have any effect."""
+    """Escapes text for rich, so that neither markup nor control characters in it have any effect."""
     from rich.markup import escape
 
     return escape(str(text).translate(CONTROLS))
 
 
 def table(*columns: str, rows: Iterable[Sequence[object]] = ()) -> "Table":
-    """A plain table; numbers, which columns in brackets hold, stand to the right."""
+    """A plain table. Columns with names in brackets hold numbers, and are aligned to the right."""
     from rich.table import Table
 
-    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_header=any(columns))
+    plain = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_header=any(columns))
     for n, column in enumerate(columns):
         justify: Literal["left", "right"] = "right" if column.startswith("[") else "left"
-        # What comes first is to be typed again, so it stands in one line.
-        made.add_column(column.strip("[]"), justify=justify, overflow="fold", no_wrap=not n and any(columns))
+        # The first column of a list holds ids, which people copy: they are not wrapped.
+        plain.add_column(column.strip("[]"), justify=justify, overflow="fold", no_wrap=not n and any(columns))
     for row in rows:
-        made.add_row(*map(literal, row))
-    return made
+        plain.add_row(*map(literal, row))
+    return plain

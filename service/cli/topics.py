@@ -1,17 +1,17 @@
-"""`sluice topics`: standing queries, made, listed, read, changed, deleted; their judgements, versions and figures."""
+"""`sluice topics`: creates, lists, changes and deletes topics, and shows their judgements, versions and metrics."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from service.cli.terminal import (
-    HERE,
+    LOCALHOST,
     AsJson,
     Output,
     Url,
     connected,
+    has_no_command,
     literal,
-    own_options,
     table,
 )
 from service.cli.topic_options import TopicOptions, with_topic_options
@@ -20,44 +20,41 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from service.schemas import PastJudgement, Status, Topic
+    from service.schemas import PastJudgement, Topic
     from service.schemas.metrics import Metrics, Preview
     from service.schemas.models import Version
 
-app = typer.Typer(
-    help="Standing queries: list, show, create, change, delete, judgements, withdraw, versions, restore, metrics.",
-    rich_markup_mode=None,
-)
+app = typer.Typer(rich_markup_mode=None)
 
 Id = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's id.")]
 
 
 @app.callback(invoke_without_command=True)
-def topics(context: typer.Context, url: Url = HERE, as_json: AsJson = False) -> None:
-    """Standing queries; without a command: list them."""
-    if own_options(context):
+def topics(context: typer.Context, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Manage topics; without a command, list them."""
+    if has_no_command(context):
         list_topics(url, as_json)
 
 
 @app.command("list")
-def list_topics(url: Url = HERE, as_json: AsJson = False) -> None:
-    """All topics, by id."""
+def list_topics(url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """List all topics, sorted by id."""
     columns = ("topic", "name", "[version]", "[relevant]", "[irrelevant]", "[passed]", "[accepted]", "goal")
     with connected(url) as sluice:
         Output(as_json).put_all(sluice.topics(), columns, _row)
 
 
 @app.command()
-def show(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
-    """A topic: its settings, and how it stands."""
+def show(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Show a topic's settings and status."""
     with connected(url) as sluice:
         _put(sluice.topic(topic), as_json)
 
 
 @app.command()
 @with_topic_options
-def create(topic: Id, options: TopicOptions, url: Url = HERE, as_json: AsJson = False) -> None:
-    """Create a topic. A query is enough for it to decide at once."""
+def create(topic: Id, options: TopicOptions, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Create a topic; with a query, it can decide at once."""
     with connected(url) as sluice:
         _put(sluice.create({"id": topic} | options.settings()), as_json)
 
@@ -68,12 +65,13 @@ def change(
     topic: Id,
     options: TopicOptions,
     preview: Annotated[bool, typer.Option("--preview", help="Change nothing; show what would change.")] = False,
-    url: Url = HERE,
+    url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
     """Change some of a topic's settings.
 
-    What is not given stays. --goal, --pin and --ban replace all goals, pins or bans that there were; '' removes them.
+    Settings that are not given stay as they are. --goal, --pin and --ban replace all goals, pins or bans; '' removes
+    them.
     """
     settings = options.settings()
     if not settings:
@@ -84,25 +82,25 @@ def change(
         settings |= {name: current[name] | settings[name] for name in nested}
         if preview:
             settings.pop("name", None)
-            Output(as_json).put(sluice.preview(topic, settings), _previewed)
+            Output(as_json).put(sluice.preview(topic, settings), _comparison)
         else:
             _put(sluice.change(topic, settings), as_json)
 
 
 @app.command()
-def delete(topic: Id, url: Url = HERE) -> None:
+def delete(topic: Id, url: Url = LOCALHOST) -> None:
     """Delete a topic and everything about it."""
     with connected(url) as sluice:
         sluice.delete(topic)
 
 
 @app.command()
-def judgements(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
-    """The judgements that stand, newest first."""
+def judgements(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """List the judgements in force, newest first."""
 
-    def row(one: "PastJudgement") -> tuple[object, ...]:
-        relevant = "yes" if one.relevant else "no"
-        return one.document, relevant, one.by or "", f"{one.at:%Y-%m-%d %H:%M:%S}", one.before.decision, one.title
+    def row(judgement: "PastJudgement") -> tuple[object, ...]:
+        relevant, at = "yes" if judgement.relevant else "no", f"{judgement.at:%Y-%m-%d %H:%M:%S}"
+        return judgement.document, relevant, judgement.by or "", at, judgement.before.decision, judgement.title
 
     with connected(url) as sluice:
         columns = ("document", "relevant", "by", "at", "was", "title")
@@ -112,24 +110,28 @@ def judgements(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
 @app.command()
 def withdraw(
     topic: Id,
-    document: Annotated[str, typer.Argument(help="The document's id.")],
-    url: Url = HERE,
+    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="The document's id.")],
+    url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
-    """Take a judgement back: the model becomes what it would have been without it."""
+    """Withdraw a judgement.
+
+    The model becomes what it would have been without it.
+    """
     with connected(url) as sluice:
-        done = sluice.withdraw(topic, document)
         Output(as_json).put(
-            done, lambda said: f"withdrawn  {said.topic}  {literal(said.document)}  version {said.version}"
+            sluice.withdraw(topic, document),
+            lambda done: f"withdrawn  {done.topic}  {literal(done.document)}  version {done.version}",
         )
 
 
 @app.command()
-def versions(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
-    """Every published model, newest first."""
+def versions(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """List the published versions, newest first."""
 
-    def row(one: "Version") -> tuple[object, ...]:
-        return one.version, f"{one.created:%Y-%m-%d %H:%M:%S}", one.cause, one.learner, one.digest
+    def row(version: "Version") -> tuple[object, ...]:
+        created = f"{version.created:%Y-%m-%d %H:%M:%S}"
+        return version.version, created, version.cause, version.learner, version.digest
 
     with connected(url) as sluice:
         columns = ("[version]", "created", "cause", "learner", "digest")
@@ -138,43 +140,46 @@ def versions(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
 
 @app.command()
 def restore(
-    topic: Id, version: Annotated[int, typer.Argument(help="Which one.")], url: Url = HERE, as_json: AsJson = False
+    topic: Id,
+    version: Annotated[int, typer.Argument(metavar="VERSION", help="The number of the version.")],
+    url: Url = LOCALHOST,
+    as_json: AsJson = False,
 ) -> None:
-    """Serve an old version again, as a new one."""
+    """Serve an old version again, under a new number."""
     with connected(url) as sluice:
         _put(sluice.restore(topic, version), as_json)
 
 
 @app.command()
-def metrics(topic: Id, url: Url = HERE, as_json: AsJson = False) -> None:
-    """How a topic has done, each figure with an interval."""
+def metrics(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Show how well a topic does, with intervals."""
     with connected(url) as sluice:
-        Output(as_json).put(sluice.metrics(topic), _figures)
+        Output(as_json).put(sluice.metrics(topic), _estimates)
 
 
 def _put(topic: "Topic", as_json: bool) -> None:
-    Output(as_json).put(topic, _shown)
+    Output(as_json).put(topic, _table)
 
 
 def _row(topic: "Topic") -> tuple[object, ...]:
     status, passed = topic.status, topic.status.passed
-    seen = (passed.documents, passed.accepted) if passed else ("", "")
+    counts = (passed.documents, passed.accepted) if passed else ("", "")
     judged = status.judged
     goal = status.goal.state if status.goal else ""
-    return topic.id, topic.name, status.version, judged.relevant, judged.irrelevant, *seen, goal
+    return topic.id, topic.name, status.version, judged.relevant, judged.irrelevant, *counts, goal
 
 
-def _shown(topic: "Topic") -> "Table":
+def _table(topic: "Topic") -> "Table":
     status = topic.status
     rows: list[tuple[str, object]] = [("topic", topic.id), ("name", topic.name), ("query", topic.query)]
     rows += [("learner", topic.learner.kind), ("version", status.version)]
     rows += [(rule, text) for rule, text in topic.rules.model_dump().items() if text]
-    rows += [(said, ", ".join(terms)) for said, terms in topic.terms.model_dump().items() if terms]
+    rows += [(kind, ", ".join(terms)) for kind, terms in topic.terms.model_dump().items() if terms]
     rows.append(("judged", f"{status.judged.relevant} relevant, {status.judged.irrelevant} not"))
     if status.passed:
         counts = status.passed
-        said = f"{counts.documents:,}: {counts.accepted:,} accepted, {counts.abstained:,} abstained from"
-        rows.append(("passed", said))
+        detail = f"{counts.documents:,}: {counts.accepted:,} accepted, {counts.abstained:,} abstained on"
+        rows.append(("passed", detail))
     if status.goal:
         rows.append(("goal", f"{status.goal.state}. {status.goal.detail}"))
         for part in ("precision", "recall", "error", "abstain"):
@@ -183,33 +188,32 @@ def _shown(topic: "Topic") -> "Table":
     return table("", "", rows=rows)
 
 
-def _previewed(found: "Preview") -> "Group":
+def _comparison(preview: "Preview") -> "Group":
     from rich.console import Group
 
     columns = ("", "[of]", "[accept]", "[abstain]", "[reject]", "[precision]", "[recall]", "[error]")
     rows: list[tuple[object, ...]] = []
-    for name, compared in (("judged", found.judged), ("unjudged", found.unjudged)):
-        for when, one in (("now", compared.before), ("then", compared.after)):
-            shares = ("" if share is None else f"{share:.2f}" for share in (one.precision, one.recall, one.error))
-            rows.append((f"{name}, {when}", compared.documents, one.accepted, one.abstained, one.rejected, *shares))
-    moved = [(f"{one.before} → {one.after}", one.document, one.title) for one in found.examples]
-    goals = [(when, f"{one.goal.state}. {one.goal.detail}") for when, one in _both(found) if one.goal]
-    return Group(table(*columns, rows=rows), table("", "", rows=goals), table("", "", "", rows=moved))
+    for name, compared in (("judged", preview.judged), ("unjudged", preview.unjudged)):
+        for when, counts in (("now", compared.before), ("then", compared.after)):
+            decisions = (counts.accepted, counts.abstained, counts.rejected)
+            shares = (counts.precision, counts.recall, counts.error)
+            texts = ("" if share is None else f"{share:.2f}" for share in shares)
+            rows.append((f"{name}, {when}", compared.documents, *decisions, *texts))
+    statuses = (("goal, now", preview.before), ("goal, then", preview.after))
+    goals = [(when, f"{status.goal.state}. {status.goal.detail}") for when, status in statuses if status.goal]
+    changed = [(f"{example.before} → {example.after}", example.document, example.title) for example in preview.examples]
+    return Group(table(*columns, rows=rows), table("", "", rows=goals), table("", "", "", rows=changed))
 
 
-def _both(found: "Preview") -> "list[tuple[str, Status]]":
-    return [("goal, now", found.before), ("goal, then", found.after)]
-
-
-def _figures(found: "Metrics") -> "Table":
+def _estimates(metrics: "Metrics") -> "Table":
     names = ("precision", "recall", "f1", "error", "abstain", "sap", "t11su")
-    rows: list[tuple[str, object]] = [(name, _interval(getattr(found, name))) for name in names]
-    rows += [("judgements", found.judgements), ("drift", found.drift.detail)]
-    return table("", "", rows=rows + ([("flow", found.flow.detail)] if found.flow.detail else []))
+    rows: list[tuple[str, object]] = [(name, _interval(getattr(metrics, name))) for name in names]
+    rows += [("judgements", metrics.judgements), ("drift", metrics.drift.detail)]
+    return table("", "", rows=rows + ([("flow", metrics.flow.detail)] if metrics.flow.detail else []))
 
 
-def _interval(figure: Any) -> str:
-    if figure is None or figure.low is None:
-        return "nothing is known yet"
-    estimate = "?" if figure.estimate is None else f"{figure.estimate:.3f}"
-    return f"{estimate}  ({figure.low:.3f} to {figure.high:.3f})"
+def _interval(estimate: Any) -> str:
+    if estimate is None or estimate.low is None:
+        return "nothing known yet"
+    value = "?" if estimate.estimate is None else f"{estimate.estimate:.3f}"
+    return f"{value}  ({estimate.low:.3f} to {estimate.high:.3f})"

@@ -1,8 +1,7 @@
-"""A newswire: short stories without end, of several themes, whose words change as one chapter gives way to the next.
+"""A newswire: short stories of several themes, whose words change as one chapter gives way to the next.
 
-Everything follows from the seed. Where a wire of `length` stories stands at its t-th, a theme with C chapters is at
-chapter c = t / length · C; near the border the next one has begun for some stories already, with the fraction of the
-way that has been gone within OVERLAP.
+Everything follows from the seed. At the t-th of `length` stories, a theme with C chapters is in chapter
+c = t / length · C. Within OVERLAP of a chapter's end, a growing share of the stories is from the next one already.
 """
 
 import random
@@ -12,9 +11,9 @@ from typing import NamedTuple
 
 from service.demo.stories import FILLERS, GAPS, THEMES, Chapter
 
-OVERLAP = 0.15  # of a chapter: so early the first stories of the next one come
-SENTENCES = (2, 4)
-SHARES = {"oil": 3, "grain": 3, "rates": 3, "football": 3}  # the others once
+OVERLAP = 0.15  # share of a chapter
+SENTENCES = (2, 4)  # fewest and most in a story, besides a filler
+THEME_WEIGHTS = {"oil": 3, "grain": 3, "rates": 3, "football": 3}  # of all other themes: 1
 
 
 class Story(NamedTuple):
@@ -25,27 +24,27 @@ class Story(NamedTuple):
 
 
 def newswire(length: int, seed: int) -> Iterator[Story]:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     themes = list(THEMES)
-    shares = [SHARES.get(theme, 1) for theme in themes]
+    weights = [THEME_WEIGHTS.get(theme, 1) for theme in themes]
     for t in range(length):
-        theme = chance.choices(themes, shares)[0]
-        number = _chapter(len(THEMES[theme]), t / length, chance)
-        yield _story(theme, number, THEMES[theme][number], chance)
+        theme = rng.choices(themes, weights)[0]
+        number = _chapter(len(THEMES[theme]), t / length, rng)
+        yield _story(theme, number, THEMES[theme][number], rng)
 
 
-def _chapter(chapters: int, gone: float, chance: random.Random) -> int:
-    position = gone * chapters
-    current, part = int(position), position % 1
-    begun = part > 1 - OVERLAP and chance.random() < (part - 1 + OVERLAP) / OVERLAP
-    return min(current + begun, chapters - 1)
+def _chapter(chapters: int, elapsed: float, rng: random.Random) -> int:
+    position = elapsed * chapters
+    current, fraction = int(position), position % 1
+    is_next = fraction > 1 - OVERLAP and rng.random() < (fraction - 1 + OVERLAP) / OVERLAP
+    return min(current + is_next, chapters - 1)
 
 
-def _story(theme: str, number: int, chapter: Chapter, chance: random.Random) -> Story:
-    told = chance.sample(chapter.sentences, chance.randint(*SENTENCES))
-    told.insert(chance.randint(1, len(told)), chance.choice(FILLERS))
-    return Story(theme, number, _filled(chance.choice(chapter.headlines), chance), _filled(" ".join(told), chance))
+def _story(theme: str, number: int, chapter: Chapter, rng: random.Random) -> Story:
+    sentences = rng.sample(chapter.sentences, rng.randint(*SENTENCES))
+    sentences.insert(rng.randint(1, len(sentences)), rng.choice(FILLERS))
+    return Story(theme, number, _fill(rng.choice(chapter.headlines), rng), _fill(" ".join(sentences), rng))
 
 
-def _filled(text: str, chance: random.Random) -> str:
-    return re.sub(r"{(\w+)}", lambda gap: chance.choice(GAPS[gap[1]]), text)
+def _fill(text: str, rng: random.Random) -> str:
+    return re.sub(r"{(\w+)}", lambda gap: rng.choice(GAPS[gap[1]]), text)

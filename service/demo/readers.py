@@ -1,7 +1,7 @@
-"""Simulated readers: what each wants, and when they say so.
+"""Simulated readers: what each wants, and what they judge.
 
-A reader judges what is shown (accepted or abstained from), most of it, one batch later; what is drawn for audit; and
-now and then a story that was rejected, and found elsewhere. Sometimes a reader errs.
+A reader judges, one batch later, most of what is shown (accepted or abstained on); everything drawn for audit; and now
+and then a story that was rejected but that the reader found elsewhere. Sometimes a reader errs.
 """
 
 import random
@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from service.demo.newswire import Story
 
-JUDGES = 0.8  # share of what is shown
-FINDS = 0.15  # share of what is wanted and was rejected
-ERRS = 0.02  # share of judgements
+JUDGED_SHARE = 0.8  # of what is shown
+FOUND_SHARE = 0.15  # of what is wanted and was rejected
+ERROR_SHARE = 0.02  # of judgements
+AUDITED_STORIES = 2000  # the newest; a reader does not remember others
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ INTERESTS = (
 
 @dataclass(slots=True)
 class SeenStory:
-    """A story that has passed, and what came of it for one topic."""
+    """A story that has passed, and what one topic decided on it."""
 
     document: str
     relevant: bool
@@ -46,28 +47,28 @@ class SeenStory:
 @dataclass(slots=True)
 class Reader:
     interest: Interest
-    chance: random.Random
+    rng: random.Random
     seen: list[SeenStory] = field(default_factory=list)
     judged: set[str] = field(default_factory=set)
-    _desk: list[SeenStory] = field(default_factory=list)  # shown, and to be judged with the next batch
+    _to_judge: list[SeenStory] = field(default_factory=list)  # with the next batch
 
-    def look(self, seen: Sequence[SeenStory]) -> list[tuple[str, bool]]:
-        """Takes in a batch; says what it thinks of the one before."""
-        self.seen += seen
-        said = [self._says(one) for one in self._desk]
-        self._desk = [one for one in seen if self.chance.random() < self._notices(one)]
-        return said
+    def read(self, batch: Sequence[SeenStory]) -> list[tuple[str, bool]]:
+        """Takes in a batch, and returns judgements of the one before."""
+        self.seen += batch
+        judgements = [self._judge(story) for story in self._to_judge]
+        self._to_judge = [story for story in batch if self.rng.random() < self._judged_share(story)]
+        return judgements
 
     def audit(self, documents: Sequence[str]) -> list[tuple[str, bool]]:
-        """What it thinks of documents that were drawn."""
-        by_id = {one.document: one for one in self.seen[-2000:]}
-        return [self._says(by_id[document]) for document in documents if document in by_id]
+        """Returns judgements of documents that were drawn for audit."""
+        by_id = {story.document: story for story in self.seen[-AUDITED_STORIES:]}
+        return [self._judge(by_id[document]) for document in documents if document in by_id]
 
-    def _notices(self, one: SeenStory) -> float:
-        if one.decision != "reject":
-            return JUDGES
-        return FINDS if one.relevant else 0.0
+    def _judged_share(self, story: SeenStory) -> float:
+        if story.decision != "reject":
+            return JUDGED_SHARE
+        return FOUND_SHARE if story.relevant else 0.0
 
-    def _says(self, one: SeenStory) -> tuple[str, bool]:
-        self.judged.add(one.document)
-        return one.document, one.relevant != (self.chance.random() < ERRS)
+    def _judge(self, story: SeenStory) -> tuple[str, bool]:
+        self.judged.add(story.document)
+        return story.document, story.relevant != (self.rng.random() < ERROR_SHARE)

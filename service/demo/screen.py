@@ -1,4 +1,4 @@
-"""What the demonstration shows: a table that lives while it plays, and what is to be said in the end."""
+"""What people see of the demonstration: a table that changes while it runs, and a summary at the end."""
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -6,7 +6,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from service.demo.play import LATELY, Play, TopicScore
+from service.demo.play import RECENT_STORIES, Play, TopicScore
 
 BARS = "▁▂▃▄▅▆▇█"
 WINDOWS = 24
@@ -15,48 +15,49 @@ MARKS = {"accept": "✓", "abstain": "?"}
 
 
 def live(play: Play) -> RenderableType:
-    """How every topic stands now, and the newest stories."""
-    table = Table(title=f"The last {LATELY} stories", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    """The recent scores of every topic, and the newest stories."""
+    table = Table(title=f"The last {RECENT_STORIES} stories", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("topic", "precision", "recall", "recall over time", "unsure", "judged", "goal"):
         table.add_column(column, justify="right" if column in ("precision", "recall", "unsure", "judged") else "left")
-    for one in play.lately():
-        curve = "".join(BARS[min(int(share * len(BARS)), len(BARS) - 1)] for share in play.recalls(one.topic, WINDOWS))
-        shares = (_share(one.precision), _share(one.recall))
-        table.add_row(one.name, *shares, curve.ljust(WINDOWS), str(one.abstained), str(one.judgements), _goal(one.goal))
+    for score in play.recent_scores():
+        recalls = play.recalls(score.topic, WINDOWS)
+        curve = "".join(BARS[min(int(recall * len(BARS)), len(BARS) - 1)] for recall in recalls).ljust(WINDOWS)
+        counts = (str(score.abstained), str(score.judgements))
+        table.add_row(score.name, _share(score.precision), _share(score.recall), curve, *counts, _goal(score.goal))
     bar = Table.grid(padding=(0, 1))
     bar.add_row(ProgressBar(play.length, play.done, width=40), f"{play.done:,} of {play.length:,} stories")
-    return Group(bar, "", table, "", *(_heard(play, title, decided) for title, decided in play.heard))
+    return Group(bar, "", table, "", *(_story(play, title, decisions) for title, decisions in play.latest))
 
 
 def summary(play: Play) -> RenderableType:
-    """From a query alone, when the words had changed, and in the end."""
-    table = Table(title="What came of it", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column in ("topic", "recall, at first", "at worst", "in the end", "precision, all the time", "judgements"):
+    """Recall from the query alone, at its worst, and at the end, with a conclusion."""
+    table = Table(title="Summary", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("topic", "recall at first", "at worst", "at the end", "precision overall", "judgements"):
         table.add_column(column, justify="left" if column == "topic" else "right")
-    ends = play.standings(0, LATELY), play.standings(play.done - LATELY, play.done), play.standings(0, play.done)
-    for first, last, ever in zip(*ends, strict=True):
-        worst = _share(min(play.recalls(ever.topic, WINDOWS), default=None))
-        shares = (_share(first.recall), worst, _share(last.recall), _share(ever.precision))
-        table.add_row(ever.name, *shares, str(ever.judgements))
-    return Group(table, "", Text(_words(ends[2], ends[1])))
+    first_scores, recent, overall = play.scores(0, RECENT_STORIES), play.recent_scores(), play.scores(0, play.done)
+    for first, last, total in zip(first_scores, recent, overall, strict=True):
+        worst = _share(min(play.recalls(total.topic, WINDOWS), default=None))
+        shares = (_share(first.recall), worst, _share(last.recall), _share(total.precision))
+        table.add_row(total.name, *shares, str(total.judgements))
+    return Group(table, "", Text(_conclusion(overall, recent)))
 
 
-def _words(ever: list[TopicScore], last: list[TopicScore]) -> str:
-    judged, stories = sum(one.judgements for one in ever), ever[0].stories
-    asked = stories * len(ever)
-    good = sum((one.recall or 0) >= 0.9 and (one.precision or 0) >= 0.9 for one in last)
+def _conclusion(overall: list[TopicScore], recent: list[TopicScore]) -> str:
+    judgements, stories = sum(score.judgements for score in overall), overall[0].stories
+    decisions = stories * len(overall)
+    good = sum((score.recall or 0) >= 0.9 and (score.precision or 0) >= 0.9 for score in recent)
     return (
-        f"{stories:,} stories passed; readers judged {judged:,} of {asked:,} decisions. With each new chapter of the "
-        f"news words change, and recall falls until readers have judged some of it. Over the last {LATELY} stories, "
-        f"{good} of {len(ever)} topics have precision and recall of at least 90 %."
+        f"{stories:,} stories passed; readers judged {judgements:,} of {decisions:,} decisions. Each new chapter of "
+        f"the news brings new words, and recall falls until readers have judged some of its stories. Over the last "
+        f"{RECENT_STORIES} stories, {good} of {len(overall)} topics have precision and recall of at least 90 %."
     )
 
 
-def _heard(play: Play, title: str, decided: dict[str, str]) -> Text:
+def _story(play: Play, title: str, decisions: dict[str, str]) -> Text:
     names = {topic: reader.interest.name for topic, reader in play.readers.items()}
-    marks = [(topic, decision) for topic, decision in decided.items() if decision != "reject"]
-    said = "  ".join(f"[{COLOURS[d]}]{MARKS[d]} {names[t]}[/]" for t, d in marks) or "[dim]nobody's[/]"
-    return Text.from_markup(f"  {escape(title):<46} {said}", overflow="ellipsis")
+    passed = [(topic, decision) for topic, decision in decisions.items() if decision != "reject"]
+    marks = "  ".join(f"[{COLOURS[d]}]{MARKS[d]} {names[t]}[/]" for t, d in passed) or "[dim]rejected by all[/]"
+    return Text.from_markup(f"  {escape(title):<46} {marks}", overflow="ellipsis")
 
 
 def _share(share: float | None) -> str:

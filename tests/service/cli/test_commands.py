@@ -221,7 +221,7 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
     assert run("jobs", "cancel", waiting["id"]).lines[0]["state"] == "cancelled"
     over = run("jobs", "wait", waiting["id"])
     assert (over.code, over.lines[0]["state"]) == (1, "cancelled")
-    assert over.err.startswith("sluice: The job was not done (cancelled)")
+    assert over.err.startswith("sluice: The job did not succeed (cancelled)")
     with working(embedded.url):
         (trained,) = run("jobs", "retrain", "rocchio", "--topic", "crude", "--publish", "never", "--wait").lines
     assert (trained["state"], trained["result"]["total"]) == ("succeeded", 1)
@@ -323,7 +323,7 @@ def test_people_are_shown_text(sluice: Client, server: Live) -> None:
         (["topics"], "Crude oil"),
         (["topics", "show", "crude"], "0 relevant, 0 not"),
         (["topics", "versions", "crude"], "create"),
-        (["topics", "metrics", "crude"], "nothing is known yet"),
+        (["topics", "metrics", "crude"], "nothing known yet"),
         (["topics", "--json"], '{"id":"crude"'),
     ):
         terminal = Terminal([*SLUICE, *arguments], SLUICE_URL=server.address)

@@ -1,4 +1,4 @@
-"""The demonstration: a wire that drifts, the same for the same seed, and a service that keeps up with it."""
+"""The demonstration: news that drift, the same for the same seed, and a service that keeps up with them."""
 
 import signal
 import subprocess
@@ -14,7 +14,7 @@ from service.client import Client, ClientError
 from service.demo.newswire import newswire
 from service.demo.play import Play
 from service.demo.readers import INTERESTS
-from service.demo.screen import live as shown
+from service.demo.screen import live as screen
 from service.demo.screen import summary
 from service.demo.stories import FILLERS, GAPS, THEMES
 from service.store.embedded import Embedded
@@ -44,7 +44,10 @@ def test_stories_are_short_texts_without_gaps_and_hardly_two_are_alike() -> None
 
 
 def test_every_gap_can_be_filled() -> None:
-    texts = [*FILLERS, *(text for chapters in THEMES.values() for one in chapters for part in one for text in part)]
+    texts = [
+        *FILLERS,
+        *(text for chapters in THEMES.values() for chapter in chapters for part in chapter for text in part),
+    ]
     for text in texts:
         text.format(**{gap: words[0] for gap, words in GAPS.items()})
 
@@ -63,17 +66,17 @@ def test_topics_learn_what_the_readers_want_and_are_gone_in_the_end(server: Live
         play = Play(sluice, 600, seed=20, run="test")
         with play.topics(keep=False):
             for _ in play.steps():
-                assert shown(play)
+                assert screen(play)
             judged = {topic.id: topic.status.judged for topic in sluice.topics()}
         assert list(sluice.topics()) == []
-    for standing in play.standings(0, play.done):
-        assert standing.stories == play.done == 600
-        assert standing.precision is not None
-        assert standing.precision > 0.8, standing
-        assert standing.recall is not None
-        assert standing.recall > 0.4, standing
-        counts = judged[standing.topic]
-        assert counts.relevant + counts.irrelevant == standing.judgements > 50
+    for score in play.scores(0, play.done):
+        assert score.stories == play.done == 600
+        assert score.precision is not None
+        assert score.precision > 0.8, score
+        assert score.recall is not None
+        assert score.recall > 0.4, score
+        counts = judged[score.topic]
+        assert counts.relevant + counts.irrelevant == score.judgements > 50
     assert summary(play)
 
 
