@@ -23,9 +23,10 @@ from service.tasks import Background, Pool
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
 from service.topics.crud import Topics
-from service.topics.deciding import Serving, analysis_of
+from service.topics.features import analysis_of
 from service.topics.learning import Learning
 from service.topics.published import Recipe
+from service.topics.registry import Registry
 from service.topics.sync import Sync
 from service.topics.warm_up import warm_up
 
@@ -40,39 +41,38 @@ class Sluice:
         self._background = Background()
 
         self.epochs = Epochs(store)
-        self.serving = Serving(analysis_of(config))
-        self.learning = Learning(store, self.epochs, config, pool, self.serving.put)
-        self.sync = Sync(store, self.serving, self.learning, self.epochs, config.sweep_s)
-        self.counters = TopicCounters(store, self.serving, config.review_kept)
+        self.registry = Registry(analysis_of(config))
+        self.learning = Learning(store, self.epochs, config, pool, self.registry.put)
+        self.sync = Sync(store, self.registry, self.learning, self.epochs, config.sweep_s)
+        self.counters = TopicCounters(store, self.registry, config.review_kept)
         self.routes = store.routes
-        self.topics = Topics(store, self.serving, self.learning, self.epochs, self.counters, self.routes, config, pool)
+        self.topics = Topics(store, self.registry, self.learning, self.epochs, self.counters, self.routes, config, pool)
 
         self.inbox = store.inbox
         self.outbox = store.outbox
         self.classifier = Classifier(
-            store, self.topics, self.serving, self.epochs, self.counters, config, pool, self._background
+            store, self.topics, self.registry, self.epochs, self.counters, config, pool, self._background
         )
-        self.subscribers = Subscribers(self.outbox, self.serving.topics, config.max_listeners)
+        self.subscribers = Subscribers(self.outbox, self.registry.topics, config.max_listeners)
 
-        signatures = self.classifier.repeats
-        self.goals = Goals(self.counters, self.serving, signatures, config)
+        self.goals = Goals(self.counters, self.registry, self.classifier.signatures, config)
         self.judge = Judge(
-            store, self.topics, self.serving, self.learning, self.epochs, self.goals, config, pool, self._refit
+            store, self.topics, self.registry, self.learning, self.epochs, self.goals, config, pool, self._refit
         )
-        self.review = Review(store, self.serving, self.learning, self.epochs, self.goals, config)
-        self.known = Known(store, self.learning, self.epochs, self.serving.analysis, config)
-        self.previews = Previews(store, self.learning, self.epochs, self.serving.analysis, config.served_weights, pool)
+        self.review = Review(store, self.registry, self.learning, self.epochs, self.goals, config)
+        self.known = Known(store, self.learning, self.epochs, self.registry.analysis, config)
+        self.previews = Previews(store, self.learning, self.epochs, self.registry.analysis, config.served_weights, pool)
 
         self.transfer = Transfer(store, self.topics, self.learning, self.epochs, self.counters, config, pool)
         self.jobs = Jobs(store.jobs, config)
 
     async def start(self) -> None:
         """Begins to listen; topics are served as soon as they are loaded, and `sync.ready` says when."""
-        await self.pool.run(warm_up, self.serving.analysis, self.epochs.current, self.config.served_weights)
+        await self.pool.run(warm_up, self.registry.analysis, self.epochs.current, self.config.served_weights)
         self._background.start(self.sync.listen())
         self._background.start(self.sync.sweep())
         self._background.start(self.subscribers.read())
-        self._background.start(self.classifier.repeats.catch_up())
+        self._background.start(self.classifier.signatures.catch_up())
 
     async def stop(self) -> None:
         await self._background.stop()

@@ -98,7 +98,7 @@ def loaded(url: str) -> Loaded:
         wall, cpu = time.perf_counter(), time.process_time()
         await sluice.sync.ready.wait()
         took = Seconds(time.perf_counter() - wall, time.process_time() - cpu)
-        topics = len(sluice.serving.topics)
+        topics = len(sluice.registry.topics)
         await sluice.stop()
         return Loaded(took, topics, peak_mb())
 

@@ -55,5 +55,5 @@ class _Watched(Documented):
 
 async def _keep_noting(sluice: Sluice, telemetry: Telemetry) -> None:
     while True:
-        telemetry.note(len(sluice.serving.topics), sluice.serving.bank_bytes)
+        telemetry.note(len(sluice.registry.topics), sluice.registry.bank_bytes)
         await asyncio.sleep(NOTE_S)

@@ -1,10 +1,11 @@
 """What is said of a topic: its settings and how it stands; its model as it is shown, as a file, and read back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from pydantic_core import to_json
 
 from models.core.names import View
 from models.core.vectors import Linear
@@ -30,6 +31,7 @@ from service.schemas.models import (
 )
 from service.topics.counts import TopicCounts
 from service.topics.published import PublishedModel
+from service.topics.results import DocumentResult
 from service.topics.retrain_policy import policy_of, standing
 
 STRONGEST = 20  # terms shown for and against
@@ -188,3 +190,8 @@ def _linear(form: Form, view: View, pointer: str, most: int) -> Linear:
     weights = np.array([*form.terms.values(), *form.features.values()], np.float32)
     features, first = np.unique(features, return_index=True)
     return Linear(view, features, weights[first], form.bias, form.rest)
+
+
+def results(found: Sequence[DocumentResult]) -> list[bytes]:
+    """Each result as JSON."""
+    return [to_json(result.to_dict()) for result in found]

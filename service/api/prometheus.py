@@ -30,7 +30,7 @@ Values = float | Mapping[Any, float]  # or one for each value of the label
 
 
 async def overview(app: Sluice, version: str) -> list[Metric]:
-    served = list(app.serving.topics.values())
+    served = list(app.registry.topics.values())
     judged = await app.pool.run(_judged, served)
     shown = await app.pool.run(nsmallest, app.config.metrics_topics, served, key=_age)
     try:

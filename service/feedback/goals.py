@@ -23,15 +23,15 @@ from service.config import Config
 from service.schemas import PooledRecall
 from service.store.signatures import SignatureLog
 from service.topics.counts import TopicCounters, TopicCounts
-from service.topics.deciding import Serving
 from service.topics.published import PublishedModel
+from service.topics.registry import Registry
 from service.topics.settings import audit_rate
 
 
 class Goals:
-    def __init__(self, tallies: TopicCounters, serving: Serving, repeats: SignatureLog, config: Config) -> None:
+    def __init__(self, tallies: TopicCounters, registry: Registry, repeats: SignatureLog, config: Config) -> None:
         self._counters = tallies
-        self._serving = serving
+        self._registry = registry
         self._signatures = repeats
         self._usual = config.audit_rate
 
@@ -66,7 +66,7 @@ class Goals:
 
     async def pooled(self) -> PooledRecall:
         """Recall over all topics that audit."""
-        auditing = [served for served in list(self._serving.topics.values()) if self.rate(served)]
+        auditing = [served for served in list(self._registry.topics.values()) if self.rate(served)]
         tallies = await self._counters.read([served.topic for served in auditing])
         every = [(one.model.evidence, tally.ever) for one, tally in zip(auditing, tallies, strict=True)]
         share = assurance.pooled_recall(every)

@@ -28,10 +28,11 @@ from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
 from service.topics.crud import Topics
-from service.topics.deciding import Serving, content_id
+from service.topics.deciding import content_id
 from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, Recipe
+from service.topics.registry import Registry
 from service.topics.rules import DECIDES
 from service.topics.state import to_bag
 
@@ -63,7 +64,7 @@ class Judge:
         self,
         store: Store,
         topics: Topics,
-        serving: Serving,
+        registry: Registry,
         learning: Learning,
         epochs: Epochs,
         promises: Goals,
@@ -74,7 +75,7 @@ class Judge:
         self._store = store
         self._refit = refit
         self._topics = topics
-        self._serving = serving
+        self._registry = registry
         self._learning = learning
         self._epochs = epochs
         self._goals = promises
@@ -191,9 +192,9 @@ class Judge:
         if isinstance(about, Event):
             document, title, blob, rule = about.document, about.title, about.bag, about.rule
         else:
-            document, title, rule = id_of(about), about.title, self._serving.rule(judgement.topic, about) or ""
-            blob = log_features(about.title, about.text, self._serving.analysis, epoch)
-        served = self._serving.get(judgement.topic)
+            document, title, rule = id_of(about), about.title, self._registry.rules.of(judgement.topic, about) or ""
+            blob = log_features(about.title, about.text, self._registry.analysis, epoch)
+        served = self._registry.get(judgement.topic)
         calibration = served.model.calibration
         decision, score = served.judge(to_bag(blob))
         before = Before(decision=decision, score=round(score, DIGITS))

@@ -41,9 +41,10 @@ from service.schemas.review import Offer, Reason, ReviewPage
 from service.store.documents import unpacked
 from service.store.topics import Store
 from service.topics.background import Epochs
-from service.topics.deciding import Serving, TopicVerdict
+from service.topics.deciding import TopicVerdict, verdicts_of
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, PublishedModel
+from service.topics.registry import Registry
 from service.topics.state import TopicState
 
 AUDITED = 4
@@ -82,7 +83,7 @@ class Review:
     def __init__(
         self,
         store: Store,
-        serving: Serving,
+        registry: Registry,
         learning: Learning,
         epochs: Epochs,
         promises: Goals,
@@ -90,7 +91,7 @@ class Review:
     ) -> None:
         self._store = store
         self._goals = promises
-        self._serving = serving
+        self._registry = registry
         self._learning = learning
         self._epochs = epochs
         self._skipped_kept = config.skipped_kept
@@ -128,7 +129,9 @@ class Review:
 
         def look() -> list[ReviewCandidate]:
             known = [one for one in map(unpacked, blobs) if one.passed(since_ms)]
-            bags, verdicts = self._serving.look(served.topic, [one.document for one in known], self._epochs.current)
+            bags, verdicts = verdicts_of(
+                self._registry, served.topic, [one.document for one in known], self._epochs.current
+            )
             return [
                 ReviewCandidate(d.id or "", d.title, d.text, bags[i][0], verdicts[i], came_ms, everywhere)
                 for i, (d, came_ms, everywhere) in enumerate(known)

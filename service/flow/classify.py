@@ -1,12 +1,12 @@
-"""The way of some documents through the service.
+"""Classifying documents that are to be stored, in two round trips to the store:
 
-    decide      each by itself
-    remember                                               the store is asked to remember them, and what they repeat
-    go_on       they are decided like those they repeat    the store is asked to count them, and to let them through
-    finish      the results
+    decide          each document by itself
+    remember_cmds                                       commands that remember them and note their signatures
+    write_cmds      copies decided as their originals   commands that count the documents and let them through
+    finish          the results
 
-A passage says what it asks of the store, and is told the answers; who sends it on its way talks with the store. So what
-two passages ask for can go in one round trip, while a third is decided (see consumer.py).
+A batch *builds* the commands and is handed the replies; its caller talks to the store. So the commands of two batches
+can share a round trip while a third is decided (see consumer.py). Documents that are not stored are decided at once.
 """
 
 import asyncio
@@ -31,9 +31,14 @@ from service.tasks import Background, Pool, retrieve_exception
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
 from service.topics.crud import Topics
-from service.topics.deciding import Classified, Decided, First, Kept, Serving, most
+from service.topics.deciding import Decided, decide_documents, max_verdicts
+from service.topics.registry import Registry
+from service.topics.repeats import Original, originals
+from service.topics.results import Classified, DocumentResult, Kept, classified, classify
 
-LARGE_CHARS, EXPLAINING = 100_000, 10  # of text in a large request; explaining takes ten times as long
+LARGE_CHARS = 100_000  # of text: a request with more of it is a large one
+EXPLAINING_FACTOR = 10  # explaining takes so many times as long as deciding
+LARGE_REQUESTS = 2  # at a time: more would only share the cores, and learning must find a thread free
 
 log = structlog.get_logger("sluice.flow")
 
@@ -43,7 +48,7 @@ class Classifier:
         self,
         store: Store,
         topics: Topics,
-        serving: Serving,
+        registry: Registry,
         epochs: Epochs,
         counters: TopicCounters,
         config: Config,
@@ -51,46 +56,52 @@ class Classifier:
         background: Background,
     ) -> None:
         self.store = store
-        self.topics = topics
-        self.serving = serving
+        self.registry = registry
         self.epochs = epochs
         self.counters = counters
-        self.repeats = SignatureLog(store.connection, config.documents_kept)
+        self.signatures = SignatureLog(store.connection, config.documents_kept)
         self.config = config
         self.pool = pool
+        self._topics = topics
         self._background = background
         self._publishing = False
-        # Two large requests at a time, since more would only share the cores; the other threads are for small ones and
-        # for learning, which must find one free.
-        self._large = asyncio.Semaphore(2)
+        self._large = asyncio.Semaphore(LARGE_REQUESTS)
 
-    async def classify(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
-        """A result for each document, as JSON; remembered, counted and let through if the options say so."""
+    async def classify(self, documents: Sequence[Document], options: ClassifyOptions) -> list[DocumentResult]:
+        """A result for each document; remembered, counted and let through if the options say so."""
         for topic in dict.fromkeys(options.topics or ()):
-            await self.topics.find(topic)
-        if options.store:
-            run = self.store.run
-            passage = Batch(self, documents, options)
-            await passage.decide()
-            asked = await passage.go_on(await run(await passage.remember()))
-            return await passage.finish(await run(asked))
-        async with self.turn(documents, options):
-            classified = await self.pool.run(self.serving.classify, documents, options, self.epochs.current)
-        return classified.results
+            await self._topics.find(topic)
+        if not options.store:
+            async with self.turn(documents, options):
+                return await self.pool.run(classify, self.registry, documents, options, self.epochs.current)
+        run = self.store.run
+        batch = Batch(self, documents, options)
+        await batch.decide()
+        commands = await batch.write_cmds(await run(await batch.remember_cmds()))
+        return await batch.finish(await run(commands))
 
-    async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[bytes]:
+    async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[DocumentResult]:
         """As `classify`, for any number of documents."""
-        size = self.at_once(options)
+        size = self.max_batch(options)
         batches = [documents[start : start + size] for start in range(0, len(documents), size)]
         return [result for batch in batches for result in await self.classify(batch, options)]
 
-    def publish_if_due(self) -> None:
+    def max_batch(self, options: ClassifyOptions) -> int:
+        """The most documents of one batch: fewer with very many topics, or explanations of many."""
+        return max(1, max_verdicts(options) // max(1, len(options.topics or self.registry.topics)))
+
+    def turn(self, documents: Sequence[Document], options: ClassifyOptions) -> AbstractAsyncContextManager[Any]:
+        """Waits for a turn, if the request is a large one."""
+        chars = sum(len(document.text) for document in documents) * (EXPLAINING_FACTOR if options.explain else 1)
+        return self._large if chars > LARGE_CHARS else nullcontext()
+
+    def publish_epoch_if_due(self) -> None:
         """Publishes the counts of this process as another epoch, in the background, if there are enough of them."""
         if self.epochs.due and not self._publishing:
             self._publishing = True
-            self._background.start(self._publish())
+            self._background.start(self._publish_epoch())
 
-    async def _publish(self) -> None:
+    async def _publish_epoch(self) -> None:
         try:
             await self.epochs.publish()
         except StoreUnavailable as error:
@@ -98,98 +109,106 @@ class Classifier:
         finally:
             self._publishing = False
 
-    def at_once(self, options: ClassifyOptions) -> int:
-        """Documents that one passage should have at most: fewer with very many topics, or explanations of many."""
-        return max(1, most(options) // max(1, len(options.topics or self.serving.topics)))
-
-    def turn(self, documents: Sequence[Document], options: ClassifyOptions) -> AbstractAsyncContextManager[Any]:
-        chars = sum(len(document.text) for document in documents) * (EXPLAINING if options.explain else 1)
-        return self._large if chars > LARGE_CHARS else nullcontext()
-
 
 class Batch:
-    """Of documents that are to be stored."""
+    """Documents that are to be stored, on their way through the stages above; each stage needs those before it."""
 
+    # Filled by `decide`:
     _decided: Decided
     _blobs: dict[str, bytes]
-    _signed: Signatures
+    _signatures: Signatures
+    # by `remember_cmds`:
     _remembering: Remembering
-    _again: set[str]  # documents that had come before
+    # by `write_cmds`:
+    _seen_before: set[str]
     _classified: Classified
-    _counts: list[Step]
+    _count_cmds: list[Step]
     _counting: "asyncio.Task[None]"
 
-    def __init__(self, way: Classifier, documents: Sequence[Document], options: ClassifyOptions) -> None:
-        self._way = way
+    def __init__(self, classifier: Classifier, documents: Sequence[Document], options: ClassifyOptions) -> None:
+        self._classifier = classifier
         self._documents = documents
         self._options = options
-        self._epoch = way.epochs.current
-        self._turn = way.turn(documents, options)
+        self._epoch = classifier.epochs.current
+        self._turn = classifier.turn(documents, options)
 
     async def decide(self) -> None:
-        way = self._way
+        pool, registry = self._classifier.pool, self._classifier.registry
         async with self._turn:
-            self._decided = await way.pool.run(way.serving.decide, self._documents, self._options, self._epoch)
-        await way.pool.run(self._prepare)
+            self._decided = await pool.run(decide_documents, registry, self._documents, self._options, self._epoch)
+        await pool.run(self._prepare)
 
     def _prepare(self) -> None:
         self._blobs = packed(self._decided.ids, self._decided.documents, now_ms(), self._options.topics is None)
-        self._signed = signatures(self._decided.bags)
+        self._signatures = signatures(self._decided.bags)
 
-    async def remember(self) -> list[Step]:
-        way = self._way
-        note, likely = await way.repeats.note(self._decided.ids, self._signed)
-        self._remembering = Remembering(self._blobs, way.config.documents_kept, likely)
+    async def remember_cmds(self) -> list[Step]:
+        note, likely = await self._classifier.signatures.note(self._decided.ids, self._signatures)
+        self._remembering = Remembering(self._blobs, self._classifier.config.documents_kept, likely)
         return [note, *self._remembering.steps]
 
-    async def go_on(self, answers: Sequence[Any]) -> list[Step]:
-        way, decided = self._way, self._decided
-        noted, *remembered = answers
+    async def write_cmds(self, replies: Sequence[Any]) -> list[Step]:
+        classifier, decided = self._classifier, self._decided
+        noted, *remembered = replies
         new, known = self._remembering.heard(remembered)
-        self._again = set(decided.ids) - new
-        firsts = await self._firsts(await way.repeats.hear(decided.ids, noted), known)
+        self._seen_before = set(decided.ids) - new
+        copied = await self._originals(await classifier.signatures.hear(decided.ids, noted), known)
         async with self._turn:
-            found = await way.pool.run(way.serving.answer, decided, self._options, self._epoch, firsts)
+            found = await classifier.pool.run(
+                classified, classifier.registry, decided, self._options, self._epoch, copied
+            )
         self._classified = found
-        self._counts = await way.counters.counting(found, new, self._options.topics)
-        # In a thread, while the store is at work.
-        unlike = new - {found.ids[place] for place in found.repeats}
-        self._counting = asyncio.create_task(way.pool.run(way.epochs.count, found.ids, found.bags, unlike))
-        self._counting.add_done_callback(retrieve_exception)  # if the store is lost, nobody comes for it
-        return [*self._counts, *self._outgoing()]
+        self._count_cmds = await classifier.counters.counting(found, new, self._options.topics)
+        # The words are counted in a thread, while the store is at work.
+        original = new - {found.ids[place] for place in found.repeats}
+        counting = classifier.pool.run(classifier.epochs.count, found.ids, found.bags, original)
+        self._counting = asyncio.create_task(counting)
+        self._counting.add_done_callback(retrieve_exception)  # if the store is lost, nobody awaits it
+        return [*self._count_cmds, *self._outbox_cmds()]
 
-    async def finish(self, answers: Sequence[Any]) -> list[bytes]:
-        if self._counts:
-            self._way.counters.heard(answers)
+    async def finish(self, replies: Sequence[Any]) -> list[DocumentResult]:
+        if self._count_cmds:
+            self._classifier.counters.heard(replies)
         await self._counting
-        self._way.publish_if_due()
+        self._classifier.publish_epoch_if_due()
         return self._classified.results
 
-    async def _firsts(self, repeated: Mapping[str, str], known: Mapping[str, bytes | None]) -> dict[int, First]:
-        """By place, the documents that some of them repeat; almost all of these are known already."""
+    async def _originals(self, repeated: Mapping[str, str], known: Mapping[str, bytes | None]) -> dict[int, Original]:
+        """By place, the documents that some of these repeat; almost all of them are known already."""
         if not repeated:
             return {}
-        firsts = set(repeated.values())
-        missing = list(firsts - known.keys())
-        more = await self._way.store.documents.recall(missing)
-        found = {**known, **dict(zip(missing, more, strict=True))}
-        blobs = [blob for name in firsts if (blob := found[name])]
-        serving = self._way.serving
-        return await self._way.pool.run(serving.firsts, self._decided, repeated, blobs, self._options, self._epoch)
+        classifier, ids = self._classifier, set(repeated.values())
+        missing = list(ids - known.keys())
+        recalled = await classifier.store.documents.recall(missing)
+        found = {**known, **dict(zip(missing, recalled, strict=True))}
+        blobs = [blob for document in ids if (blob := found[document])]
+        return await classifier.pool.run(
+            originals, classifier.registry, self._decided, repeated, blobs, self._options, self._epoch
+        )
 
-    def _outgoing(self) -> list[Step]:
-        """What lets through all that was not rejected, be it new or not: the last time may have been cut short."""
-        steps: list[Step] = []
+    def _outbox_cmds(self) -> list[Step]:
+        """Commands that let through all that was not rejected, new or not: an earlier try may have been cut short."""
+        commands: list[Step] = []
         for topic, kept in self._classified.kept.items():
-            if served := self._way.serving.topics.get(topic):
+            if model := self._classifier.registry.topics.get(topic):
                 entries = [self._entry(topic, one) for one in kept]
-                steps += outbox.append(topic, served.born, entries, self._way.config.out_kept, self._again)
-        return steps
+                out_kept = self._classifier.config.out_kept
+                commands += outbox.append(topic, model.born, entries, out_kept, self._seen_before)
+        return commands
 
     def _entry(self, topic: str, kept: Kept) -> Entry:
-        classified, whole = self._classified, self._documents[kept.place]
-        document, repeat = classified.ids[kept.place], classified.repeats.get(kept.place)
-        how = kept.decision, kept.score, kept.version
-        first = repeat.first if repeat else ""
-        about = whole.source or "", whole.published or "", to_json(whole.metadata).decode() if whole.metadata else ""
-        return Entry(outbox.entry_id(topic, document), *how, document, whole.title, whole.text, first, *about)
+        document, id = self._documents[kept.place], self._classified.ids[kept.place]
+        repeat = self._classified.repeats.get(kept.place)
+        return Entry(
+            outbox.entry_id(topic, id),
+            kept.decision,
+            kept.score,
+            kept.version,
+            id,
+            document.title,
+            document.text,
+            repeat.original if repeat else "",
+            document.source or "",
+            document.published or "",
+            to_json(document.metadata).decode() if document.metadata else "",
+        )

@@ -56,14 +56,14 @@ log = structlog.get_logger("sluice.flow")
 
 
 class ConsumerBatch(NamedTuple):
-    """Entries that are read: the dead, and the others' passage, if there are any, with what the store told it last, and
-    what it asks for next."""
+    """Entries of the stream: those that cannot be read, and the documents of the others, if there are any, with the
+    store's last replies and the next commands."""
 
     arrived: Sequence[Arrived]
     dead: Sequence[Dead]
-    passage: Batch | None
-    told: Sequence[Any] = ()
-    steps: Sequence[Step] = ()
+    documents: Batch | None
+    replies: Sequence[Any] = ()
+    commands: Sequence[Step] = ()
 
 
 T = TypeVar("T")
@@ -204,24 +204,24 @@ class Consumer:
     async def _decide(self, arrived: Sequence[Arrived]) -> ConsumerBatch:
         read = await self._classifier.pool.run(self._read, arrived)
         documents = [one for one in read if isinstance(one, Document)]
-        passage = Batch(self._classifier, documents, OPTIONS) if documents else None
-        if passage:
-            await passage.decide()
-        return ConsumerBatch(arrived, [one for one in read if isinstance(one, Dead)], passage)
+        batch = Batch(self._classifier, documents, OPTIONS) if documents else None
+        if batch:
+            await batch.decide()
+        return ConsumerBatch(arrived, [one for one in read if isinstance(one, Dead)], batch)
 
     async def _remember(self, batch: ConsumerBatch) -> ConsumerBatch:
-        if not batch.passage:
+        if not batch.documents:
             return batch
-        return batch._replace(told=await self._inbox.run(await batch.passage.remember()))
+        return batch._replace(replies=await self._inbox.run(await batch.documents.remember_cmds()))
 
     async def _answer(self, batch: ConsumerBatch) -> ConsumerBatch:
-        return batch._replace(steps=await batch.passage.go_on(batch.told)) if batch.passage else batch
+        return batch._replace(commands=await batch.documents.write_cmds(batch.replies)) if batch.documents else batch
 
     async def _write(self, batch: ConsumerBatch) -> ConsumerBatch:
-        if batch.passage:
-            # The figures are among it since a store that is full refuses them, and with them the rest.
-            steps = [*batch.steps, *self._inbox.said(self._figures)]
-            await batch.passage.finish(await self._inbox.run(steps))
+        if batch.documents:
+            # The figures go along because a store that is full refuses them, and with them the rest.
+            commands = [*batch.commands, *self._inbox.said(self._figures)]
+            await batch.documents.finish(await self._inbox.run(commands))
         return batch
 
     async def _settle(self, batch: ConsumerBatch) -> None:
@@ -239,7 +239,7 @@ class Consumer:
     def _fitting(self, arrived: Sequence[Arrived]) -> int:
         """How many to take at a time, judging by these."""
         size = sum(one.size for one in arrived) / len(arrived)
-        at_once = min(BATCH, self._classifier.at_once(OPTIONS))
+        at_once = min(BATCH, self._classifier.max_batch(OPTIONS))
         return max(1, min(at_once, 4 * self.most, int(BATCH_BYTES / max(1, size))))
 
     def _read(self, arrived: Sequence[Arrived]) -> list[Document | Dead]:

@@ -34,8 +34,10 @@ from service.schemas.jobs import Backfill, Backfilled, BackfillHit, BackfillResu
 from service.schemas.parsing import check_length, parse
 from service.store.documents import unpacked
 from service.store.review import Offered
-from service.topics.deciding import Serving, analysis_of
+from service.topics.features import analysis_of
 from service.topics.published import PublishedModel
+from service.topics.registry import Registry
+from service.topics.results import classify
 
 BATCH = 500
 NOTE_S = 2.0  # between two checkpoints
@@ -72,29 +74,29 @@ class BackfillCounts:
 
 async def backfill(context: JobContext, asked: Backfill) -> BackfillResult:
     context.message = "Loads the topics."
-    serving = await _serving(context, asked)
+    registry = await _registry(context, asked)
     if asked.archive is None:
-        return await _remembered(context, asked, serving)
+        return await _remembered(context, asked, registry)
     try:
-        return await _archive(context, asked.archive, serving)
+        return await _archive(context, asked.archive, registry)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise BadInput("The archive is no gzip file, or not a whole one.") from error
     except OSError as error:
         raise BadInput(f"The archive cannot be read, or no file written beside it: {error.strerror}.") from error
 
 
-async def _serving(context: JobContext, asked: Backfill) -> Serving:
-    serving = Serving(analysis_of(context.config))
+async def _registry(context: JobContext, asked: Backfill) -> Registry:
+    registry = Registry(analysis_of(context.config))
     topics = asked.topics if asked.topics is not None else await context.store.topics()
     saved = await context.store.versions.load(topics)
     for topic, one in zip(topics, saved, strict=True):
         if one is None and asked.topics is not None:
             raise NotFound.topic(topic)
-    serving.load(PublishedModel.from_bytes(one.blob, one.born) for one in saved if one)
-    return serving
+    registry.load(PublishedModel.from_bytes(one.blob, one.born) for one in saved if one)
+    return registry
 
 
-async def _remembered(context: JobContext, asked: Backfill, serving: Serving) -> BackfillResult:
+async def _remembered(context: JobContext, asked: Backfill, registry: Registry) -> BackfillResult:
     ids = await context.store.documents.newest(0, context.config.documents_kept)
     counts: dict[str, BackfillCounts] = {}
     seen = 0
@@ -102,15 +104,15 @@ async def _remembered(context: JobContext, asked: Backfill, serving: Serving) ->
         context.part(start, len(ids), f"Decided about {start:,} of {len(ids):,} documents.")
         blobs = await context.store.documents.recall(ids[start : start + BATCH])
         documents = [unpacked(blob).document for blob in blobs if blob]
-        rows = await context.work(decide, serving, documents, context)
+        rows = await context.work(decide, registry, documents, context)
         _count(counts, rows)
         seen += len(documents)
         if asked.review:
-            await _offer(context, serving, rows)
+            await _offer(context, registry, rows)
     return _result(seen, 0, counts, None)
 
 
-async def _archive(context: JobContext, name: str, serving: Serving) -> BackfillResult:
+async def _archive(context: JobContext, name: str, registry: Registry) -> BackfillResult:
     directory = context.config.archives
     if directory is None:
         raise NotFound("This Sluice reads no archives any more: SLUICE_ARCHIVES names no directory.")
@@ -128,7 +130,7 @@ async def _archive(context: JobContext, name: str, serving: Serving) -> Backfill
             documents, refused = _documents(lines, context)
             for start in range(0, len(documents), BATCH):
                 some = documents[start : start + BATCH]
-                rows = await context.work(decide, serving, some, context)
+                rows = await context.work(decide, registry, some, context)
                 out.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows if row["decisions"])
             read = done.read + sum(map(len, lines))
             done = Done(read, out.tell(), done.documents + len(documents), done.refused + refused)
@@ -145,16 +147,13 @@ async def _archive(context: JobContext, name: str, serving: Serving) -> Backfill
     return _result(done.documents, done.refused, counts, decisions.name)
 
 
-def decide(serving: Serving, documents: Sequence[Document], context: JobContext) -> list[dict[str, object]]:
+def decide(registry: Registry, documents: Sequence[Document], context: JobContext) -> list[dict[str, object]]:
     """What is not rejected, document by document."""
-    classified = serving.classify(documents, ClassifyOptions(store=False), context.epochs.current)
-    rows: list[dict[str, object]] = [json.loads(result) for result in classified.results]
-    for row, document in zip(rows, documents, strict=True):
-        row["title"] = document.title
-    return rows
+    results = classify(registry, documents, ClassifyOptions(store=False), context.epochs.current)
+    return [result.to_dict() | {"title": document.title} for result, document in zip(results, documents, strict=True)]
 
 
-async def _offer(context: JobContext, serving: Serving, rows: Iterable[Mapping[str, object]]) -> None:
+async def _offer(context: JobContext, registry: Registry, rows: Iterable[Mapping[str, object]]) -> None:
     """Queues for review what is not rejected, without counting it."""
     likely: dict[str, list[str]] = {}
     uncertain: dict[str, list[str]] = {}
@@ -164,7 +163,7 @@ async def _offer(context: JobContext, serving: Serving, rows: Iterable[Mapping[s
                 queue = likely if one["decision"] == "accept" else uncertain
                 queue.setdefault(str(one["topic"]), []).append(str(row["document"]))
     offers = [
-        Offered(topic, serving.topics[topic].born, likely.get(topic, ()), uncertain.get(topic, ()))
+        Offered(topic, registry.topics[topic].born, likely.get(topic, ()), uncertain.get(topic, ()))
         for topic in likely.keys() | uncertain.keys()
     ]
     await context.store.review.queue(offers, context.config.review_kept)

@@ -34,7 +34,7 @@ from service.jobs.context import JobContext
 from service.schemas.jobs import Gain, Retrain, Retrained, RetrainResult, Score
 from service.store.documents import unpacked
 from service.topics.background import Epoch
-from service.topics.deciding import analysis_of
+from service.topics.features import analysis_of
 from service.topics.published import Base, Recipe
 from service.topics.state import TopicState, example, spec_of
 

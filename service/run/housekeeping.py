@@ -73,7 +73,7 @@ async def keep_house(sluice: Sluice) -> None:
     newest = place_of(sluice.epochs.current.number)
     named: set[int] = {sluice.epochs.current.number}
     lent = await sluice.store.epochs.lent()
-    for served in list(sluice.serving.topics.values()):
+    for served in list(sluice.registry.topics.values()):
         named.add(served.epoch)
         behind = newest - place_of(lent.get(served.epoch, served.epoch))
         if behind >= (STALE if served.settings.goal.max_abstain is None else SOON):
@@ -89,7 +89,7 @@ async def keep_house(sluice: Sluice) -> None:
 
 async def note_goals(sluice: Sluice) -> None:
     """How many goals are in which state."""
-    goals = [served for served in list(sluice.serving.topics.values()) if served.settings.goal != Goal()]
+    goals = [served for served in list(sluice.registry.topics.values()) if served.settings.goal != Goal()]
     tallies = await sluice.counters.read([served.topic for served in goals])
     await sluice.store.counts.save_goals(await sluice.pool.run(_states, goals, tallies), 3 * GOALS_S)
 
@@ -104,7 +104,7 @@ def _states(goals: Sequence[PublishedModel], tallies: Sequence[TopicCounts]) -> 
 
 async def _retrain(sluice: Sluice) -> None:
     """Submits the retrainings that are due."""
-    asked = {served: policy_of(served, sluice.config) for served in list(sluice.serving.topics.values())}
+    asked = {served: policy_of(served, sluice.config) for served in list(sluice.registry.topics.values())}
     topics = [served for served, policy in asked.items() if policy]
     for served, tally in zip(topics, await sluice.counters.read([one.topic for one in topics]), strict=True):
         policy, last = asked[served], tally.retrained

@@ -34,8 +34,9 @@ from typing import Any
 from models.goals.volume import StreamCounts
 from service.store.counts import count_cmds, count_topic_cmd
 from service.store.topics import Step, Store
-from service.topics.deciding import Classified, Kept, Serving
 from service.topics.published import PublishedModel
+from service.topics.registry import Registry
+from service.topics.results import Classified, Kept
 from service.topics.retrain_policy import Last
 
 BUCKET, SLOTS, LATELY = 1000, 100, 10
@@ -52,9 +53,9 @@ class TopicCounts:
 
 
 class TopicCounters:
-    def __init__(self, store: Store, serving: Serving, kept: int) -> None:
+    def __init__(self, store: Store, registry: Registry, kept: int) -> None:
         self._store = store
-        self._serving = serving
+        self._registry = registry
         self._kept = kept  # most documents in a queue
         self._passed, self._heard_s = 0, -math.inf
 
@@ -66,7 +67,9 @@ class TopicCounters:
                 first.setdefault(document, place)
         if not first:
             return []
-        repeats = {place: classified.repeats[place].news_to for place in first.values() if place in classified.repeats}
+        repeats = {
+            place: classified.repeats[place].counts_in for place in first.values() if place in classified.repeats
+        }
         places = set(first.values()) - repeats.keys()
         everybody, put = (len(places), 0) if named is None else (0, len(places))
         passed = await self._position() + everybody
@@ -78,7 +81,7 @@ class TopicCounters:
             kept = [one for one in classified.kept.get(topic, ()) if one.place in places or one.place in news]
             for one in kept:
                 decided[one.decision] += 1
-            served = self._serving.topics.get(topic)
+            served = self._registry.topics.get(topic)
             if served and (kept or put or news):
                 before, by_name = passed - everybody, put + len(news)
                 counts.append(self._count_cmd(served, kept, classified.ids, before, passed, by_name))

@@ -16,10 +16,10 @@ from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
-from service.topics.deciding import Serving
 from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import Base, PublishedModel
+from service.topics.registry import Registry
 from service.topics.settings import TopicSettings, changes_decisions, check, given, read, with_audit_history
 from service.topics.state import TopicState
 
@@ -28,7 +28,7 @@ class Topics:
     def __init__(
         self,
         store: Store,
-        serving: Serving,
+        registry: Registry,
         learning: Learning,
         epochs: Epochs,
         counters: TopicCounters,
@@ -37,7 +37,7 @@ class Topics:
         pool: Pool,
     ) -> None:
         self._store = store
-        self._serving = serving
+        self._registry = registry
         self._learning = learning
         self._epochs = epochs
         self._counters = counters
@@ -47,7 +47,7 @@ class Topics:
 
     async def find(self, topic: str) -> PublishedModel:
         """The topic as it is served; one that another process has just made is loaded."""
-        return self._serving.topics.get(topic) or await self._learning.catch_up(topic)
+        return self._registry.topics.get(topic) or await self._learning.catch_up(topic)
 
     async def page(self, after: str, limit: int) -> tuple[list[PublishedModel], str | None]:
         """Topics by id, those after the given one, and where the next page begins."""
@@ -62,15 +62,15 @@ class Topics:
         check(dict(new))
         topic = new.id or topic_id(new.name)
         await self.check_room_for(topic)
-        terms = read(new.terms, self._serving.analysis)
+        terms = read(new.terms, self._registry.analysis)
         settings = TopicSettings(**new.model_dump(exclude={"id"}), created_ms=now_ms(), read=terms)
-        query = await self._pool.run(log_features, "", settings.query, self._serving.analysis, self._epochs.current)
+        query = await self._pool.run(log_features, "", settings.query, self._registry.analysis, self._epochs.current)
         await self._learning.create(topic, settings, query)
         return await self.find(topic)
 
     async def change(self, topic: str, change: TopicChange, if_match: int | None) -> PublishedModel:
         """Applies the fields that are given; a new learner or query refolds the log."""
-        fields = given(change, self._serving.analysis)
+        fields = given(change, self._registry.analysis)
         epoch, decides_differently = self._epochs.current, False
 
         def edit(state: TopicState) -> tuple[TopicSettings, bytes] | None:
@@ -83,7 +83,7 @@ class Topics:
             settings = with_audit_history(settings, before, self._config.audit_rate)
             if settings.query == before.query:
                 return settings, state.resolved.settings.bag
-            return settings, log_features("", settings.query, self._serving.analysis, epoch)
+            return settings, log_features("", settings.query, self._registry.analysis, epoch)
 
         await self._learning.edit(topic, edit, if_match)
         served = await self.find(topic)
@@ -105,7 +105,7 @@ class Topics:
 
     async def refresh(self, topic: str) -> None:
         """Puts a topic under the current background."""
-        epoch, analysis = self._epochs.current, self._serving.analysis
+        epoch, analysis = self._epochs.current, self._registry.analysis
         await self._learning.refresh(topic, lambda settings: log_features("", settings.query, analysis, epoch))
 
     async def put_routes(self, topic: str, routes: Sequence[Route]) -> list[StoredRoute]:
@@ -123,11 +123,11 @@ class Topics:
         await self._learning.delete(topic, if_match)
         if not (await self._store.heads([topic]))[0]:
             await self._routes.forget(topic)  # all, or those that somebody has put meanwhile
-        self._serving.end(topic)
+        self._registry.delete(topic)
 
     async def check_room_for(self, topic: str) -> None:
         """Refuses one topic more than the settings allow."""
-        if await self._store.count_topics() >= self._config.max_topics and topic not in self._serving.topics:
+        if await self._store.count_topics() >= self._config.max_topics and topic not in self._registry.topics:
             raise TooLarge(f"There are {self._config.max_topics:,} topics already, which is the limit.")
 
 

@@ -5,8 +5,8 @@
                   would have been another
 
 A flip is found by deciding again, not by subtracting: where lengths are normalised, every term that goes makes the
-others count for more. The strongest are taken away one after the other, MOST at the most, until the decision changes;
-then those are put back that it did not take. Other terms might do as well.
+others count for more. The strongest are taken away one after the other, MAX_TERMS at most, until the decision changes;
+then those that were not needed are put back. Other terms might do as well.
 
 What leads to a rejection is often not what stands in a document but what is missing. If nothing that can be taken away
 changes it, words of the query are added, each once in the text, in the order of their weights. (Of learned words that
@@ -14,7 +14,7 @@ are missing only hashes are at hand here.)
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,14 +23,37 @@ from models.core.views import view
 from service.schemas import Decision
 from service.topics.published import DIGITS, PublishedModel
 
-MOST = 8  # terms that are named as a flip
+MAX_TERMS = 8  # that a flip names
 BIAS, REST = "(bias)", "(every other word)"
 
 Words = dict[int, str]  # terms by feature, in the order of the text
+
+
+class Contribution(NamedTuple):
+    term: str
+    contribution: float
+    pinned: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"term": self.term, "contribution": self.contribution}
+        return fields | {"pinned": True} if self.pinned else fields
+
+
+class Flip(NamedTuple):
+    """What would have changed a decision: the terms without which, or with which, it would have been another."""
+
+    decision: Decision
+    without: list[str]
+    with_: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"decision": self.decision, "without": self.without, "with": self.with_}
+
+
 _TOWARD: dict[Decision, tuple[Literal[1, -1], ...]] = {"accept": (-1,), "reject": (1,), "abstain": (-1, 1)}
 
 
-def explain(served: PublishedModel, seen: Bag, words: Words) -> list[dict[str, Any]]:
+def explain(served: PublishedModel, seen: Bag, words: Words) -> list[Contribution]:
     """Every term that the model weighs with its part in the score, strongest first; the parts add up to the score.
 
     Terms of equal strength stand in the order of the text.
@@ -41,12 +64,12 @@ def explain(served: PublishedModel, seen: Bag, words: Words) -> list[dict[str, A
     rounded = {feature: round(part, DIGITS) for feature, part in parts.items()}
     in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
     pin, ban = served.settings.single.pin, served.settings.single.ban
-    said = [{"term": words[f], "contribution": rounded[f]} | ({"pinned": True} if f in pin else {}) for f in in_order]
+    contributions = [Contribution(words[f], rounded[f], f in pin) for f in in_order]
     if linear.rest:
         weighed = np.isin(x.features, np.array([*parts, *ban], np.uint64))
         others = linear.rest * float(x.values.sum() - x.values[weighed].sum())
-        said.append({"term": REST, "contribution": round(others, DIGITS)})
-    return [*said, {"term": BIAS, "contribution": round(linear.bias, DIGITS)}]
+        contributions.append(Contribution(REST, round(others, DIGITS)))
+    return [*contributions, Contribution(BIAS, round(linear.bias, DIGITS))]
 
 
 def flip(
@@ -56,8 +79,8 @@ def flip(
     words: Words,
     query: Words,
     idf: Callable[[Features], Singles],
-) -> dict[str, Any] | None:
-    """What would have changed the decision of the model; None if nothing of at most MOST terms would."""
+) -> Flip | None:
+    """What would have changed the decision of the model; None if nothing of at most MAX_TERMS terms would."""
 
     def decided(bag: Bag) -> Decision:
         return served.judge(bag)[0]
@@ -71,14 +94,14 @@ def flip(
         found += _fewest(against, lambda gone: decided(_without(seen, gone)), decision)
     if found:
         gone, other = min(found, key=lambda one: len(one[0]))
-        return {"decision": other, "without": [words[f] for f in gone], "with": []}
+        return Flip(other, [words[f] for f in gone], [])
     if decision == "accept":
         return None
     weights = dict(zip(served.model.linear.features.tolist(), served.model.linear.weights.tolist(), strict=True))
     present = set(seen.features.tolist())
     missing = sorted((f for f in query if f not in present and weights.get(f, 0.0) > 0), key=lambda f: -weights[f])
     for come, other in _fewest(missing, lambda come: decided(_with(seen, come, idf)), decision):
-        return {"decision": other, "without": [], "with": [query[f] for f in come]}
+        return Flip(other, [], [query[f] for f in come])
     return None
 
 
@@ -96,7 +119,7 @@ def _fewest(
     strongest: Sequence[int], decided: Callable[[Sequence[int]], Decision], decision: Decision
 ) -> list[tuple[list[int], Decision]]:
     """The first so many of these that change the decision, less those that are not needed, and to what; or nothing."""
-    for n in range(1, min(MOST, len(strongest)) + 1):
+    for n in range(1, min(MAX_TERMS, len(strongest)) + 1):
         if decided(strongest[:n]) != decision:
             needed = list(strongest[:n])
             for feature in strongest[:n]:

@@ -58,3 +58,7 @@ class TopicRules:
             return {}
         subject = Subject.of(document.title, document.text, document.source or "")
         return {topic: name for topic, rules in asked.items() if (name := rules.decides(subject))}
+
+    def of(self, topic: str, document: Document) -> RuleName | None:
+        """The topic's rule that decides about this document, if one does."""
+        return self.decides(document, [topic]).get(topic)

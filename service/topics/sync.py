@@ -16,9 +16,9 @@ from service.store.codec import Corrupt
 from service.store.topics import Store
 from service.store.versions import Saved
 from service.topics.background import Epochs
-from service.topics.deciding import Serving
 from service.topics.learning import Learning
 from service.topics.published import PublishedModel
+from service.topics.registry import Registry
 
 log = structlog.get_logger("sluice.topics")
 
@@ -27,9 +27,9 @@ PAUSE_S = 0.2  # before listening again after the connection broke
 
 
 class Sync:
-    def __init__(self, store: Store, serving: Serving, learning: Learning, epochs: Epochs, sweep_s: float) -> None:
+    def __init__(self, store: Store, registry: Registry, learning: Learning, epochs: Epochs, sweep_s: float) -> None:
         self._store = store
-        self._serving = serving
+        self._registry = registry
         self._learning = learning
         self._epochs = epochs
         self._sweep_s = sweep_s
@@ -65,14 +65,14 @@ class Sync:
                 await self.look(topics)
                 end = topics[-1] if len(topics) == CHUNK else ""
                 # What is served and not listed, of the same part of the alphabet: it is gone, or its listing is.
-                between = [one for one in list(self._serving.topics) if at < one and (not end or one <= end)]
+                between = [one for one in list(self._registry.topics) if at < one and (not end or one <= end)]
                 unlisted = list(set(between).difference(topics))
                 await self.look(unlisted)
-                for topic in self._serving.topics.keys() & unlisted:
+                for topic in self._registry.topics.keys() & unlisted:
                     await self._store.enlist(topic)
                 at = end
-                if self._serving.wants_merging:
-                    await asyncio.to_thread(self._serving.merge)
+                if self._registry.wants_merging:
+                    await asyncio.to_thread(self._registry.merge)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
             except Exception:
@@ -84,20 +84,20 @@ class Sync:
         for start in range(0, len(topics), CHUNK):
             some = topics[start : start + CHUNK]
             # In this order, what is read later can only be ahead of what was read before.
-            serving = [self._serving.topics.get(topic) for topic in some]
+            serving = [self._registry.topics.get(topic) for topic in some]
             published = await self._store.versions.published(some)
             heads = await self._store.heads(some)
             for topic, served, version, head in zip(some, serving, published, heads, strict=True):
                 if head is None:
-                    self._serving.end(topic)
+                    self._registry.delete(topic)
                 elif served and served.born == head.born and served.version > head.seq:
                     log.error("the store has lost the end of a log", topic=topic, had=served.version, has=head.seq)
-                    self._serving.remove(topic)
+                    self._registry.remove(topic)
                     await self._fold(topic)
                 elif version is None or version < head.seq:
                     # Being folded at this moment by whoever appended, most likely; if it still is next time, it is not.
                     lagging.add(topic)
-                    if topic in self._lagging or topic not in self._serving.topics:
+                    if topic in self._lagging or topic not in self._registry.topics:
                         await self._fold(topic)
                 elif not self._serves(topic, head.born, version):
                     await self._take(topic)
@@ -109,7 +109,7 @@ class Sync:
             await self._epochs.reload()
         else:
             await self._load()
-        await self.look(list({*await self._store.topics(), *list(self._serving.topics)}))
+        await self.look(list({*await self._store.topics(), *list(self._registry.topics)}))
 
     async def _load(self) -> None:
         """Serves every topic's published model; folds those that have none."""
@@ -117,21 +117,21 @@ class Sync:
         topics = await self._store.topics()
         saved = await self._store.versions.load(topics)
         found = [_decoded(topic, one) for topic, one in zip(topics, saved, strict=True)]
-        self._serving.load([served for served in found if served])
+        self._registry.load([served for served in found if served])
         for topic, served in zip(topics, found, strict=True):
             if served is None:
                 await self._refold(topic)
         self.ready.set()
 
     def _serves(self, topic: str, born: str, version: int) -> bool:
-        served = self._serving.topics.get(topic)
+        served = self._registry.topics.get(topic)
         return served is not None and served.born == born and served.version >= version
 
     async def _take(self, topic: str) -> None:
         (saved,) = await self._store.versions.load([topic])
         served = _decoded(topic, saved)
         if served:
-            await asyncio.to_thread(self._serving.put, served)
+            await asyncio.to_thread(self._registry.put, served)
         else:
             await self._refold(topic)
 
@@ -144,7 +144,7 @@ class Sync:
         try:
             await self._learning.catch_up(topic, again=True)
         except NotFound:
-            self._serving.end(topic)
+            self._registry.delete(topic)
         except (ArithmeticError, ValueError, LookupError) as error:
             # One broken topic must not keep the others from being served; it is reported, and left out.
             log.error("topic cannot be folded", topic=topic, exc_info=error)

@@ -9,8 +9,9 @@ from models.text.json_shape import shape
 from service.schemas import ClassifyOptions, Document
 from service.store.log import Event, Head
 from service.topics.background import Epoch, Sampled
-from service.topics.deciding import Serving
 from service.topics.features import log_features
+from service.topics.registry import Registry
+from service.topics.results import classify
 from service.topics.settings import TopicSettings
 from service.topics.state import TopicState
 
@@ -38,8 +39,8 @@ def warm_up(analysis: Analysis, current: Epoch, served_weights: int) -> None:
         for n in range(2, 2 + JUDGEMENTS)
     ]
     state = TopicState(TEXT, Head("", judged[-1].seq, 0), [created, *judged], served_weights)
-    stage = Serving(analysis)
+    stage = Registry(analysis)
     stage.put(state.served(epoch))
     for options in (ClassifyOptions(), ClassifyOptions(topics=[TEXT])):
-        stage.classify([Document(text=TEXT)], options, epoch)
+        classify(stage, [Document(text=TEXT)], options, epoch)
     shape(b"{}")

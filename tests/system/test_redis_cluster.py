@@ -179,7 +179,7 @@ async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told
         await api.judge("o", True)
 
         async def heard() -> bool:
-            return other.sluice.serving.topics["crude"].version == 2
+            return other.sluice.registry.topics["crude"].version == 2
 
         await soon(heard)  # by a message: nobody looks for what went unnoticed
 

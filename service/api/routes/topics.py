@@ -41,6 +41,7 @@ from service.schemas.models import ModelFile, ModelInfo, Version
 from service.schemas.parsing import check_length, parse
 from service.sluice import Sluice
 from service.topics.published import PublishedModel
+from service.topics.results import DocumentResult
 from service.topics.state import TopicState
 
 router = new_router()
@@ -48,6 +49,7 @@ router = new_router()
 NEW_TOPIC = TypeAdapter(schemas.NewTopic)
 TOPIC_CHANGE = TypeAdapter(schemas.TopicChange)
 CLASSIFY = TypeAdapter(schemas.Classify)
+FEW_DECISIONS = 50  # are written faster than a thread is found
 DOCUMENT = TypeAdapter(schemas.Document)
 JUDGEMENT = TypeAdapter(schemas.Judgement)
 FEEDBACK: TypeAdapter[schemas.Judgement | schemas.Judgements] = TypeAdapter(schemas.Feedback)
@@ -130,7 +132,7 @@ async def classify(
             check_length(one, app.config.max_text_chars)
         results = await app.classifier.classify(asked.documents, asked)
         telemetry.documents.inc(len(results))
-        return _results(results)
+        return _results(await _written(app, results))
     options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
     for topic in topics or ():
         await app.topics.find(topic)
@@ -143,7 +145,7 @@ async def classify(
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
         results = await app.classifier.classify_any(documents, options)
         telemetry.documents.inc(len(results))
-        return results
+        return await _written(app, results)
 
     each = partial(_each, app, document, classified)
     return await ndjson.answer(request, app.config, each, duplex=duplex, in_turn=not store)
@@ -276,14 +278,14 @@ async def healthz() -> Response:
 async def readyz(app: App) -> Response:
     """The store answers and all models are loaded."""
     await app.store.ping()
-    return reply(schemas.Health(status="ok", topics=len(app.serving.topics)))
+    return reply(schemas.Health(status="ok", topics=len(app.registry.topics)))
 
 
 @router.get("/metrics", tags=["health"], **answers(None, text=CONTENT_TYPE))
 async def scrape(request: Request, app: Unready) -> Response:
     """What the service does and how it stands, for Prometheus; also while the store does not answer."""
     telemetry: Telemetry = request.app.state.telemetry
-    telemetry.note(len(app.serving.topics), app.serving.bank_bytes)
+    telemetry.note(len(app.registry.topics), app.registry.bank_bytes)
     found = await overview(app, request.app.version)
     return Response(await app.pool.run(telemetry.text, found), media_type=CONTENT_TYPE)
 
@@ -318,6 +320,13 @@ def _or_error(read: Callable[[bytes], T], line: bytes) -> T | ServiceError:
         return read(line)
     except ServiceError as error:
         return error
+
+
+async def _written(app: Sluice, results: Sequence[DocumentResult]) -> list[bytes]:
+    """The results as JSON; many are written in a thread."""
+    if sum(len(result.decisions) for result in results) <= FEW_DECISIONS:
+        return present.results(results)
+    return await app.pool.run(present.results, results)
 
 
 def _results(results: Sequence[bytes]) -> Response:

@@ -145,7 +145,7 @@ async def test_a_server_with_a_stream_of_its_own_serves_the_same_model(here: Api
         restored = [await api.ok("POST", f"/topics/crude/versions/{version}/restore") for api in (here, there)]
         assert restored[0]["status"]["accept_above"] == restored[1]["status"]["accept_above"]
     assert (await there.judge(OIL | {"id": "later"}, True))["status"] == "learned"
-    assert there.sluice.serving.get("crude").epoch == own
+    assert there.sluice.registry.get("crude").epoch == own
     assert (await replay(there.sluice.store, "crude", Config(), verify=True)).outcome == "equal"
     assert (await replay(there.sluice.store, "native", Config(), verify=True)).outcome == "equal"
 

@@ -125,19 +125,19 @@ async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
     async def three() -> bool:
         return deciding == 3
 
-    async def lost(passage: Batch, answers: Any) -> list[Any]:
+    async def lost(batch: Batch, replies: Any) -> list[Any]:
         await soon(three)
         stopping.set()
         raise StoreUnavailable("The store is lost.")
 
-    async def endless(passage: Batch) -> None:
+    async def endless(batch: Batch) -> None:
         nonlocal deciding
         deciding += 1
         if deciding == 3:
             await asyncio.Event().wait()
-        await decide(passage)
+        await decide(batch)
 
-    monkeypatch.setattr(Batch, "go_on", lost)
+    monkeypatch.setattr(Batch, "write_cmds", lost)
     monkeypatch.setattr(Batch, "decide", endless)
     connection = Connection(str(api.sluice.config.redis), 1.0)
     inbox = Inbox(connection)

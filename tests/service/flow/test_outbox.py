@@ -180,7 +180,7 @@ async def test_who_took_a_document_over_may_be_done_with_it_before_who_had_it_fi
 
 async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: Api, store: "Redis") -> None:
     await passes(api, oil(5))
-    born = api.sluice.serving.get("crude").born
+    born = api.sluice.registry.get("crude").born
     await api.ok("DELETE", "/topics/crude")
     late = outbox.append("crude", born, [entry("late")], 9)
     await api.sluice.store.connection.run(late)

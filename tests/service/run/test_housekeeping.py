@@ -45,7 +45,7 @@ async def test_a_topic_is_refreshed_when_its_background_is_old(api: Api) -> None
     await advance(api, 1)
     await keep_house(api.sluice)
     assert await kinds(api) == ["created", "judged", "judged", "refreshed"]
-    assert place_of(api.sluice.serving.get("crude").epoch) == STALE
+    assert place_of(api.sluice.registry.get("crude").epoch) == STALE
     await keep_house(api.sluice)
     assert (await kinds(api)).count("refreshed") == 1
     (newest, *_) = (await api.ok("GET", "/topics/crude/versions"))["items"]
@@ -100,7 +100,7 @@ async def test_a_version_whose_background_is_forgotten_is_restored_under_the_pre
     assert named not in await api.sluice.store.epochs.numbers()
     restored = await api.ok("POST", "/topics/crude/versions/4/restore")
     assert restored["status"]["judged"] == {"relevant": 2, "irrelevant": 1}
-    assert api.sluice.serving.get("crude").epoch == api.sluice.epochs.current.number
+    assert api.sluice.registry.get("crude").epoch == api.sluice.epochs.current.number
     assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
 
 

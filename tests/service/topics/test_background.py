@@ -136,7 +136,7 @@ async def test_a_model_keeps_the_background_its_last_event_names(redis_url: str)
         assert await api.ok("GET", "/topics/crude") == before
         assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
         await api.judge(OIL | {"id": "again"}, True)
-        assert place_of(api.sluice.serving.get("crude").epoch) == 1
+        assert place_of(api.sluice.registry.get("crude").epoch) == 1
         count(api.sluice.epochs, texts("b", 50))
         await api.sluice.epochs.publish()
         assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"

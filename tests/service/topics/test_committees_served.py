@@ -40,7 +40,7 @@ async def taught(
     await api.topic(topic, learner={"kind": "committee", "params": params}, **settings)
     for document, relevant in documents(n):
         await api.judge(document, relevant, topic)
-    return api.sluice.serving.get(topic)
+    return api.sluice.registry.get(topic)
 
 
 async def decided(api: Api, topic: str = "crude", **options: Any) -> list[Any]:
@@ -75,7 +75,7 @@ async def test_what_is_decided_is_the_vote_of_the_members(
         assert together.rule is not None
         idf = api.sluice.epochs.current.frequencies.idf
         for verdict, (document, _) in zip(await decided(api), documents(30, seed=2), strict=True):
-            features, counts = bags([("", document["text"])], api.sluice.serving.analysis)[0]
+            features, counts = bags([("", document["text"])], api.sluice.registry.analysis)[0]
             x = view(served.model.linear.view, Bag(features, counts, idf(features)))
             scores = [member.score(x) for member in together.members]
             said = decide(scores, served.model.reject_below, served.model.accept_above, together.rule)

@@ -114,7 +114,7 @@ async def test_a_deleted_topic_leaves_no_key_behind(api: Api, redis_url: str) ->
     await api.ok("POST", "/topics/crude/known", {"documents": ["o4"]})
     with Redis.from_url(redis_url) as client:
         assert len(client.keys("sluice:{crude}:*")) >= 8
-        served = api.sluice.serving.get("crude")
+        served = api.sluice.registry.get("crude")
         await api.ok("DELETE", "/topics/crude")
         assert client.keys("sluice:{crude}:*") == []
         # A process that has not heard of it yet writes nothing into the void, nor to a successor.

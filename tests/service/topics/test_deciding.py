@@ -4,8 +4,8 @@ import pytest
 from models.core.vectors import Linear
 from models.online.model import Model
 from models.text.analysis import Analysis
-from service.topics.deciding import Serving
 from service.topics.published import PublishedModel
+from service.topics.registry import Registry
 from service.topics.settings import TopicSettings
 
 NAN = float("nan")
@@ -18,7 +18,7 @@ def published(version: int, low: float, high: float) -> PublishedModel:
 
 @pytest.mark.parametrize(("low", "high"), [(NAN, 1.0), (0.0, NAN)])
 def test_a_threshold_that_is_no_number_is_refused_and_what_was_served_stays(low: float, high: float) -> None:
-    serving = Serving(Analysis())
+    serving = Registry(Analysis())
     serving.put(published(1, 0.0, 1.0))
     with pytest.raises(ValueError, match="must be a number"):
         serving.put(published(2, low, high))

@@ -73,12 +73,12 @@ async def test_a_model_with_something_that_this_version_does_not_know_is_folded_
 
 async def test_a_deleted_topic_is_not_served_again_by_whoever_was_just_loading_it(api: Api) -> None:
     """A process that had read the model before the deletion puts it after; the same name can be made anew at once."""
-    late = api.sluice.serving.topics["crude"]
+    late = api.sluice.registry.topics["crude"]
     await api.ok("DELETE", "/topics/crude")
-    api.sluice.serving.put(late)
-    assert "crude" not in api.sluice.serving.topics
+    api.sluice.registry.put(late)
+    assert "crude" not in api.sluice.registry.topics
     await api.topic()
-    assert api.sluice.serving.topics["crude"].born != late.born
+    assert api.sluice.registry.topics["crude"].born != late.born
 
 
 async def test_a_store_that_is_lost_while_a_process_starts_is_a_warning_and_no_bug(
@@ -106,7 +106,7 @@ async def test_topics_that_went_while_nobody_listened_are_not_served_on_however_
             client.delete(*client.keys(f"sluice:{{{gone}}}:*"), f"sluice:{{{gone}}}")
 
     async def forgotten() -> bool:
-        return set(api.sluice.serving.topics) == {"t0", "t2", "t3"}
+        return set(api.sluice.registry.topics) == {"t0", "t2", "t3"}
 
     await soon(forgotten)
 
@@ -157,11 +157,11 @@ async def test_a_deleted_topic_is_gone_even_if_nobody_was_told(api: Api, redis_u
 async def test_what_was_put_is_merged_by_the_next_sweep(api: Api, redis_url: str) -> None:
     """Once this took 512 puts, and where topics are few the bank stayed in pieces."""
     async with serving(redis_url, sweep_s=3600) as other:
-        assert not other.sluice.serving.wants_merging
+        assert not other.sluice.registry.wants_merging
         await other.judge(GRAIN, False)
-        assert other.sluice.serving.wants_merging
+        assert other.sluice.registry.wants_merging
 
     async def merged() -> bool:
-        return not api.sluice.serving.wants_merging
+        return not api.sluice.registry.wants_merging
 
     await soon(merged)

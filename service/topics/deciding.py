@@ -1,0 +1,175 @@
+"""Deciding: documents in, a verdict of each topic out. No Redis, no learning, no lock.
+
+    documents  →  features, idf  →  scores against a snapshot of the bank  →  rules  →  verdicts
+
+Without topics asked for by name only those that may not reject have a verdict: nearly every topic rejects nearly every
+document, and the bank does not list those.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from models.bank.segment import IndexedTopic
+from models.bank.snapshot import Snapshot
+from models.core.vectors import Bag, Singles
+from models.text.analysis import Bags, bags
+from service.errors import NotFound, TooLarge
+from service.schemas import ClassifyOptions, Decision, Document
+from service.topics.background import Epoch
+from service.topics.published import DIGITS, decide, decide_together
+from service.topics.registry import Registry, ServedTopic
+from service.topics.rules import DECIDES, RuleName
+
+MAX_VERDICTS, MAX_EXPLAINED = 1_000_000, 10_000  # in one answer; a hundred bytes each, and several thousand
+
+
+class TopicVerdict(NamedTuple):
+    """What a topic, as the snapshot has it, makes of a document."""
+
+    topic: ServedTopic
+    score: float
+    rule: RuleName | None = None  # that overrules the model
+    members: tuple[float, ...] = ()  # the scores whose mean it is, where a committee votes
+
+    @property
+    def decision(self) -> Decision:
+        if self.rule:
+            return DECIDES[self.rule]
+        if self.topic.voting:
+            return decide_together(self.members, self.topic.reject_below, self.topic.accept_above, self.topic.voting)
+        return decide(self.score, self.topic.reject_below, self.topic.accept_above)
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the document is relevant; None where a rule decides, or too little has been judged."""
+        calibration = self.topic.calibration
+        if self.rule or calibration is None:
+            return None
+        return round(calibration.probability(self.score), DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Documents, their ids and features, and the verdicts on each."""
+
+    documents: Sequence[Document]
+    ids: list[str]
+    bags: Bags
+    idf: Singles
+    verdicts: list[list[TopicVerdict]]
+
+    def bag(self, place: int) -> Bag:
+        return bag_of(self.bags, self.idf, place)
+
+
+def decide_documents(
+    registry: Registry,
+    documents: Sequence[Document],
+    options: ClassifyOptions,
+    epoch: Epoch,
+    *,
+    apply_rules: bool = True,
+) -> Decided:
+    """The verdicts of topics that may not reject, or of those asked for; without rules, those of the models alone."""
+    counted = bags([(document.title, document.text) for document in documents], registry.analysis)
+    idf = epoch.frequencies.idf(counted.features)
+    ids = [document.id or content_id(document) for document in documents]
+    snapshot, limit = registry.snapshot(), max_verdicts(options)
+    ruled = [registry.rules.decides(document, options.topics) if apply_rules else {} for document in documents]
+    topics = options.topics
+    if topics is None and options.include == "all":
+        topics = sorted(topic.name for topic in snapshot)
+    if topics is None:
+        rows = _not_rejected(snapshot, counted, idf, ruled, limit)
+    else:
+        rows = _scored(snapshot, counted, idf, list(dict.fromkeys(topics)), limit)
+    verdicts = [_with_rules(row, rules) if rules else row for row, rules in zip(rows, ruled, strict=True)]
+    return Decided(documents, ids, counted, idf, verdicts)
+
+
+def verdicts_of(
+    registry: Registry, topic: str, documents: Sequence[Document], epoch: Epoch
+) -> tuple[Bags, list[TopicVerdict]]:
+    """The features of documents, and the verdicts of one topic on them."""
+    counted = bags([(document.title, document.text) for document in documents], registry.analysis)
+    idf = epoch.frequencies.idf(counted.features)
+    rows = _scored(registry.snapshot(), counted, idf, [topic], len(documents))
+    ruled = (registry.rules.of(topic, document) for document in documents)
+    return counted, [verdict._replace(rule=rule) for (verdict,), rule in zip(rows, ruled, strict=True)]
+
+
+def max_verdicts(options: ClassifyOptions) -> int:
+    """The most decisions that one answer may have."""
+    return MAX_EXPLAINED if options.explain else MAX_VERDICTS
+
+
+def bag_of(counted: Bags, idf: Singles, i: int) -> Bag:
+    part = slice(counted.indptr[i], counted.indptr[i + 1])
+    return Bag(counted.features[part], counted.counts[part], idf[part])
+
+
+def content_id(document: Document) -> str:
+    """The id of a document that came without one: the same for the same title and text."""
+    return blake2b(f"{document.title}\0{document.text}".encode(), digest_size=16).hexdigest()
+
+
+def _with_rules(verdicts: Sequence[TopicVerdict], rules: Mapping[str, RuleName]) -> list[TopicVerdict]:
+    return [verdict._replace(rule=rules.get(verdict.topic.name)) for verdict in verdicts]
+
+
+def _verdict(indexed: IndexedTopic[ServedTopic], scores: Sequence[float], start: int) -> TopicVerdict:
+    """The verdict of the topic whose scores begin there."""
+    topic = indexed.payload
+    if topic.voting is None:
+        return TopicVerdict(topic, scores[start])
+    members = tuple(scores[start : start + indexed.columns])
+    return TopicVerdict(topic, sum(members) / len(members), members=members)
+
+
+def _check_count(verdicts: int, limit: int) -> None:
+    if verdicts > limit:
+        raise TooLarge(f"This would be more than {limit:,} such decisions; ask for fewer topics or documents at once.")
+
+
+def _scored(
+    snapshot: Snapshot[ServedTopic], counted: Bags, idf: Singles, topics: list[str], limit: int
+) -> Iterator[list[TopicVerdict]]:
+    """The verdicts of these topics on each document, whatever they decide."""
+    _check_count(len(counted) * len(topics), limit)
+    found = [snapshot.get(topic) for topic in topics]
+    for topic, indexed in zip(topics, found, strict=True):
+        if indexed is None:
+            raise NotFound.topic(topic)
+    scores = snapshot.score(counted, idf, topics)
+    starts = accumulate((indexed.columns for indexed in found if indexed), initial=0)
+    columns = [(indexed, start) for indexed, start in zip(found, starts, strict=False) if indexed]
+    for row in scores.tolist():
+        yield [_verdict(indexed, row, start) for indexed, start in columns]
+
+
+def _not_rejected(
+    snapshot: Snapshot[ServedTopic], counted: Bags, idf: Singles, ruled: Sequence[dict[str, RuleName]], limit: int
+) -> Iterator[list[TopicVerdict]]:
+    """What the models do not reject, and what a rule accepts although they do."""
+    hits = snapshot.hits(counted, idf)
+    _check_count(len(hits.topics), limit)
+    bounds = np.searchsorted(hits.documents, np.arange(len(counted) + 1))
+    numbers, starts, scores = hits.topics.tolist(), hits.starts.tolist(), hits.scores.tolist()
+    topics = {number: snapshot.topic(number) for number in set(numbers)}  # each looked up once, not for every hit
+    accepting = sorted({topic for rules in ruled for topic, rule in rules.items() if rule == "accept_if"})
+    accepting = [topic for topic in accepting if snapshot.get(topic)]
+    rows = list(_scored(snapshot, counted, idf, accepting, limit)) if accepting else []
+    for i in range(len(counted)):
+        verdicts = {}
+        for h in range(bounds[i], bounds[i + 1]):
+            topic = topics[numbers[h]]
+            verdicts[topic.name] = _verdict(topic, scores, starts[h])
+        for verdict in rows[i] if rows else ():
+            if verdict.topic.name in ruled[i]:
+                verdicts.setdefault(verdict.topic.name, verdict)
+        yield [verdict for _, verdict in sorted(verdicts.items())]
