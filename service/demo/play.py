@@ -25,7 +25,7 @@ RECENT_STORIES = 100
 AUDIT_BATCHES = 5  # batches between two audits; the state of the goals is fetched as often
 GOAL = {"max_abstain": 0.1}
 LATEST_STORIES = 4  # shown on the screen, with their decisions
-CONFLICT = 409
+CONFLICT, NOT_FOUND = 409, 404
 AUDIT_RATE = 0.1  # far more than usual, because a demonstration is short
 
 
@@ -69,19 +69,12 @@ class Play:
         created: list[str] = []
         try:
             for interest in INTERESTS:
-                self.sluice.create(_new_topic(interest))
-                created.append(interest.topic)
+                created.append(interest.topic)  # at once: Ctrl-C may come between the creation and its reply
+                self._create(interest, created)
             yield
-        except Refused as error:
-            if error.status == CONFLICT:
-                names = " ".join(interest.topic for interest in INTERESTS)
-                raise ClientError(
-                    f"Topics of an earlier demonstration still exist; delete them first: {names}."
-                ) from error
-            raise
         finally:
             for topic in created if not keep or len(created) < len(INTERESTS) else ():
-                self.sluice.delete(topic)
+                self._delete(topic)
 
     def steps(self) -> Iterator[None]:
         stories = newswire(self.length, self.seed)
@@ -103,6 +96,24 @@ class Play:
         size = max(BATCH_SIZE, self.length // windows)
         recalls = [_recall(self.readers[topic].seen[start : start + size]) for start in range(0, self.done, size)]
         return [recall for recall in recalls if recall is not None]
+
+    def _create(self, interest: Interest, created: list[str]) -> None:
+        try:
+            self.sluice.create(_new_topic(interest))
+        except Refused as error:
+            created.remove(interest.topic)
+            if error.status != CONFLICT:
+                raise
+            names = " ".join(interest.topic for interest in INTERESTS)
+            detail = f"Topics of an earlier demonstration still exist; delete them first: {names}."
+            raise ClientError(detail) from error
+
+    def _delete(self, topic: str) -> None:
+        try:
+            self.sluice.delete(topic)
+        except Refused as error:
+            if error.status != NOT_FOUND:
+                raise
 
     def _classify(self, stories: Sequence[Story]) -> None:
         ids = [f"demo-{self.run}-{self.done + i}" for i in range(len(stories))]

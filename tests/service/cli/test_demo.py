@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from redis import Redis
 
@@ -93,6 +94,34 @@ def test_topics_are_kept_if_asked_and_a_second_demonstration_says_so(server: Liv
         assert len(list(sluice.topics())) == len(INTERESTS)
         for interest in INTERESTS:
             sluice.delete(interest.topic)
+
+
+class Interrupting(httpx.HTTPTransport):
+    """Ends the program, as Ctrl-C does, when the last topic has been created and the reply is still on its way; or,
+    with `early`, when the request has not been sent."""
+
+    def __init__(self, early: bool) -> None:
+        super().__init__()
+        self._early = early
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        last = request.method == "POST" and INTERESTS[-1].topic.encode() in request.read()
+        if last and self._early:
+            raise KeyboardInterrupt
+        response = super().handle_request(request)
+        if last:
+            response.read()
+            raise KeyboardInterrupt
+        return response
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_an_interrupt_while_topics_are_created_leaves_none(server: Live, early: bool) -> None:
+    """The last topic was there, but not yet known to have been created."""
+    with Client(server.address, transport=Interrupting(early)) as sluice:
+        with pytest.raises(KeyboardInterrupt), Play(sluice, 100, 20, "interrupted").topics(keep=False):
+            pass
+        assert not list(sluice.topics())
 
 
 def test_a_demonstration_that_is_ended_leaves_no_topic(server: Live) -> None:
