@@ -1,7 +1,7 @@
 """The bank: the models of all topics of a process, inverted, so that a document is scored against all of them at once.
 
 Every model is a linear form (core/vectors.py); a form in the bank is a *column*, and a committee has several. The bank
-answers with scores. What they mean it does not know: each topic has a payload that it keeps and does not look into.
+returns scores and does not interpret them: each topic has a payload that it keeps without reading it.
 
 Reading order, from the outside in:
 
@@ -14,5 +14,5 @@ Reading order, from the outside in:
 7. `scan.py`: the kernels that add it all up
 
 From outside use `Bank`, `Entry`, `IndexedTopic` and `Snapshot`. Scores must not depend, to the last bit, on what else
-is in the bank: whoever changes `index.py` or `scan.py` keeps each column's sum in ascending order of features.
+is in the bank: a change of `index.py` or `scan.py` must keep each column's sum in ascending order of features.
 """

@@ -25,7 +25,6 @@ from models.bank.table import Rows, rows_of
 from models.core.kernel import kernel
 from models.core.vectors import Singles
 
-Bools = NDArray[np.bool_]
 Matrix = NDArray[np.float32]
 Places = NDArray[np.int64]
 

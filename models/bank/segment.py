@@ -15,9 +15,10 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from models.bank.index import Index, index_of, join
-from models.bank.scan import Bools, Hits, Matrix, Members, Places, find, probe_into, score_into
+from models.bank.scan import Hits, Matrix, Members, Places, find, probe_into, score_into
 from models.bank.seen import ViewedBatch
 from models.core.arrays import check
+from models.core.measures import Bools
 from models.core.names import VIEWS, View
 from models.core.vectors import Linear, Reals, Singles
 
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Entry(NamedTuple, Generic[T]):
-    """A topic as its owner puts it into the bank. The bank does not look into the payload."""
+    """A topic as its owner puts it into the bank. The bank does not read the payload."""
 
     name: str
     columns: tuple[Linear, ...]

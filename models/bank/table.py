@@ -63,7 +63,7 @@ def rows_of(t: Table, features: Features) -> Rows:
                 smaller += np.uint64(known[low + i] < feature)
             low += smaller
         else:
-            while low < high:  # bisection keeps it short where somebody has chosen words that collide
+            while low < high:  # bisection keeps it short if words were chosen to collide
                 middle = (low + high) >> _1
                 if known[middle] < feature:
                     low = middle + _1

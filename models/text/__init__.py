@@ -1,4 +1,4 @@
-"""Text: from a title and a text to counted features, and what can be said of a text without a model.
+"""Text: from a title and a text to counted features; near-duplicates; rules.
 
 Every text goes through the same analysis, be it a query, a document or a word of a rule, so that they match.
 

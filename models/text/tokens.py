@@ -7,7 +7,7 @@ with the first byte lowest, the last one padded with zeros. It is the same on ev
     feature = finalise(hₙ), the finaliser of SplitMix64; zero, which marks an empty slot when counting, becomes one
 
 Every step is a bijection of h, so terms of up to eight bytes never collide, and the finaliser spreads them over all
-bits. The hash is not keyed: somebody who wants two words to collide can find such words.
+bits. The hash is not keyed: words that collide can be found on purpose.
 
 runs.py finds where words begin and end. A word of up to eight ASCII letters and digits is one number, folded by setting
 a bit in each byte, and all such words of a few documents are hashed in one loop. Other runs are read one by one, those
@@ -264,9 +264,9 @@ def hash_ascii(eights: Features, at: int, stop: int) -> np.uint64:
 
 @kernel
 def read_run(
-    text: Text, start: int, end: int, entries: Points, expansions: Points, term: Points, terms: Features, found: int
+    text: Text, start: int, end: int, entries: Points, expansions: Points, term: Points, terms: Features, size: int
 ) -> int:
-    """Append the terms of text[start:end] to `terms`, which has `found` so far. Returns how many it has then."""
+    """Append the terms of text[start:end] to `terms`, which has `size` so far. Returns how many it has then."""
     n = 0  # entries in `term`
     first = 0  # of these, how many belong to the character before the last one, in a run without spaces
     reading = SEPARATOR  # WORD or UNSPACED: what `term` holds
@@ -295,8 +295,8 @@ def read_run(
                     n += 1
             elif kind == UNSPACED and reading == UNSPACED:
                 if first > 0:
-                    terms[found] = hash_points(term, n)
-                    found += 1
+                    terms[size] = hash_points(term, n)
+                    size += 1
                     for k in range(first, n):
                         term[k - first] = term[k]
                 first = n - first
@@ -304,20 +304,20 @@ def read_run(
                 n = first + 1
             else:
                 if reading != SEPARATOR:
-                    terms[found] = hash_points(term, n)
-                    found += 1
+                    terms[size] = hash_points(term, n)
+                    size += 1
                 n, first, reading = 0, 0, SEPARATOR
                 if kind != SEPARATOR:
                     term[0] = entry
                     if kind == PICTURE:
-                        terms[found] = hash_points(term, 1)
-                        found += 1
+                        terms[size] = hash_points(term, 1)
+                        size += 1
                     else:
                         n, reading = 1, kind
     if reading != SEPARATOR:
-        terms[found] = hash_points(term, n)
-        found += 1
-    return found
+        terms[size] = hash_points(term, n)
+        size += 1
+    return size
 
 
 @kernel

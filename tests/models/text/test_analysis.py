@@ -71,8 +71,8 @@ def plain_hash(term: str) -> int:
     return max(h ^ (h >> 31), 1)
 
 
-def as_counts(found: Bags) -> list[dict[int, float]]:
-    rows = [found[i] for i in range(len(found))]
+def as_counts(read: Bags) -> list[dict[int, float]]:
+    rows = [read[i] for i in range(len(read))]
     return [dict(zip(features.tolist(), counts.tolist(), strict=True)) for features, counts in rows]
 
 
@@ -118,23 +118,23 @@ def test_the_kernel_counts_what_the_plain_twin_counts(pairs: list[tuple[str, str
 @given(pairs=documents, analysis=st.sampled_from(ANALYSES))
 @STEADY
 def test_canonical_terms_hash_to_the_features_of_the_document(pairs: list[tuple[str, str]], analysis: Analysis) -> None:
-    found = bags(pairs, analysis)
-    assert as_counts(found) == plainly(pairs, analysis)
+    read = bags(pairs, analysis)
+    assert as_counts(read) == plainly(pairs, analysis)
     for i, (title, text) in enumerate(pairs):
         by_feature = terms(title, text, analysis)
         canonical = [term.canonical for term in by_feature.values()]
-        assert sorted(features_of(canonical).tolist()) == sorted(by_feature) == found[i][0].tolist()
+        assert sorted(features_of(canonical).tolist()) == sorted(by_feature) == read[i][0].tolist()
         assert not any("\n" in term or not term for term in canonical)
 
 
 @given(pairs=documents, analysis=st.sampled_from(ANALYSES))
 @STEADY
 def test_features_ascend_and_counts_are_positive(pairs: list[tuple[str, str]], analysis: Analysis) -> None:
-    found = bags(pairs, analysis)
-    assert len(found) == len(pairs)
-    assert [a.dtype.name for a in (found.indptr, found.features, found.counts)] == ["int64", "uint64", "float32"]
-    for i in range(len(found)):
-        features, counts = found[i]
+    read = bags(pairs, analysis)
+    assert len(read) == len(pairs)
+    assert [a.dtype.name for a in (read.indptr, read.features, read.counts)] == ["int64", "uint64", "float32"]
+    for i in range(len(read)):
+        features, counts = read[i]
         assert bool(np.all(features[1:] > features[:-1]))
         assert bool(np.all(counts > 0))
 
@@ -182,12 +182,12 @@ def test_more_documents_than_are_read_at_once_are_all_counted() -> None:
 
 
 def test_features_whose_slots_run_past_the_end_of_the_table_still_ascend() -> None:
-    found = [2**64 - 1, 7, 2**64 - 3, 2**63, 2**64 - 2, 2**64 - 3]
+    terms_read = [2**64 - 1, 7, 2**64 - 3, 2**63, 2**64 - 2, 2**64 - 3]
     table, features, counts = count_table_for(6), np.zeros(7, np.uint64), np.zeros(7, np.float32)
-    count(np.array(found, np.uint64), 0, 6, 1.0, *table[:3], 6)
+    count(np.array(terms_read, np.uint64), 0, 6, 1.0, *table[:3], 6)
     n = find_taken(table.taken, 6, table.places)
     end = drain(table.slots, table.weights, table.places, n, features, counts, 1)
-    assert features[1:end].tolist() == sorted(set(found))
+    assert features[1:end].tolist() == sorted(set(terms_read))
     assert counts[1:end].tolist() == [1, 1, 2, 1, 1]
     for array in table[:3]:
         assert not array.any()

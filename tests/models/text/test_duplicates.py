@@ -117,7 +117,7 @@ def test_what_a_document_would_repeat_is_known_before_it_is_taken(rows: Signatur
 
 
 def test_a_first_that_comes_again_with_another_text_leaves_its_copies_to_each_other() -> None:
-    """They all were like a document that nobody could show any more, so each was counted as new."""
+    """They all resembled a document that was no longer stored, so each was counted as new."""
     old, new = signature(features(50)), signature(features(50))
     for window in (100, 6):  # of one block, and of several
         recent = RecentDocuments(window)
