@@ -32,8 +32,8 @@ class JudgedDocuments:
     def add(self, example: Example, slots: Slots, seen: Mapping[View, DocumentVector]) -> None:
         self._numbers[example.document] = self.size
         self._collection.add(slots, [x.values for x in seen.values()])
-        origin = example.origin, example.chance, example.accepted, example.came, example.after
-        self.ledger.add(example.bag.features, example.relevant, *origin)
+        how = example.origin, example.chance, example.accepted, example.arrived, example.accepted_before
+        self.ledger.add(example.bag.features, example.relevant, *how)
 
     @property
     def size(self) -> int:

@@ -33,8 +33,8 @@ class Example:
     origin: Origin = "given"
     chance: float = 0.0  # the probability with which it was drawn for audit, if it was
     accepted: bool = False  # whether it had been accepted when it was judged
-    came: int = 0  # when the document came, in any unit; 0 if that is not known
-    after: int = 0  # how many documents had been accepted when it was judged; 0 if that is not known
+    arrived: int = 0  # when the document arrived, in any unit; 0 if unknown
+    accepted_before: int = 0  # how many documents had been accepted when it was judged; 0 if unknown
 
 
 @dataclass(frozen=True, slots=True)

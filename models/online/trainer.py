@@ -138,8 +138,8 @@ class Trainer:
         return scores
 
     @property
-    def alone(self) -> Bools:
-        """Which of the documents learned from are not near an earlier one."""
+    def unique(self) -> Bools:
+        """Which of the documents learned from are not near-duplicates of an earlier one."""
         return self._judged.ledger.unique
 
     @property

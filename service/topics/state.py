@@ -102,7 +102,7 @@ class TopicState:
         """The judgements that stand, those of near-duplicates once."""
         every = list(self.resolved.judged.values())
         if self.resolved.base is None:
-            return list(compress(every, self._trainer.alone.tolist()))
+            return list(compress(every, self._trainer.unique.tolist()))
         group = self._groups().group
         return [standing for n, standing in enumerate(every) if group[n] == n]
 

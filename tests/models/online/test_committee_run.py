@@ -187,7 +187,7 @@ def test_a_goal_accepts_what_keeps_it_and_leaves_open_what_does_not(combine: str
 
     likely = (1.0, 0.5, 0.0)
     stream = [
-        Example(str(i), bool(random.random() < likely[i % 3]), bag(words(i)), "shown", came=1000 + i)
+        Example(str(i), bool(random.random() < likely[i % 3]), bag(words(i)), "shown", arrived=1000 + i)
         for i in range(400)
     ]
     params = {"combine": combine, "k": 3}
