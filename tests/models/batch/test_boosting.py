@@ -78,7 +78,7 @@ def test_equals_the_slow_form(variant: Variant, corpus: tuple[Reals, Labels], S:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_equals_the_slow_form_after_many_rounds(variant: Variant) -> None:
-    """Sums that are corrected round by round stay those of the definition, also where they are summed anew."""
+    """Sums that are corrected round by round stay those of the definition, also where they are summed again."""
     rng = np.random.default_rng(7)
     X = (rng.random((40, 15)) < 0.3).astype(np.float64)
     Y = (X[:, :4] + rng.random((40, 4))) > 0.9

@@ -30,12 +30,12 @@ def assert_same(one: Boosted, other: Boosted) -> None:
 def test_processes_give_what_one_gives_fit_after_fit() -> None:
     """The second fit has other parameters, and fewer terms than there are workers."""
     x, labels = corpus()
-    p, told = Params(S=70, C=1, N=20), list[float]()
+    p, reported = Params(S=70, C=1, N=20), list[float]()
     few = x.only(np.arange(40) < 2)
     with Processes(3) as crew:
-        assert_same(farm(p, x, labels, crew, told.append), boost(p, x, labels))
+        assert_same(farm(p, x, labels, crew, reported.append), boost(p, x, labels))
         assert_same(farm(Params("RA", S=5), few, labels, crew), boost(Params("RA", S=5), few, labels))
-    assert told[-1] == 1.0
+    assert reported[-1] == 1.0
     assert multiprocessing.active_children() == []
 
 

@@ -1,4 +1,4 @@
-"""Fitting a topic anew: every method, held out, beside what is served."""
+"""Refitting a topic: every method, held out, beside what is served."""
 
 from dataclasses import replace
 
@@ -28,15 +28,15 @@ def bag_of_words(words: list[int]) -> Bag:
     return Bag(features[order], counts[order].astype(np.float32), idf[order].astype(np.float32))
 
 
-def written(relevant: bool) -> Bag:
-    """A document of forty words, some of which tell what it is about."""
+def document(relevant: bool) -> Bag:
+    """A document of forty words, some of which are about the topic."""
     words = (3000 * RNG.random(40) ** 2).astype(int) + 100
     topical = RNG.integers(0, 30, 8 if relevant else 1)
     return bag_of_words([*words.tolist(), *topical.tolist()])
 
 
-JUDGED = [Example(f"d{i}", i % 4 == 0, written(i % 4 == 0), origin="shown") for i in range(120)]
-UNJUDGED = {f"b{i}": written(False) for i in range(80)}
+JUDGED = [Example(f"d{i}", i % 4 == 0, document(i % 4 == 0), origin="shown") for i in range(120)]
+UNJUDGED = {f"b{i}": document(False) for i in range(80)}
 DATA = Dataset.of(JUDGED, UNJUDGED)
 
 
@@ -51,24 +51,24 @@ def test_near_duplicates_stand_in_one_fold_and_folds_share_the_relevant_document
 @pytest.mark.parametrize("kind", METHOD_KINDS)
 def test_every_method_gives_a_model_on_the_learners_scale_and_scores_without_each_document(kind: str) -> None:
     done: list[float] = []
-    made = refit.refit(kind, {}, DATA, WEIGHTS, progress=done.append)
-    assert len(made.linear.features) <= WEIGHTS
-    assert 0.3 < made.held_out[DATA.relevant].mean() < 1 + 1e-9
-    assert made.held_out[~DATA.relevant].mean() == pytest.approx(0.0, abs=1e-9)
-    assert sap(made.held_out, DATA.relevant) > 0.2  # by chance: .15
+    refitted = refit.refit(kind, {}, DATA, WEIGHTS, progress=done.append)
+    assert len(refitted.linear.features) <= WEIGHTS
+    assert 0.3 < refitted.held_out[DATA.relevant].mean() < 1 + 1e-9
+    assert refitted.held_out[~DATA.relevant].mean() == pytest.approx(0.0, abs=1e-9)
+    assert sap(refitted.held_out, DATA.relevant) > 0.2  # by chance: .15
     assert done == sorted(done)
     assert done[-1] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("kind", ["svm", "boosting", "bayes"])
 def test_a_held_out_score_is_that_of_a_model_fitted_without_the_fold(kind: str) -> None:
-    made, p = refit.refit(kind, {}, DATA, WEIGHTS), registry.parse(kind, {})
+    refitted, p = refit.refit(kind, {}, DATA, WEIGHTS), registry.parse(kind, {})
     out = DATA.fold == 2
     rest = Examples.of(DATA.bags, p.view).rows(~out)
     linear = registry.fit(p, rest, DATA.relevant[~out][:, None]).linear(0).strongest(WEIGHTS)
-    mine = np.array([linear.score(view(linear.view, DATA.bags[i])) for i in np.flatnonzero(out).tolist()])
-    slope, shift = np.polyfit(mine, made.held_out[out], 1)
-    assert made.held_out[out] == pytest.approx(mine * slope + shift, abs=1e-5)
+    expected = np.array([linear.score(view(linear.view, DATA.bags[i])) for i in np.flatnonzero(out).tolist()])
+    slope, shift = np.polyfit(expected, refitted.held_out[out], 1)
+    assert refitted.held_out[out] == pytest.approx(expected * slope + shift, abs=1e-5)
 
 
 def test_what_is_served_is_asked_without_the_judgements_of_the_fold() -> None:
@@ -85,11 +85,11 @@ def test_what_is_served_is_asked_without_the_judgements_of_the_fold() -> None:
 
 def test_a_model_that_was_refitted_before_is_not_asked_about_what_it_was_fitted_on() -> None:
     """As the base of what is served it knows every document by heart; its scores must not show that."""
-    made = refit.refit("svm", {"C": 100.0}, DATA, WEIGHTS)
-    fitted = dict(zip(DATA.documents, made.held_out.tolist(), strict=True))
-    base = Model(made.linear, 0.4, 0.6)
+    refitted = refit.refit("svm", {"C": 100.0}, DATA, WEIGHTS)
+    fitted = dict(zip(DATA.documents, refitted.held_out.tolist(), strict=True))
+    base = Model(refitted.linear, 0.4, 0.6)
     scores = refit.served_scores(DATA, Spec("wh"), JUDGED, [], WEIGHTS, base, fitted)
-    assert scores == pytest.approx(made.held_out, abs=1e-5)
+    assert scores == pytest.approx(refitted.held_out, abs=1e-5)
 
 
 def test_a_method_that_tells_nothing_apart_keeps_scores_of_ordinary_size() -> None:
@@ -98,6 +98,6 @@ def test_a_method_that_tells_nothing_apart_keeps_scores_of_ordinary_size() -> No
 
 
 def test_cuts_are_chosen_on_other_folds() -> None:
-    made = refit.refit("svm", {}, DATA, WEIGHTS)
-    assert 0.5 < refit.held_out_f1(made.held_out, DATA) <= 1.0
+    refitted = refit.refit("svm", {}, DATA, WEIGHTS)
+    assert 0.5 < refit.held_out_f1(refitted.held_out, DATA) <= 1.0
     assert refit.held_out_f1(RNG.normal(size=len(DATA.bags)), DATA) < 0.6

@@ -121,11 +121,11 @@ def test_a_topic_with_documents_of_one_kind_only_is_finite(kind: str, params: Ma
 
 @pytest.mark.parametrize(("kind", "params"), SETTINGS)
 def test_one_hears_how_far_it_is(kind: str, params: Mapping[str, object]) -> None:
-    told: list[float] = []
+    reported: list[float] = []
     bags, labels = corpus(7, 20)
-    fit_bags(kind, params, bags, labels, progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    fit_bags(kind, params, bags, labels, progress=reported.append)
+    assert reported == sorted(reported)
+    assert reported[-1] == 1.0
 
 
 @pytest.mark.parametrize("kind", ["bayes", "centroid", "svm"])

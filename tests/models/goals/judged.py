@@ -6,6 +6,7 @@ from models.core.measures import Bools
 from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
 from models.goals.evidence import JudgedWindow
+from models.goals.samples import Trial
 
 
 def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", current: Bools | None = None) -> JudgedWindow:
@@ -23,5 +24,9 @@ def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", current: Bo
 
 
 def ranking(relevant: list[bool]) -> tuple[Reals, Bools]:
-    """Documents by falling score, one apart."""
+    """Scores n, n − 1, …, 1 of documents with these judgements."""
     return np.arange(len(relevant), 0, -1.0), np.array(relevant, np.bool_)
+
+
+def trial(decision: str, relevant: bool, origin: Origin = "shown", chance: float = 0.0, score: float = 0.0) -> Trial:
+    return Trial(decision, score, relevant, origin, chance)

@@ -1,4 +1,4 @@
-"""Drawing for audit is chance that everybody agrees about."""
+"""Drawing for audit is random, and every process draws the same documents."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def test_a_larger_share_draws_the_same_documents_and_more(topic: str, ids: list[
 
 @given(st.text(max_size=20), st.lists(st.text(max_size=20), min_size=1), st.floats(0, 1))
 def test_a_document_is_drawn_whatever_comes_with_it(topic: str, ids: list[str], p: float) -> None:
-    assert drawn(topic, ids, p).tolist() == [bool(drawn(topic, [one], p)[0]) for one in ids]
+    assert drawn(topic, ids, p).tolist() == [bool(drawn(topic, [id], p)[0]) for id in ids]
 
 
 def test_nothing_and_everything_are_shares_too() -> None:
@@ -37,8 +37,8 @@ def test_the_share_that_is_asked_for_is_drawn(p: float) -> None:
 
 
 def test_topics_draw_independently_of_each_other() -> None:
-    one, other = drawn("crude", IDS, 0.5), drawn("grain", IDS, 0.5)
-    assert abs((one & other).mean() - 0.25) < 4 * np.sqrt(0.25 * 0.75 / len(IDS))
+    crude, grain = drawn("crude", IDS, 0.5), drawn("grain", IDS, 0.5)
+    assert abs((crude & grain).mean() - 0.25) < 4 * np.sqrt(0.25 * 0.75 / len(IDS))
 
 
 def test_lots_fall_evenly() -> None:

@@ -15,11 +15,11 @@ from tests.support import reference
 STEADY = settings(deadline=None, derandomize=True, max_examples=100)
 documents = st.lists(
     st.tuples(st.floats(-2, 2, width=16), st.booleans(), st.sampled_from([0.1, 0.5, 1.0])), min_size=2, max_size=12
-).filter(lambda some: len({relevant for _, relevant, _ in some}) == 2)
+).filter(lambda rows: len({relevant for _, relevant, _ in rows}) == 2)
 
 
-def arrays(some: list[tuple[float, bool, float]]) -> tuple[Reals, np.ndarray, Reals]:
-    f, relevant, weights = zip(*some, strict=True)
+def arrays(rows: list[tuple[float, bool, float]]) -> tuple[Reals, np.ndarray, Reals]:
+    f, relevant, weights = zip(*rows, strict=True)
     return np.array(f), np.array(relevant), np.array(weights)
 
 
@@ -44,8 +44,8 @@ def test_two_scores_give_the_sigmoid_through_their_targets() -> None:
 
 @settings(STEADY, max_examples=25)
 @given(documents)
-def test_the_fit_is_that_of_the_reference(some: list[tuple[float, bool, float]]) -> None:
-    f, relevant, weights = arrays(some)
+def test_the_fit_is_that_of_the_reference(rows: list[tuple[float, bool, float]]) -> None:
+    f, relevant, weights = arrays(rows)
     fitted = calibration.fit(f, relevant, weights)
     a, b = reference.platt(f.tolist(), relevant.tolist(), weights.tolist())
     if a < -1e-3 and max(abs(a), abs(b)) < 50:
@@ -55,16 +55,16 @@ def test_the_fit_is_that_of_the_reference(some: list[tuple[float, bool, float]])
 
 @STEADY
 @given(documents, st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-def test_a_higher_score_is_never_less_probable(some: list[tuple[float, bool, float]], x: float, y: float) -> None:
-    fitted = calibration.fit(*arrays(some))
+def test_a_higher_score_is_never_less_probable(rows: list[tuple[float, bool, float]], x: float, y: float) -> None:
+    fitted = calibration.fit(*arrays(rows))
     low, high = sorted((x, y))
     assert 0 <= fitted.probability(low) <= fitted.probability(high) <= 1
 
 
 @STEADY
 @given(documents, st.sampled_from([1e-3, 4.0, 1e4]), st.floats(-100, 100))
-def test_the_scale_of_the_scores_does_not_matter(some: list[tuple[float, bool, float]], by: float, to: float) -> None:
-    f, relevant, weights = arrays(some)
+def test_the_scale_of_the_scores_does_not_matter(rows: list[tuple[float, bool, float]], by: float, to: float) -> None:
+    f, relevant, weights = arrays(rows)
     if f.std() < 1e-2:
         return  # what differs by rounding alone is another matter
     here, there = calibration.fit(f, relevant, weights), calibration.fit(by * f + to, relevant, weights)
@@ -96,22 +96,22 @@ def test_of_what_it_calls_seventy_per_cent_seventy_are_relevant() -> None:
 @pytest.mark.parametrize("each", [8, 16, 30])
 @pytest.mark.parametrize(("slope", "least"), [(1.0, 0.8), (2.0, 1.0), (4.0, 1.0)])
 def test_with_few_judgements_it_is_hardly_too_sure(each: int, slope: float, least: float) -> None:
-    """Of many topics with so many judgements of each kind: the slope of a regression of the truth on what is said. Less
-    than 1 would be too sure. A ridge on A was proposed against that; the smoothed targets do what it would."""
+    """The slope of a regression of the truth on the probabilities, over many topics with so many judgements of each
+    kind. Below 1 would be too sure. A ridge on A was proposed against that; the smoothed targets do what it would."""
     rng = np.random.default_rng(4)
-    said, truth, lost = [], [], []
+    logits, truth, lost = [], [], []
     for _ in range(200):
         f = rng.normal(size=20 * each)
         relevant = rng.random(len(f)) < 1 / (1 + np.exp(-slope * f))
-        some = np.concatenate((np.flatnonzero(relevant)[:each], np.flatnonzero(~relevant)[:each]))
-        fitted = calibration.fit(f[some], relevant[some], np.ones(len(some)))
+        rows = np.concatenate((np.flatnonzero(relevant)[:each], np.flatnonzero(~relevant)[:each]))
+        fitted = calibration.fit(f[rows], relevant[rows], np.ones(len(rows)))
         new = rng.normal(size=50)
         is_relevant = rng.random(50) < 1 / (1 + np.exp(-slope * new))
         p = np.array([fitted.probability(x) for x in new])
-        said.append(np.log(p / (1 - p)))
+        logits.append(np.log(p / (1 - p)))
         truth.append(is_relevant)
         lost.append(-np.log(np.where(is_relevant, p, 1 - p)).mean())
-    again = calibration.fit(np.concatenate(said), np.concatenate(truth), np.ones(50 * 200))
+    again = calibration.fit(np.concatenate(logits), np.concatenate(truth), np.ones(50 * 200))
     assert least < -again.A
     assert np.mean(lost) < np.log(2)
 

@@ -1,4 +1,4 @@
-"""A change for the worse is found soon, and where nothing changes there is seldom a false alarm."""
+"""A change for the worse is detected soon, and without a change there is seldom a false alarm."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def errors(rng: np.random.Generator, *regimes: tuple[int, float]) -> Bools:
 
 
 def delay(series: Bools, change: int) -> int:
-    """How many judgements after the change it is first seen."""
+    """How many judgements after the change it is detected."""
     for upto in range(change, len(series) + 1):
         if drift.regime_start(series[:upto]):
             return upto - change
@@ -29,9 +29,11 @@ def delay(series: Bools, change: int) -> int:
 def test_every_cut_is_looked_at_between_documents_that_did_not_come_together(
     series: list[tuple[bool, int]], delta: float
 ) -> None:
-    """With a δ above 1, which promises nothing, short series have changes too."""
-    wrong, came = [error for error, _ in series], np.cumsum([later for _, later in series], dtype=np.int64)
-    assert drift.regime_start(np.array(wrong, np.bool_), came, delta) == reference.since(wrong, came.tolist(), delta)
+    """With a δ above 1, which bounds nothing, short series have changes, too."""
+    wrong, arrived = [error for error, _ in series], np.cumsum([later for _, later in series], dtype=np.int64)
+    assert drift.regime_start(np.array(wrong, np.bool_), arrived, delta) == reference.since(
+        wrong, arrived.tolist(), delta
+    )
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5])
@@ -56,8 +58,8 @@ def test_a_planted_change_is_found_within_so_many_judgements(after: float, withi
 
 def test_the_change_is_dated() -> None:
     rng = np.random.default_rng(13)
-    found = [drift.regime_start(errors(rng, (300, 0.1), (80, 0.6))) for _ in range(100)]
-    assert np.quantile(np.abs(np.array(found) - 300), 0.9) <= 10
+    starts = [drift.regime_start(errors(rng, (300, 0.1), (80, 0.6))) for _ in range(100)]
+    assert np.quantile(np.abs(np.array(starts) - 300), 0.9) <= 10
 
 
 def test_the_signal_goes_out_when_the_change_has_been_learned() -> None:
@@ -88,29 +90,29 @@ def test_nothing_and_little_are_no_change() -> None:
 def test_a_change_in_how_much_is_audited_is_no_change_of_the_filter() -> None:
     """Of what is accepted four tenths are wrong all the time, of the audits next to nothing, and these become rare."""
     rng = np.random.default_rng(12)
-    told = mixed = 0
+    alarms = mixed = 0
     for _ in range(STREAMS):
         accepted = np.concatenate((rng.random(800) < 0.1, rng.random(160) < 0.9))
         wrong = rng.random(960) < np.where(accepted, 0.4, 0.01)
-        came = np.arange(1, 961)
-        told += drift.latest_change(wrong, accepted, came) is not None
-        mixed += drift.regime_start(wrong, came) > 0
-    assert told <= drift.DELTA * STREAMS
+        arrived = np.arange(1, 961)
+        alarms += drift.latest_change(wrong, accepted, arrived) is not None
+        mixed += drift.regime_start(wrong, arrived) > 0
+    assert alarms <= drift.DELTA * STREAMS
     assert mixed > 0.9 * STREAMS
 
 
 def test_a_change_of_either_kind_is_found_and_the_latest_is_told() -> None:
     rng = np.random.default_rng(13)
     accepted = rng.random(600) < 0.5
-    came = np.arange(1, 601)
-    worse = rng.random(600) < np.where(came > 400, 0.7, 0.1)
+    arrived = np.arange(1, 601)
+    worse = rng.random(600) < np.where(arrived > 400, 0.7, 0.1)
     for kind in (accepted, ~accepted):
-        found = drift.latest_change(worse & kind, accepted, came)
-        assert found is not None
-        assert 380 <= found.place <= 420
-        assert found.before.mean() < 0.2 < 0.5 < found.after.mean()
+        change = drift.latest_change(worse & kind, accepted, arrived)
+        assert change is not None
+        assert 380 <= change.place <= 420
+        assert change.before.mean() < 0.2 < 0.5 < change.after.mean()
     both = drift.latest_change(
-        np.where(accepted, rng.random(600) < np.where(came > 500, 0.8, 0.05), worse), accepted, came
+        np.where(accepted, rng.random(600) < np.where(arrived > 500, 0.8, 0.05), worse), accepted, arrived
     )
     assert both is not None
     assert 480 <= both.place <= 520

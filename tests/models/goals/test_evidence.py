@@ -48,7 +48,7 @@ def test_a_topic_that_cannot_get_there_says_so() -> None:
     assert mixed.reach < 0.9
     assert not mixed.certified
     few = collect_evidence(0.9, judged(random.random(150), random.random(150) < 0.5), Band(0.0, NEVER))
-    assert few.reach == 1.0  # what learns from so few will rank the next ones otherwise
+    assert few.reach == 1.0  # a model of so few will rank the next ones differently
 
 
 def test_a_cut_that_no_goal_moves_promises_only_what_its_judgements_bear_out() -> None:

@@ -86,10 +86,10 @@ def test_a_topic_whose_reader_turned_away_promises_nothing_and_says_why() -> Non
     after = trainer.model(Background())
     assert 30 <= after.evidence.worse_for <= 45
     assert after.accept_above > before.accept_above
-    said = report(GOAL, after.evidence, StreamCounts(), StreamCounts())
-    assert said is not None
-    assert said.state == "at_risk"
-    assert "has become worse" in said.detail
+    reported = report(GOAL, after.evidence, StreamCounts(), StreamCounts())
+    assert reported is not None
+    assert reported.state == "at_risk"
+    assert "has become worse" in reported.detail
 
 
 def test_how_often_people_look_at_what_is_accepted_is_told_from_what_was_accepted_by_then() -> None:

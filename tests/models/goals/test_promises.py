@@ -101,7 +101,7 @@ def test_promises_hold_on_streams_that_do_not_change() -> None:
     """P(relevant | score) is a steep curve; 300 judged documents, then the truth. Cuts that take what fits the sample
     best break one promise in three."""
     random = np.random.default_rng(3)
-    kept, plugged, made = 0, 0, 0
+    kept, plugged, promised = 0, 0, 0
     for _ in range(300):
         scores = random.random(300)
         relevant = random.random(300) < 1 / (1 + np.exp(-14 * (scores - 0.55)))
@@ -109,11 +109,11 @@ def test_promises_hold_on_streams_that_do_not_change() -> None:
         order = np.argsort(-scores)
         precise = np.cumsum(relevant[order]) / np.arange(1, 301) >= 0.9
         plug = scores[order][np.flatnonzero(precise)[-1]]
-        made += cut < NEVER
+        promised += cut < NEVER
         kept += cut < NEVER and _precision_above(cut) >= 0.9
         plugged += _precision_above(float(plug)) >= 0.9
-    assert made > 250
-    assert kept > 0.9 * made
+    assert promised > 250
+    assert kept > 0.9 * promised
     assert plugged < 0.7 * 300
 
 
@@ -181,7 +181,7 @@ def test_an_error_goal_rejects_no_further_than_audits_can_answer_for() -> None:
 
 
 def test_a_cut_that_audits_show_to_be_too_high_is_not_kept_though_no_other_can_be_shown_to_hold() -> None:
-    """Of a common topic, a third is relevant wherever one looks; few audits show that of the usual cut only."""
+    """Of a common topic, a third is relevant at every score; few audits show that of the usual cut only."""
     scores = np.arange(30) / 30
     usual = Band(0.9, 0.95)
     common = choose(Targets(max_error=0.05), judged(scores, np.arange(30) % 3 == 0, "audit"), NO_STREAM, usual)
@@ -202,13 +202,13 @@ def test_audits_at_a_rate_that_was_changed_answer_for_what_they_stand_for() -> N
 
 
 def test_documents_that_all_score_alike_are_not_all_abstained_from() -> None:
-    """As those do that have no word of a query: to show some of them is to show all."""
+    """Documents without a word of the query do: to show one of them is to show all."""
     stream = np.concatenate((np.full(980, 0.014), 0.1 + np.arange(20) / 100))
     goal = Targets(min_recall=0.9, max_abstain=0.15)
     band = choose(goal, judged(*ranking([])), stream, Band(0.2, 0.3))
     assert 0.014 < band.reject_below <= 0.1
-    for one in (goal, Targets(min_recall=0.9, min_precision=0.9), Targets(min_recall=0.9)):
-        alike = choose(one, judged(*ranking([])), np.full(1000, 0.014), Band(0.2, 0.3))
+    for targets in (goal, Targets(min_recall=0.9, min_precision=0.9), Targets(min_recall=0.9)):
+        alike = choose(targets, judged(*ranking([])), np.full(1000, 0.014), Band(0.2, 0.3))
         assert 0.014 < alike.reject_below <= 0.2  # the first that has a word of the query is shown
 
 

@@ -1,4 +1,4 @@
-"""What is said of a goal is true, and a person can act on it."""
+"""What a report says about a goal is true, and a person can act on it."""
 
 from dataclasses import replace
 
@@ -18,9 +18,9 @@ LATELY = StreamCounts(1000, 20, 100)
 
 
 def report_on(goal: Targets, evidence: Evidence, ever: StreamCounts = LATELY, lately: StreamCounts = LATELY) -> Report:
-    found = report(goal, evidence, ever, lately)
-    assert found is not None
-    return found
+    result = report(goal, evidence, ever, lately)
+    assert result is not None
+    return result
 
 
 def test_without_a_goal_nothing_is_said() -> None:
@@ -37,9 +37,9 @@ def test_a_promised_precision_is_met_with_the_counts_behind_it() -> None:
 
 
 def test_a_precision_that_is_not_promised_says_what_is_missing() -> None:
-    found = report_on(Targets(min_precision=0.9), Evidence(missing=37))
-    assert found.state == "learning"
-    assert "needs about 37 more judgements" in found.detail
+    result = report_on(Targets(min_precision=0.9), Evidence(missing=37))
+    assert result.state == "learning"
+    assert "needs about 37 more judgements" in result.detail
 
 
 def test_what_is_accepted_without_a_promise_is_said_to_be_so() -> None:
@@ -54,23 +54,23 @@ def test_what_is_accepted_without_a_promise_is_said_to_be_so() -> None:
 
 
 def test_where_nothing_was_rejected_no_share_is_claimed() -> None:
-    found = report_on(Targets(min_recall=0.9), Evidence(shown=5, kept=1), StreamCounts(50, 0, 50))
-    assert found.detail == "Nothing has been rejected yet, so nothing has been missed."
+    result = report_on(Targets(min_recall=0.9), Evidence(shown=5, kept=1), StreamCounts(50, 0, 50))
+    assert result.detail == "Nothing has been rejected yet, so nothing has been missed."
 
 
 def test_a_precision_out_of_reach_is_called_that() -> None:
-    found = report_on(Targets(min_precision=0.9), Evidence(accepted=0, reach=0.62))
-    assert found.state == "unreachable"
-    assert "at most 62 %" in found.detail
+    result = report_on(Targets(min_precision=0.9), Evidence(accepted=0, reach=0.62))
+    assert result.state == "unreachable"
+    assert "at most 62 %" in result.detail
 
 
 def test_recall_says_how_many_audits_would_show_it() -> None:
     evidence = Evidence(shown=120, kept=100, audits=80)
-    found = report_on(Targets(min_recall=0.9), evidence, StreamCounts(9000, 100, 100))
-    assert found.state == "learning"
-    assert found.recall is not None
-    assert found.recall.share is not None
-    missing = int(found.detail.split("about ")[1].split(" ")[0])
+    result = report_on(Targets(min_recall=0.9), evidence, StreamCounts(9000, 100, 100))
+    assert result.state == "learning"
+    assert result.recall is not None
+    assert result.recall.share is not None
+    missing = int(result.detail.split("about ")[1].split(" ")[0])
     enough = Evidence(shown=120, kept=100, audits=80 + missing)
     assert report_on(Targets(min_recall=0.9), enough, StreamCounts(9000, 100, 100)).state == "met"
     fewer = Evidence(shown=120, kept=100, audits=int(0.9 * (80 + missing)))
@@ -78,10 +78,10 @@ def test_recall_says_how_many_audits_would_show_it() -> None:
 
 
 def test_misses_that_somebody_noticed_put_recall_at_risk() -> None:
-    found = report_on(
+    result = report_on(
         Targets(min_recall=0.9), Evidence(shown=60, kept=50, audits=500, lost=20), StreamCounts(9000, 100, 100)
     )
-    assert found.state == "at_risk"
+    assert result.state == "at_risk"
 
 
 def test_abstention_is_of_what_has_passed_lately() -> None:
@@ -109,11 +109,11 @@ def test_error_needs_judgements_of_what_is_rejected() -> None:
 
 
 def test_the_worst_state_is_the_topics_and_its_sentences_are_shown() -> None:
-    found = report_on(Targets(min_precision=0.9, max_abstain=0.05), Evidence(accepted=50, hits=49, certified=True))
-    assert found.state == "at_risk"
-    assert found.precision is not None
-    assert found.precision.state == "met"
-    assert "abstained" in found.detail
+    result = report_on(Targets(min_precision=0.9, max_abstain=0.05), Evidence(accepted=50, hits=49, certified=True))
+    assert result.state == "at_risk"
+    assert result.precision is not None
+    assert result.precision.state == "met"
+    assert "abstained" in result.detail
 
 
 counts = st.integers(0, 50).flatmap(
@@ -131,9 +131,9 @@ counts = st.integers(0, 50).flatmap(
 @STEADY
 @given(counts, st.integers(0, 5000), st.integers(0, 100), st.integers(0, 100))
 def test_recall_lies_between_its_bounds(evidence: Evidence, rejected: int, accepted: int, abstained: int) -> None:
-    found = recall(evidence, StreamCounts(rejected + accepted + abstained, accepted, abstained))
-    if found is not None:
-        assert 0 <= found.low <= found.estimate <= found.high <= 1
+    result = recall(evidence, StreamCounts(rejected + accepted + abstained, accepted, abstained))
+    if result is not None:
+        assert 0 <= result.low <= result.estimate <= result.high <= 1
 
 
 @pytest.mark.parametrize(("prevalence", "missed", "part"), [(0.02, 0.1, 1.0), (0.02, 0.5, 0.5), (0.2, 0.3, 1.0)])
@@ -155,8 +155,8 @@ def test_recall_intervals_cover_as_often_as_they_say_where_the_naive_estimate_is
             finds=int((drawn & relevant).sum()),
         )
         truth = float(shown[relevant].mean())
-        found = recall(evidence, StreamCounts(documents, int(shown.sum()), 0))
-        covered += found is None or found.low <= truth <= found.high
+        result = recall(evidence, StreamCounts(documents, int(shown.sum()), 0))
+        covered += result is None or result.low <= truth <= result.high
         naive.append(evidence.kept / max(1, evidence.kept + evidence.finds))
     assert covered >= 0.9 * runs
     assert np.mean(naive) > 1 - missed + 0.04
@@ -182,18 +182,18 @@ def test_audits_at_a_rate_that_was_changed_count_for_what_they_stand_for() -> No
 
 
 def test_where_everything_rejected_was_audited_recall_is_known() -> None:
-    found = report_on(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=90), StreamCounts(100, 5, 5))
-    assert found.state == "met"
-    assert found.recall is not None
-    assert found.recall.share is not None
-    assert found.recall.share.low == 1.0
+    result = report_on(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=90), StreamCounts(100, 5, 5))
+    assert result.state == "met"
+    assert result.recall is not None
+    assert result.recall.share is not None
+    assert result.recall.share.low == 1.0
 
 
 def test_few_relevant_documents_are_no_misses() -> None:
     """To be certain, next to all that is rejected must be audited; but nothing is known to be missed."""
-    found = report_on(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), StreamCounts(1000, 5, 5))
-    assert found.state == "learning"
-    assert "about 970 more audits" in found.detail
+    result = report_on(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), StreamCounts(1000, 5, 5))
+    assert result.state == "learning"
+    assert "about 970 more audits" in result.detail
 
 
 def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_say() -> None:
@@ -201,7 +201,7 @@ def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_
     certified = Evidence(accepted=50, hits=50, certified=True, delivered=40, right=33)
     assert (
         report_on(goal, certified, lately=lately).state == "met"
-    )  # one in two hundred such looks, if the goal is just kept
+    )  # one in two hundred such tests, if the goal is just kept
     broken = replace(certified, right=25)
     assert report_on(goal, broken, lately=lately).state == "at_risk"
     assert "25 are relevant" in report_on(goal, broken, lately=lately).detail
@@ -218,21 +218,21 @@ def test_a_promise_that_nobody_looks_at_any_more_is_at_risk() -> None:
     that it is still kept. One more judgement of something accepted, and it stands again."""
     goal, promise = Targets(min_precision=0.9), Evidence(accepted=50, hits=49, certified=True, delivered=40, right=40)
 
-    def seen(watched: int, accepted: int, pause: float = 1.0) -> Report:
+    def report_after(watched: int, accepted: int, pause: float = 1.0) -> Report:
         passed = StreamCounts(10_000, accepted, 1000)
         return report_on(goal, replace(promise, watched=watched, pause=pause), passed, passed)
 
-    assert seen(300, 350).state == "met"
-    found = seen(300, 800)
-    assert (found.state, found.unwatched) == ("at_risk", 500)
-    assert found.detail.startswith("None of the last 500 accepted documents has been judged: judge some of them.")
-    assert seen(800, 800).state == "met"
-    assert seen(300, 800, pause=100.0).state == "met"  # this reader judges one in a hundred
-    assert seen(300, 900, pause=100.0).unwatched == 600
-    assert seen(0, 800).state == "met"  # an old log, which does not say when they were judged
-    nobody = replace(promise, delivered=0, right=0)  # promised by what was abstained from; what is accepted nobody saw
-    assert report_on(goal, nobody, StreamCounts(10_000, 51, 1000)).state == "at_risk"
-    assert report_on(goal, nobody, StreamCounts(10_000, 50, 1000)).state == "met"
+    assert report_after(300, 350).state == "met"
+    result = report_after(300, 800)
+    assert (result.state, result.unwatched) == ("at_risk", 500)
+    assert result.detail.startswith("None of the last 500 accepted documents has been judged: judge some of them.")
+    assert report_after(800, 800).state == "met"
+    assert report_after(300, 800, pause=100.0).state == "met"  # this reader judges one in a hundred
+    assert report_after(300, 900, pause=100.0).unwatched == 600
+    assert report_after(0, 800).state == "met"  # an old log, which does not say when they were judged
+    unjudged = replace(promise, delivered=0, right=0)  # the promise rests on what was abstained from
+    assert report_on(goal, unjudged, StreamCounts(10_000, 51, 1000)).state == "at_risk"
+    assert report_on(goal, unjudged, StreamCounts(10_000, 50, 1000)).state == "met"
 
 
 def test_an_error_that_nobody_looks_at_any_more_is_at_risk_and_only_what_is_promised_is() -> None:
@@ -247,7 +247,7 @@ def test_an_error_that_nobody_looks_at_any_more_is_at_risk_and_only_what_is_prom
 @pytest.mark.parametrize("share", [1.0, 0.3, 0.01])
 @pytest.mark.parametrize("at_once", [1, 200])
 def test_a_reader_who_goes_on_is_seldom_said_to_have_gone_and_one_who_stops_is(share: float, at_once: int) -> None:
-    """Who judges all or one in a hundred of what is accepted, one by one or a day's the next morning."""
+    """A reader judges all, or one in a hundred, of what is accepted, one by one or a day's the next morning."""
     rng = np.random.default_rng(5)
     ledger, states = Ledger(), []
 
@@ -272,18 +272,18 @@ def test_a_reader_who_goes_on_is_seldom_said_to_have_gone_and_one_who_stops_is(s
 
 def test_error_of_what_a_rule_accepts_is_not_nothing() -> None:
     evidence = Evidence(delivered=40, right=8, audits=100)
-    found = report_on(Targets(max_error=0.1), evidence, lately=StreamCounts(1000, 900, 0))
-    assert found.state == "at_risk"
-    assert found.error is not None
-    assert found.error.share is not None
-    assert found.error.share.estimate == pytest.approx(0.72)
+    result = report_on(Targets(max_error=0.1), evidence, lately=StreamCounts(1000, 900, 0))
+    assert result.state == "at_risk"
+    assert result.error is not None
+    assert result.error.share is not None
+    assert result.error.share.estimate == pytest.approx(0.72)
     unknown = report_on(Targets(max_error=0.1), Evidence(audits=100), lately=StreamCounts(1000, 900, 0))
     assert (unknown.state, unknown.error.share if unknown.error else 0) == ("learning", None)
 
 
 def test_recall_of_all_topics_together_is_certain_before_that_of_each() -> None:
-    one = (Evidence(shown=60, kept=50, audits=90), StreamCounts(9000, 30, 30))
-    alone, together = recall(*one), pooled_recall([one] * 30)
+    topic = (Evidence(shown=60, kept=50, audits=90), StreamCounts(9000, 30, 30))
+    alone, together = recall(*topic), pooled_recall([topic] * 30)
     assert alone is not None
     assert together is not None
     assert alone.low < 0.2
@@ -306,11 +306,11 @@ def test_topics_that_audit_seldom_are_not_spoken_for_by_those_that_audit_often(o
             audits = finds + int(random.binomial(n - many, rate))
             evidence = Evidence(shown=kept // 2, kept=kept // 2, audits=audits, finds=finds)
             topics.append((evidence, StreamCounts(n + kept // 2, kept // 2, 0)))
-        (one, other), (its, others) = zip(*topics, strict=True)
-        found, lumped = pooled_recall(topics), recall(one + other, its + others)
-        assert found is not None
+        evidences, counts = zip(*topics, strict=True)
+        result, lumped = pooled_recall(topics), recall(evidences[0] + evidences[1], counts[0] + counts[1])
+        assert result is not None
         assert lumped is not None
-        low, high = low + (found.low <= truth), high + (found.high >= truth)
+        low, high = low + (result.low <= truth), high + (result.high >= truth)
         plain += lumped.low <= truth <= lumped.high
     assert min(low, high) >= 0.95 * runs
     assert plain < 0.5 * runs

@@ -7,9 +7,9 @@ from models.goals.volume import StreamCounts, check_volume
 
 
 def test_a_topic_from_which_nothing_comes_any_more_is_silent() -> None:
-    found = check_volume([StreamCounts(10_000, 100, 50), StreamCounts(2000, 0, 0)])
-    assert (found.silent, found.flooded) == (True, False)
-    assert "2000" in found.detail
+    alert = check_volume([StreamCounts(10_000, 100, 50), StreamCounts(2000, 0, 0)])
+    assert (alert.silent, alert.flooded) == (True, False)
+    assert "2000" in alert.detail
 
 
 def test_a_rare_topic_may_be_quiet_for_long() -> None:
@@ -40,6 +40,6 @@ def test_a_steady_topic_is_hardly_ever_flagged(share: float) -> None:
     flags = 0
     for _ in range(500):
         before, lately = rng.binomial(10_000, share), rng.binomial(2000, share)
-        found = check_volume([StreamCounts(10_000, int(before), 0), StreamCounts(2000, int(lately), 0)])
-        flags += found.silent or found.flooded
+        alert = check_volume([StreamCounts(10_000, int(before), 0), StreamCounts(2000, int(lately), 0)])
+        flags += alert.silent or alert.flooded
     assert flags <= 5
