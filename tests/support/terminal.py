@@ -11,22 +11,22 @@ from tests.support.waiting import PATIENCE_S
 
 
 class Terminal:
-    """A program at a terminal of its own."""
+    """A program that runs in a terminal of its own."""
 
     def __init__(
         self, command: Sequence[str], directory: Path | None = None, out: Path | None = None, **environment: str
     ) -> None:
         self._here, there = pty.openpty()
-        told = os.environ | {"COLUMNS": "100", "LINES": "40", "TERM": "xterm"} | environment
+        env = os.environ | {"COLUMNS": "100", "LINES": "40", "TERM": "xterm"} | environment
         to = os.open(out, os.O_WRONLY | os.O_CREAT) if out else os.dup(there)
-        self.process = subprocess.Popen(command, stdin=there, stdout=to, stderr=there, env=told, cwd=directory)
+        self.process = subprocess.Popen(command, stdin=there, stdout=to, stderr=there, env=env, cwd=directory)
         os.close(there)
         os.close(to)
         self.shown = ""
 
-    def until(self, said: str, within_s: float = PATIENCE_S) -> None:
-        """Reads until this is on the screen."""
-        while said not in self.shown:
+    def until(self, text: str, within_s: float = PATIENCE_S) -> None:
+        """Reads until this text is on the screen."""
+        while text not in self.shown:
             assert select.select([self._here], [], [], within_s)[0], self.shown
             self.shown += self._read()
 
@@ -46,5 +46,5 @@ class Terminal:
     def _read(self) -> str:
         try:
             return os.read(self._here, 65536).decode(errors="replace")
-        except OSError:  # the other side is closed
+        except OSError:  # the program has closed its side
             return ""

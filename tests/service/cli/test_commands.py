@@ -1,4 +1,4 @@
-"""The command line against a running service: pipes in and out, exit codes, one key a document."""
+"""The command line against a running service: pipes in and out, exit codes, one key per document."""
 
 import io
 import json
@@ -36,7 +36,7 @@ def server(embedded: Embedded) -> Iterator[Live]:
 
 @pytest.fixture
 def sluice(server: Live) -> Iterator[Client]:
-    """A client of a service with the topic `crude` and no other."""
+    """A client of a service whose only topic is `crude`."""
     with Client(server.address) as client:
         for topic in list(client.topics()):
             client.delete(topic.id)
@@ -55,14 +55,14 @@ class Ran(NamedTuple):
 
 
 class Runner:
-    """Runs `sluice` in this process, with pipes for a terminal."""
+    """Runs `sluice` in this process, with pipes in place of a terminal."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
         self._monkeypatch = monkeypatch
         monkeypatch.setenv("SLUICE_URL", address)
 
-    def __call__(self, *arguments: str, given: Any = b"") -> Ran:
-        raw = given if isinstance(given, bytes) else b"".join(json.dumps(one).encode() + b"\n" for one in given)
+    def __call__(self, *arguments: str, stdin: Any = b"") -> Ran:
+        raw = stdin if isinstance(stdin, bytes) else b"".join(json.dumps(item).encode() + b"\n" for item in stdin)
         streams = [io.TextIOWrapper(io.BytesIO(content)) for content in (raw, b"", b"")]
         for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
             self._monkeypatch.setattr(sys, name, stream)
@@ -89,28 +89,28 @@ def run(monkeypatch: pytest.MonkeyPatch, server: Live) -> Runner:
 
 
 def test_documents_are_piped_in_and_results_out_in_order(sluice: Client, run: Runner) -> None:
-    ran = run("classify", "-", "--topic", "crude", given=[{"id": "a"} | OIL, {"id": "b"} | GRAIN])
+    ran = run("classify", "-", "--topic", "crude", stdin=[{"id": "a"} | OIL, {"id": "b"} | GRAIN])
     assert (ran.code, ran.err) == (0, "")
-    assert [(one["document"], one["decisions"][0]["decision"]) for one in ran.lines] == [
+    assert [(result["document"], result["decisions"][0]["decision"]) for result in ran.lines] == [
         ("a", "accept"),
         ("b", "reject"),
     ]
-    assert [one.document for one in sluice.review("crude").items] == ["a"]
+    assert [offer.document for offer in sluice.review("crude").items] == ["a"]
 
 
 def test_a_line_that_is_refused_says_so_on_its_line_and_in_the_exit_code(sluice: Client, run: Runner) -> None:
-    ran = run("classify", given=b'{"id": "a", "text": "opec"}\n\n{"id": "b"}\nnonsense\n')
+    ran = run("classify", stdin=b'{"id": "a", "text": "opec"}\n\n{"id": "b"}\nnonsense\n')
     assert ran.code == 1
     assert ran.err == "sluice: 2 of 3 documents were refused; their lines say why.\n"
-    assert ["document" in one for one in ran.lines] == [True, False, False]
+    assert ["document" in line for line in ran.lines] == [True, False, False]
 
 
 def test_judgements_are_listed_and_taken_back(sluice: Client, run: Runner) -> None:
-    run("classify", given=oil(2))
+    run("classify", stdin=oil(2))
     run("feedback", "crude", "o0", "yes", "--by", "ann")
     run("feedback", "crude", "o1", "no")
     listed = run("topics", "judgements", "crude").lines
-    assert [(one["document"], one["relevant"], one["by"]) for one in listed] == [
+    assert [(judgement["document"], judgement["relevant"], judgement["by"]) for judgement in listed] == [
         ("o1", False, None),
         ("o0", True, "ann"),
     ]
@@ -119,11 +119,11 @@ def test_judgements_are_listed_and_taken_back(sluice: Client, run: Runner) -> No
     assert run("topics", "withdraw", "crude", "o1").err == (
         "sluice: This document has no judgement that stands in this topic.\n"
     )
-    assert [one["document"] for one in run("topics", "judgements", "crude").lines] == ["o0"]
+    assert [judgement["document"] for judgement in run("topics", "judgements", "crude").lines] == ["o0"]
 
 
 def test_a_change_is_previewed_and_parameters_are_given(sluice: Client, run: Runner) -> None:
-    run("classify", given=oil(3, "tried"))
+    run("classify", stdin=oil(3, "tried"))
     (shown,) = run("topics", "change", "crude", "--reject-if", "report", "--name", "later", "--preview").lines
     assert shown["unjudged"]["after"]["accepted"] < shown["unjudged"]["before"]["accepted"]
     assert sluice.topic("crude").rules.reject_if is None
@@ -139,33 +139,37 @@ def test_plain_text_is_classified_and_explained_and_not_remembered(sluice: Clien
     file = tmp_path / "texts"
     file.write_text("OPEC cuts crude output\nRain in Kansas\n")
     ran = run("classify", str(file), "--text", "--explain", "--all", "--no-store")
-    first, second = (one["decisions"][0] for one in ran.lines)
+    first, second = (result["decisions"][0] for result in ran.lines)
     assert (first["decision"], second["decision"]) == ("accept", "reject")
     assert first["flip"]["without"]
     assert sluice.review("crude").items == []
 
 
 def test_a_line_of_text_that_is_not_utf_8_is_refused_in_its_place(sluice: Client, run: Runner) -> None:
-    ran = run("classify", "--text", "--all", given=b"opec output\np\xe9trole\nrain\n")
+    ran = run("classify", "--text", "--all", stdin=b"opec output\np\xe9trole\nrain\n")
     assert (ran.code, ran.err) == (1, "sluice: 1 of 3 documents were refused; their lines say why.\n")
-    assert ["document" in one for one in ran.lines] == [True, False, True]
+    assert ["document" in line for line in ran.lines] == [True, False, True]
     assert ran.lines[1]["detail"] == "This is not UTF-8, from byte 12 on."
 
 
 def test_judgements_are_given_one_by_one_or_piped(sluice: Client, run: Runner) -> None:
-    run("classify", given=[*oil(2), *grain(2)])
-    (one,) = run("feedback", "crude", "o0", "yes", "--by", "ann").lines
-    assert (one["status"], one["version"]) == ("learned", 2)
+    run("classify", stdin=[*oil(2), *grain(2)])
+    (learned,) = run("feedback", "crude", "o0", "yes", "--by", "ann").lines
+    assert (learned["status"], learned["version"]) == ("learned", 2)
     judged = [{"topic": "crude", "document": f"g{n}", "relevant": False} for n in range(3)]
-    ran = run("feedback", "-", given=judged)
-    assert (ran.code, [one["status"] for one in ran.lines]) == (1, ["learned", "learned", 404])
+    ran = run("feedback", "-", stdin=judged)
+    assert (ran.code, [result["status"] for result in ran.lines]) == (1, ["learned", "learned", 404])
     assert ran.err == "sluice: 1 of 3 judgements were refused; their lines say why.\n"
-    assert [(one.document, one.by) for one in sluice.judgements("crude")] == [("g1", None), ("g0", None), ("o0", "ann")]
+    assert [(judgement.document, judgement.by) for judgement in sluice.judgements("crude")] == [
+        ("g1", None),
+        ("g0", None),
+        ("o0", "ann"),
+    ]
 
 
 def test_what_waits_for_a_judgement_is_listed_where_nobody_can_be_asked(sluice: Client, run: Runner) -> None:
-    run("classify", given=oil(3, "listed"))
-    assert {one["document"] for one in run("review", "crude").lines} == {"listed0", "listed1", "listed2"}
+    run("classify", stdin=oil(3, "listed"))
+    assert {offer["document"] for offer in run("review", "crude").lines} == {"listed0", "listed1", "listed2"}
     assert len(run("review", "crude", "--limit", "1").lines) == 1
 
 
@@ -173,8 +177,17 @@ def test_what_waits_for_a_judgement_is_listed_where_nobody_can_be_asked(sluice: 
 
 
 def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
-    told = ["--query", "wheat maize", "--goal", "min_precision=.9", "--goal", "max_abstain=.2", "--reject-if", "sport"]
-    (made,) = run("topics", "create", "grain", *told).lines
+    settings = [
+        "--query",
+        "wheat maize",
+        "--goal",
+        "min_precision=.9",
+        "--goal",
+        "max_abstain=.2",
+        "--reject-if",
+        "sport",
+    ]
+    (made,) = run("topics", "create", "grain", *settings).lines
     assert made["goal"] == {"min_precision": 0.9, "max_abstain": 0.2}
     (changed,) = run("topics", "change", "grain", "--accept-if", "harvest", "--learner", "eg", "--name", "Grain").lines
     assert changed["rules"] == {"accept_if": "harvest", "reject_if": "sport"}
@@ -187,8 +200,8 @@ def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     assert freed["goal"] == {}
     assert run("topics", "create", "pinned", "--pin", "silo").lines[0]["terms"]["pin"] == ["silo"]
     assert run("topics", "delete", "pinned").code == 0
-    assert [one["id"] for one in run("topics").lines] == [one["id"] for one in run("topics", "list").lines]
-    assert [one["version"] for one in run("topics", "versions", "grain").lines] == [5, 4, 3, 2, 1]
+    assert [topic["id"] for topic in run("topics").lines] == [topic["id"] for topic in run("topics", "list").lines]
+    assert [version["version"] for version in run("topics", "versions", "grain").lines] == [5, 4, 3, 2, 1]
     assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 6
     assert run("topics", "show", "grain").lines[0]["learner"]["kind"] == "wh"
     assert run("topics", "metrics", "grain").lines[0]["judgements"] == 0
@@ -205,8 +218,8 @@ def test_a_topic_leaves_as_a_file_and_comes_back(sluice: Client, run: Runner, tm
     (copy,) = run("import", str(file), "--id", "copy").lines
     assert (copy["id"], copy["status"]["version"]) == ("copy", 2)
     sluice.withdraw("crude", "d1")
-    assert run("import", "-", "--replace", given=file.read_bytes()).lines[0]["status"]["version"] == 2
-    broken = run("import", "-", given=file.read_bytes()[:-1000])
+    assert run("import", "-", "--replace", stdin=file.read_bytes()).lines[0]["status"]["version"] == 2
+    broken = run("import", "-", stdin=file.read_bytes()[:-1000])
     assert broken.code == 1
     assert broken.err.startswith("sluice: ")
     assert "line" in broken.err.lower()
@@ -226,7 +239,7 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
         (trained,) = run("jobs", "retrain", "rocchio", "--topic", "crude", "--publish", "never", "--wait").lines
     assert (trained["state"], trained["result"]["total"]) == ("succeeded", 1)
     (queued,) = run("jobs", "backfill", "--topic", "crude").lines
-    assert [one["id"] for one in run("jobs").lines] == [queued["id"], trained["id"], waiting["id"]]
+    assert [job["id"] for job in run("jobs").lines] == [queued["id"], trained["id"], waiting["id"]]
     assert run("jobs", "show", trained["id"]).lines == [trained]
     assert [job.id for job in sluice.jobs(limit=1)] == [queued["id"], trained["id"], waiting["id"]]
 
@@ -235,7 +248,7 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["topics", "show", "none"], 1, "sluice: There is no topic 'none'."),
         (["topics", "create", "Crude!"], 1, "sluice: Some fields are not valid. /id"),
@@ -243,8 +256,8 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
         (["topics", "--url", "localhost:8000"], 1, "sluice: The address of the service must be a URL"),
         (["topics", "--url", "http://"], 1, "sluice: The address of the service must be a URL"),
         (["feedback", "crude", "d1", "perhaps"], 2, "Usage:"),
-        (["topics", "change", "crude"], 2, "Usage:"),
-        (["topics", "create", "x", "--goal", "precise"], 2, "Usage:"),
+        (["topics", "change", "crude"], 2, "give at least one setting to change"),
+        (["topics", "create", "x", "--goal", "precise"], 2, "is not of the form min_precision=.9"),
         (["topics", "create", "x", "--goal", "min_precision=nan"], 2, "is not of the form min_precision=.9"),
         (["topics", "create", "x", "--audit", "inf"], 2, "takes a share"),
         (["topics", "--url", "http://127.0.0.1:9", "delete", "crude"], 2, "--url goes after delete"),
@@ -254,11 +267,11 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
     ],
 )
 def test_whatever_is_refused_is_said_in_a_sentence(
-    sluice: Client, run: Runner, arguments: list[str], code: int, said: str
+    sluice: Client, run: Runner, arguments: list[str], code: int, message: str
 ) -> None:
     ran = run(*arguments)
     assert (ran.code, ran.out) == (code, "")
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_a_service_that_is_not_there_is_said_to_be_missing(run: Runner) -> None:
@@ -268,7 +281,7 @@ def test_a_service_that_is_not_there_is_said_to_be_missing(run: Runner) -> None:
 
 
 def test_whoever_reads_only_the_beginning_is_no_mishap(sluice: Client, server: Live) -> None:
-    documents = b"".join(json.dumps(one).encode() + b"\n" for one in oil(2000))
+    documents = b"".join(json.dumps(document).encode() + b"\n" for document in oil(2000))
     environment = os.environ | {"SLUICE_URL": server.address}
     for source in ("-", "/dev/stdin"):
         piped = " ".join([*SLUICE, "classify", source, "--no-store", "--all", "|", "head", "-n", "1"])
@@ -280,7 +293,7 @@ def test_whoever_reads_only_the_beginning_is_no_mishap(sluice: Client, server: L
 def test_an_answer_that_cannot_be_written_is_said_in_a_sentence(
     sluice: Client, server: Live, tmp_path: Path, command: str
 ) -> None:
-    """The disk is full, or what may be written is."""
+    """A full disk, or a limit on the size of files."""
     environment = os.environ | {"SLUICE_URL": server.address, "PYTHONDONTWRITEBYTECODE": "1"}
     limited = f"ulimit -f 0; exec {' '.join(SLUICE)} {command} > {tmp_path / 'answer'}"
     ran = subprocess.run(["bash", "-c", limited], env=environment, capture_output=True, timeout=60)
@@ -302,12 +315,12 @@ def test_documents_are_judged_with_one_key_each(sluice: Client, server: Live) ->
     terminal.press("q")
     assert terminal.end() == 0
     assert "2 judged." in terminal.shown
-    assert sorted(one.relevant for one in sluice.judgements("crude")) == [False, True]
+    assert sorted(judgement.relevant for judgement in sluice.judgements("crude")) == [False, True]
 
 
 def test_progress_is_shown_beside_the_answer_and_not_in_it(sluice: Client, server: Live, tmp_path: Path) -> None:
     documents, results = tmp_path / "documents", tmp_path / "results"
-    documents.write_text("".join(json.dumps(one) + "\n" for one in oil(1100)))
+    documents.write_text("".join(json.dumps(document) + "\n" for document in oil(1100)))
     terminal = Terminal(
         [*SLUICE, "classify", str(documents), "--no-store", "--all"], out=results, SLUICE_URL=server.address
     )
@@ -319,7 +332,7 @@ def test_progress_is_shown_beside_the_answer_and_not_in_it(sluice: Client, serve
 
 def test_people_are_shown_text(sluice: Client, server: Live) -> None:
     sluice.classify(oil(4))
-    for arguments, said in (
+    for arguments, text in (
         (["topics"], "Crude oil"),
         (["topics", "show", "crude"], "0 relevant, 0 not"),
         (["topics", "versions", "crude"], "create"),
@@ -328,9 +341,9 @@ def test_people_are_shown_text(sluice: Client, server: Live) -> None:
     ):
         terminal = Terminal([*SLUICE, *arguments], SLUICE_URL=server.address)
         assert terminal.end() == 0
-        assert said in terminal.shown, arguments
+        assert text in terminal.shown, arguments
 
 
 def test_a_text_cannot_steer_the_terminal() -> None:
-    said = literal("\x1b[31mred\x1b]52;c;ZXZpbA==\x07\x9b2J\n[bold]bold[/]")
-    assert Text.from_markup(said).plain == "�[31mred�]52;c;ZXZpbA==��2J\n[bold]bold[/]"
+    escaped = literal("\x1b[31mred\x1b]52;c;ZXZpbA==\x07\x9b2J\n[bold]bold[/]")
+    assert Text.from_markup(escaped).plain == "�[31mred�]52;c;ZXZpbA==��2J\n[bold]bold[/]"

@@ -82,7 +82,10 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
             ]
         )
         assert [type(result).__name__ for result in several] == ["Learned", "Problem"]
-        assert [(one.document, one.by) async for one in client.judgements("crude")][-1] == ("d1", "ann")
+        assert [(judgement.document, judgement.by) async for judgement in client.judgements("crude")][-1] == (
+            "d1",
+            "ann",
+        )
         assert (await client.change("crude", {"name": "Oil", "audit": 1.0})).name == "Oil"
         offers = await client.review("crude")
         assert offers.detail
@@ -96,19 +99,19 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         assert (await client.preview("crude", {"query": "wheat"})).version == 4
         assert (await client.withdraw("crude", "d1")).version == 5
         assert (await client.restore("crude", 3)).status.version == 6
-        assert [one.version async for one in client.versions("crude", limit=2)] == [6, 5, 4, 3, 2, 1]
+        assert [version.version async for version in client.versions("crude", limit=2)] == [6, 5, 4, 3, 2, 1]
         assert (await client.model("crude")).terms.toward
         assert (await client.replace_model("crude", await client.model_file("crude"))).status.version == 7
         (route,) = (await client.replace_routes("crude", [{"to": "stream", "key": "news"}])).items
         assert (await client.routes("crude")).items[0].key == "news"
-        assert [one async for one in client.dead("crude", route.id)] == []
+        assert [delivery async for delivery in client.dead("crude", route.id)] == []
         assert (await client.replay("crude", route.id)).deliveries == 0
         assert (await client.flow()).pending == 0
-        assert [one.document async for one in client.accepted("crude")]
+        assert [passed.document async for passed in client.accepted("crude")]
         job = await client.submit({"kind": "backfill", "topics": ["crude"]})
         assert (await client.job(job.id)).state == "queued"
         assert (await client.cancel(job.id)).state == "cancelled"
-        assert [one.id async for one in client.jobs()] == [job.id]
+        assert [job.id async for job in client.jobs()] == [job.id]
         copy = await client.import_topic(await client.export_topic("crude"), id="copy")
         assert copy.status.version == 7
         assert [topic.id async for topic in client.topics(limit=1)] == ["copy", "crude"]
@@ -139,12 +142,12 @@ def test_the_same_methods_block(server: Live) -> None:
         progress: list[int] = []
         results = list(client.classify_all(documents, ["blocking"], progress=progress.append))
         assert len(results) == 1201
-        assert [one.document for one in results if isinstance(one, Result)][:2] == ["d1", "d2"]
-        assert sum(isinstance(one, Problem) for one in results) == 172
+        assert [result.document for result in results if isinstance(result, Result)][:2] == ["d1", "d2"]
+        assert sum(isinstance(result, Problem) for result in results) == 172
         assert progress == [500, 1000, 1201]
         judged = ({"topic": "blocking", "document": f"d{n}", "relevant": True} for n in (1, 2, 3))
-        assert [one.status for one in client.feedback_all(judged)] == ["learned"] * 3
-        assert [one.document for one in client.judgements("blocking", limit=1)] == ["d3", "d2", "d1"]
+        assert [learned.status for learned in client.feedback_all(judged)] == ["learned"] * 3
+        assert [judgement.document for judgement in client.judgements("blocking", limit=1)] == ["d3", "d2", "d1"]
         client.delete("blocking")
 
 
@@ -167,18 +170,18 @@ def test_results_come_while_documents_are_still_being_read(server: Live) -> None
 
 async def test_an_awaiting_client_takes_documents_as_they_come(api: Api) -> None:
     async def documents() -> AsyncIterator[dict[str, Any]]:
-        for one in oil(3):
-            yield one
+        for item in oil(3):
+            yield item
 
     client, _ = unreliable(api)
     async with client:
         await client.create({"id": "crude", "query": "oil crude"})
-        assert [one.document async for one in client.classify_all(documents()) if isinstance(one, Result)] == [
+        assert [result.document async for result in client.classify_all(documents()) if isinstance(result, Result)] == [
             "o0",
             "o1",
             "o2",
         ]
-        assert len([one async for one in client.classify_all(oil(2))]) == 2
+        assert len([result async for result in client.classify_all(oil(2))]) == 2
 
 
 # -- what is sent again ------------------------------------------------------------------------------------------------
@@ -270,7 +273,7 @@ def test_blank_lines_are_left_out_and_answers_stay_with_what_was_asked() -> None
 
     with replying(reply) as client:
         given = [b'{"id":"a"}', b"", b" \r\n", b'{"id":"b"}']
-        assert [getattr(one, "document", None) for one in client.classify_all(given)] == ["a", "b"]
+        assert [getattr(result, "document", None) for result in client.classify_all(given)] == ["a", "b"]
     too_few = httpx.Response(200, text='{"document":"a","decisions":[]}\n')
     with replying(lambda _: too_few) as client, pytest.raises(UnexpectedReply):
         list(client.classify_all([b'{"id":"a"}', b'{"id":"b"}']))
@@ -307,10 +310,10 @@ async def test_a_type_checker_knows_what_each_client_returns() -> None:
 
 
 def test_a_refusal_is_not_asked_for_again() -> None:
-    asked: list[str] = []
+    sent: list[str] = []
 
     def refuse(request: httpx.Request) -> httpx.Response:
-        asked.append(request.url.path)
+        sent.append(request.url.path)
         errors = [{"pointer": "/goal", "detail": "No."}]
         return httpx.Response(
             422, json={"title": "Invalid input", "status": 422, "detail": "Not so.", "errors": errors}
@@ -318,15 +321,15 @@ def test_a_refusal_is_not_asked_for_again() -> None:
 
     with pytest.raises(Refused, match=r"^Not so\. /goal: No\.$"), replying(refuse) as client:
         client.topic("crude")
-    assert len(asked) == 1
+    assert len(sent) == 1
 
 
 def test_whoever_never_answers_is_given_up_on_and_what_is_not_ours_is_said_to_be() -> None:
-    asked = 0
+    sent = 0
 
     def fail(request: httpx.Request) -> httpx.Response:
-        nonlocal asked
-        asked += 1
+        nonlocal sent
+        sent += 1
         if request.url.path == "/topics/crude":
             raise httpx.ConnectError("no")
         return httpx.Response(504, text="<html>")
@@ -334,7 +337,7 @@ def test_whoever_never_answers_is_given_up_on_and_what_is_not_ours_is_said_to_be
     with replying(fail) as client:
         with pytest.raises(Unreachable, match="Cannot connect to Sluice"):
             client.topic("crude")
-        assert asked == 4
+        assert sent == 4
         with pytest.raises(Refused, match="504 Gateway Timeout, not from Sluice"):
             client.topic("other")
 
@@ -358,7 +361,7 @@ def test_a_stream_that_ended_early_is_sent_again_from_there() -> None:
 
     with replying(reply) as client:
         results = list(client.classify_all({"id": f"d{n}", "text": "x"} for n in range(1000)))
-    assert [one.document for one in results if isinstance(one, Result)] == [f"d{n}" for n in range(1000)]
+    assert [result.document for result in results if isinstance(result, Result)] == [f"d{n}" for n in range(1000)]
     assert [len(body.splitlines()) for body in bodies] == [500, 500, 500]
     assert bodies[1] == bodies[2]
 

@@ -51,7 +51,7 @@ def test_whoever_is_cut_off_goes_on_where_it_was() -> None:
         return responses[len(resumed) - 1]()
 
     with listening(respond) as client:
-        assert [one.document for one in islice(client.tail("crude"), 4)] == ["d1", "d2", "d3", "d4"]
+        assert [passed.document for passed in islice(client.tail("crude"), 4)] == ["d1", "d2", "d3", "d4"]
     assert resumed == [None, "2-0", "3-0", "3-0"]
 
 
@@ -91,16 +91,16 @@ def test_a_topic_that_is_gone_is_not_waited_for() -> None:
 
 
 def test_nobody_is_listened_to_for_ever_without_a_sign_of_life() -> None:
-    asked = 0
+    requests = 0
 
     def fail(request: httpx.Request) -> httpx.Response:
-        nonlocal asked
-        asked += 1
+        nonlocal requests
+        requests += 1
         raise httpx.ReadTimeout("silent")
 
     with listening(fail) as client, pytest.raises(Unreachable):
         next(client.tail("crude"))
-    assert asked == 3
+    assert requests == 3
 
 
 @pytest.fixture(scope="module")
@@ -111,16 +111,16 @@ def server(emptied: Embedded) -> Iterator[Live]:
 
 async def test_what_a_topic_lets_through_is_heard_as_it_happens(server: Live) -> None:
     async with AsyncClient(server.address) as client:
-        await client.create({"id": "heard", "query": QUERY})
-        first = asyncio.ensure_future(anext(client.tail("heard")))
+        await client.create({"id": "followed", "query": QUERY})
+        first = asyncio.ensure_future(anext(client.tail("followed")))
         while not first.done():  # an event that comes before it listens is not for it
-            await client.classify([oil(1, f"now-{id(first)}-{asyncio.get_running_loop().time()}-")[0]], ["heard"])
+            await client.classify([oil(1, f"now-{id(first)}-{asyncio.get_running_loop().time()}-")[0]], ["followed"])
             await asyncio.wait([first], timeout=0.1)
-        assert first.result().topic == "heard"
-        before = [one.document async for one in client.accepted("heard", limit=2)]
-        again = client.tail("heard", "0")
+        assert first.result().topic == "followed"
+        before = [passed.document async for passed in client.accepted("followed", limit=2)]
+        again = client.tail("followed", "0")
         assert [(await anext(again)).document for _ in before] == before[::-1]
-        arguments = ["tail", "heard", "--all", "--most", "1", "--url", server.address]
+        arguments = ["tail", "followed", "--all", "--most", "1", "--url", server.address]
         ran = await asyncio.to_thread(
             subprocess.run,
             [sys.executable, "-m", "service.cli.main", *arguments],
@@ -129,4 +129,4 @@ async def test_what_a_topic_lets_through_is_heard_as_it_happens(server: Live) ->
             check=True,
         )
         assert json.loads(ran.stdout)["document"] == before[-1]
-        await client.delete("heard")
+        await client.delete("followed")
