@@ -1,16 +1,15 @@
-"""Backfill: documents that came before a topic did, or lie in a file, decided as the topics stand now.
+"""Backfill: decides documents that came before a topic was created, or that lie in a file.
 
-    remembered    the documents in the store's memory; what is not rejected is offered for review
-    an archive    an NDJSON file (plain, or .gz) in the directory of archives; every decision but rejections goes to a
-                  file beside it, ARCHIVE.JOB.decisions.ndjson, a document a line
+    remembered    the documents that the store remembers; those that are not rejected are offered for review
+    an archive    an NDJSON file (plain, or .gz) in the directory of archives; all decisions but rejections go to a file
+                  beside it, ARCHIVE.JOB.decisions.ndjson, one document a line
 
-Models are those of the moment in which the job began. Nothing is counted as having passed: the figures of a topic are
-about its stream.
+The models are those served when the job began. Nothing is counted as passed: a topic's figures are about its stream.
 
-An archive may be large, so a job that was interrupted goes on from its checkpoint: how much was read and how much was
-written, noted after what was written is on disk. What lies behind that in the file of decisions is cut off; so every
-line of the archive is decided once. The counts of the result are taken from that file in the end. What is remembered is
-decided in seconds, and begins anew.
+An archive may be large, so an interrupted job continues from its checkpoint: how much was read and how much was
+written, saved after what was written is on disk. Whatever the file of decisions holds beyond that is cut off, so each
+line of the archive is decided once. The counts of the result are taken from that file in the end. Remembered documents
+take seconds; there an interrupted job starts over.
 """
 
 import gzip
@@ -39,13 +38,15 @@ from service.topics.published import PublishedModel
 from service.topics.registry import Registry
 from service.topics.results import classify
 
-BATCH = 500
-NOTE_S = 2.0  # between two checkpoints
-BEST, SHOWN = 20, 1000
+BATCH_SIZE = 500
+CHUNK_BYTES = 1_000_000  # of an archive, read at once
+CHECKPOINT_S = 2.0
+MAX_HITS = 20  # best documents of a topic in the result
+MAX_TOPICS = 1000  # in the result
 DOCUMENT = TypeAdapter(Document)
 
 
-class Done(NamedTuple):
+class Checkpoint(NamedTuple):
     """How far a job has come in an archive."""
 
     read: int = 0  # bytes of the archive
@@ -56,7 +57,7 @@ class Done(NamedTuple):
 
 @dataclass(slots=True)
 class BackfillCounts:
-    """Of one topic."""
+    """Counts and best documents of one topic."""
 
     accepted: int = 0
     abstained: int = 0
@@ -65,49 +66,49 @@ class BackfillCounts:
     def add(self, document: str, title: str, score: float, decision: str) -> None:
         self.accepted += decision == "accept"
         self.abstained += decision == "abstain"
-        one = (score, document, title, decision)
-        if len(self.best) < BEST:
-            heapq.heappush(self.best, one)
+        hit = (score, document, title, decision)
+        if len(self.best) < MAX_HITS:
+            heapq.heappush(self.best, hit)
         else:
-            heapq.heappushpop(self.best, one)
+            heapq.heappushpop(self.best, hit)
 
 
-async def backfill(context: JobContext, asked: Backfill) -> BackfillResult:
-    context.message = "Loads the topics."
-    registry = await _registry(context, asked)
-    if asked.archive is None:
-        return await _remembered(context, asked, registry)
+async def backfill(context: JobContext, request: Backfill) -> BackfillResult:
+    context.message = "Loading the topics."
+    registry = await _registry(context, request)
+    if request.archive is None:
+        return await _remembered(context, request, registry)
     try:
-        return await _archive(context, asked.archive, registry)
+        return await _archive(context, request.archive, registry)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise BadInput("The archive is no gzip file, or not a whole one.") from error
     except OSError as error:
         raise BadInput(f"The archive cannot be read, or no file written beside it: {error.strerror}.") from error
 
 
-async def _registry(context: JobContext, asked: Backfill) -> Registry:
+async def _registry(context: JobContext, request: Backfill) -> Registry:
     registry = Registry(analysis_of(context.config))
-    topics = asked.topics if asked.topics is not None else await context.store.topics()
-    saved = await context.store.versions.load(topics)
-    for topic, one in zip(topics, saved, strict=True):
-        if one is None and asked.topics is not None:
+    topics = request.topics if request.topics is not None else await context.store.topics()
+    models = await context.store.versions.load(topics)
+    for topic, saved in zip(topics, models, strict=True):
+        if saved is None and request.topics is not None:
             raise NotFound.topic(topic)
-    registry.load(PublishedModel.from_bytes(one.blob, one.born) for one in saved if one)
+    registry.load(PublishedModel.from_bytes(saved.blob, saved.born) for saved in models if saved)
     return registry
 
 
-async def _remembered(context: JobContext, asked: Backfill, registry: Registry) -> BackfillResult:
+async def _remembered(context: JobContext, request: Backfill, registry: Registry) -> BackfillResult:
     ids = await context.store.documents.newest(0, context.config.documents_kept)
     counts: dict[str, BackfillCounts] = {}
     seen = 0
-    for start in range(0, len(ids), BATCH):
-        context.part(start, len(ids), f"Decided about {start:,} of {len(ids):,} documents.")
-        blobs = await context.store.documents.recall(ids[start : start + BATCH])
+    for start in range(0, len(ids), BATCH_SIZE):
+        context.begin_part(start, len(ids), f"Decided {start:,} of {len(ids):,} documents.")
+        blobs = await context.store.documents.recall(ids[start : start + BATCH_SIZE])
         documents = [unpacked(blob).document for blob in blobs if blob]
-        rows = await context.work(decide, registry, documents, context)
+        rows = await context.in_thread(decide, registry, documents, context)
         _count(counts, rows)
         seen += len(documents)
-        if asked.review:
+        if request.review:
             await _offer(context, registry, rows)
     return _result(seen, 0, counts, None)
 
@@ -118,27 +119,26 @@ async def _archive(context: JobContext, name: str, registry: Registry) -> Backfi
         raise NotFound("This Sluice reads no archives any more: SLUICE_ARCHIVES names no directory.")
     path = (directory / name).resolve()
     decisions = path.with_name(f"{path.name}.{context.job}.decisions.ndjson")
-    done = Done(**json.loads(context.checkpoint)) if context.checkpoint else Done()
+    done = Checkpoint(**json.loads(context.checkpoint)) if context.checkpoint else Checkpoint()
     with _opened(path) as archive, decisions.open("r+b" if done.written else "wb") as out:
         archive.seek(done.read)
         out.seek(done.written)
         out.truncate()
-        noted = -math.inf  # so that the first part is noted at once
-        while lines := archive.readlines(1_000_000):
-            context.message = f"Decided about {done.documents:,} documents."
-            context.tell(_share(archive, path))
+        saved_s = -math.inf  # so that the first checkpoint is saved at once
+        while lines := archive.readlines(CHUNK_BYTES):
+            context.message = f"Decided {done.documents:,} documents."
+            context.report(_share(archive, path))
             documents, refused = _documents(lines, context)
-            for start in range(0, len(documents), BATCH):
-                some = documents[start : start + BATCH]
-                rows = await context.work(decide, registry, some, context)
+            for start in range(0, len(documents), BATCH_SIZE):
+                rows = await context.in_thread(decide, registry, documents[start : start + BATCH_SIZE], context)
                 out.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows if row["decisions"])
             read = done.read + sum(map(len, lines))
-            done = Done(read, out.tell(), done.documents + len(documents), done.refused + refused)
-            if time.monotonic() - noted > NOTE_S:
+            done = Checkpoint(read, out.tell(), done.documents + len(documents), done.refused + refused)
+            if time.monotonic() - saved_s > CHECKPOINT_S:
                 out.flush()
                 os.fsync(out.fileno())
-                await context.jobs.tell(context.job, checkpoint=json.dumps(done._asdict()))
-                noted = time.monotonic()
+                await context.save_checkpoint(json.dumps(done._asdict()))
+                saved_s = time.monotonic()
         out.flush()
         os.fsync(out.fileno())
     counts: dict[str, BackfillCounts] = {}
@@ -148,20 +148,20 @@ async def _archive(context: JobContext, name: str, registry: Registry) -> Backfi
 
 
 def decide(registry: Registry, documents: Sequence[Document], context: JobContext) -> list[dict[str, object]]:
-    """What is not rejected, document by document."""
+    """Returns the decisions on each document, without rejections."""
     results = classify(registry, documents, ClassifyOptions(store=False), context.epochs.current)
     return [result.to_dict() | {"title": document.title} for result, document in zip(results, documents, strict=True)]
 
 
 async def _offer(context: JobContext, registry: Registry, rows: Iterable[Mapping[str, object]]) -> None:
-    """Queues for review what is not rejected, without counting it."""
+    """Queues documents for review, without counting them as passed."""
     likely: dict[str, list[str]] = {}
     uncertain: dict[str, list[str]] = {}
     for row in rows:
-        for one in _decisions(row):
-            if one["decided_by"] == "model":
-                queue = likely if one["decision"] == "accept" else uncertain
-                queue.setdefault(str(one["topic"]), []).append(str(row["document"]))
+        for decision in _decisions(row):
+            if decision["decided_by"] == "model":
+                queue = likely if decision["decision"] == "accept" else uncertain
+                queue.setdefault(str(decision["topic"]), []).append(str(row["document"]))
     offers = [
         Offered(topic, registry.topics[topic].born, likely.get(topic, ()), uncertain.get(topic, ()))
         for topic in likely.keys() | uncertain.keys()
@@ -170,7 +170,7 @@ async def _offer(context: JobContext, registry: Registry, rows: Iterable[Mapping
 
 
 def _documents(lines: Sequence[bytes], context: JobContext) -> tuple[list[Document], int]:
-    """The documents of these lines, and how many lines are none."""
+    """Parses the lines; returns the documents, and how many lines were refused."""
     documents: list[Document] = []
     refused = 0
     for line in lines:
@@ -190,15 +190,16 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _share(archive: BinaryIO, path: Path) -> float:
-    inner = getattr(archive, "fileobj", archive)  # of a compressed file, what was read of the file itself
+    inner = getattr(archive, "fileobj", archive)  # for a compressed file, the position in the file itself
     return min(1.0, inner.tell() / max(1, path.stat().st_size))
 
 
 def _count(counts: dict[str, BackfillCounts], rows: Iterable[Mapping[str, object]]) -> None:
     for row in rows:
-        for one in _decisions(row):
-            found = counts.setdefault(str(one["topic"]), BackfillCounts())
-            found.add(str(row["document"]), str(row["title"]), float(str(one["score"])), str(one["decision"]))
+        document, title = str(row["document"]), str(row["title"])
+        for decision in _decisions(row):
+            topic = counts.setdefault(str(decision["topic"]), BackfillCounts())
+            topic.add(document, title, float(str(decision["score"])), str(decision["decision"]))
 
 
 def _decisions(row: Mapping[str, object]) -> Iterator[dict[str, object]]:
@@ -211,13 +212,13 @@ def _result(
     rows = [
         Backfilled(
             topic=topic,
-            accepted=one.accepted,
-            abstained=one.abstained,
+            accepted=count.accepted,
+            abstained=count.abstained,
             best=[
-                BackfillHit.model_validate(dict(zip(("score", "document", "title", "decision"), best, strict=True)))
-                for best in sorted(one.best, reverse=True)
+                BackfillHit.model_validate(dict(zip(("score", "document", "title", "decision"), hit, strict=True)))
+                for hit in sorted(count.best, reverse=True)
             ],
         )
-        for topic, one in sorted(counts.items())[:SHOWN]
+        for topic, count in sorted(counts.items())[:MAX_TOPICS]
     ]
     return BackfillResult(documents=documents, refused=refused, topics=rows, decisions=decisions)

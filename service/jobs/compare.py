@@ -1,6 +1,6 @@
-"""Which method would suit a topic best: each fitted to its judgements, held out, on the same documents.
+"""Compares methods on a topic: fits each to its judgements and scores them held out, on the same documents.
 
-What is served is in the table too, and every gain is over it. Nothing is published.
+The served model is in the table too, and every gain is measured against it. Nothing is published.
 """
 
 import time
@@ -9,51 +9,60 @@ from models.batch import comparison, refit
 from models.core.names import METHOD_KINDS
 from service.errors import BadInput
 from service.jobs.context import JobContext
-from service.jobs.retrain import Material, gain, material, score, served_scores
+from service.jobs.retrain import Material, gain, load_material, score, served_scores
 from service.schemas.jobs import Compare, ComparedMethod, CompareResult, Contender
 
 SERVED = "served"
 
 
-async def compare(context: JobContext, asked: Compare) -> CompareResult:
-    context.message = f"Reads the judgements of {asked.topic}."
-    of, _ = await material(context, asked.topic)
-    if of.too_little:
-        raise BadInput(of.too_little)
-    contenders = asked.methods or [Contender(method=kind) for kind in METHOD_KINDS]
+async def compare(context: JobContext, request: Compare) -> CompareResult:
+    context.message = f"Reading the judgements of {request.topic}."
+    material, _ = await load_material(context, request.topic)
+    if material.too_little:
+        raise BadInput(material.too_little)
+    data, terms = material.data, material.spec.terms
+    contenders = request.methods or [Contender(method=kind) for kind in METHOD_KINDS]
     weights, parts = context.config.served_weights, len(contenders) + 1
-    context.part(0, parts, "Asks what is served.")
-    begun = time.monotonic()
-    served = await context.work(served_scores, of, weights)
-    took = round(time.monotonic() - begun, 2)
-    own = score(served, of.data)
+    context.begin_part(0, parts, "Scoring the served model.")
+    begun_s = time.monotonic()
+    served = await context.in_thread(served_scores, material, weights)
     table = [
         ComparedMethod(
-            method=SERVED, params={}, held_out=own, gain=None, seconds=took, detail="What the topic has now."
+            method=SERVED,
+            params={},
+            held_out=score(served, data),
+            gain=None,
+            seconds=round(time.monotonic() - begun_s, 2),
+            detail="What the topic has now.",
         )
     ]
-    for n, one in enumerate(contenders, 1):
-        context.part(n, parts, f"Tries {one.method}.")
-        begun = time.monotonic()
-        made = await context.work(
-            refit.refit, one.method, one.params, of.data, weights, of.spec.terms, progress=context.tell
-        )
-        took = round(time.monotonic() - begun, 2)
-        over = comparison.difference(made.pinned, served, of.data.relevant, of.data.near)
+    for n, contender in enumerate(contenders, 1):
+        method, params = contender.method, contender.params
+        context.begin_part(n, parts, f"Trying {method}.")
+        begun_s = time.monotonic()
+        fit = await context.in_thread(refit.refit, method, params, data, weights, terms, progress=context.report)
+        seconds = round(time.monotonic() - begun_s, 2)
+        difference = comparison.difference(fit.pinned, served, data.relevant, data.near)
         table.append(
             ComparedMethod(
-                method=one.method,
-                params=one.params,
-                held_out=score(made.pinned, of.data),
-                gain=gain(over),
-                seconds=took,
-                detail="Better." if over.sure else "Worse." if over.high < 0 else "The difference may be chance.",
+                method=method,
+                params=params,
+                held_out=score(fit.pinned, data),
+                gain=gain(difference),
+                seconds=seconds,
+                detail=_verdict(difference),
             )
         )
-    return _result(asked.topic, of, sorted(table, key=lambda row: -row.held_out.sap))
+    return _result(request.topic, material, sorted(table, key=lambda row: -row.held_out.sap))
 
 
-def _result(topic: str, of: Material, table: list[ComparedMethod]) -> CompareResult:
+def _verdict(difference: comparison.Difference) -> str:
+    if difference.sure:
+        return "Better."
+    return "Worse." if difference.high < 0 else "The difference may be chance."
+
+
+def _result(topic: str, material: Material, table: list[ComparedMethod]) -> CompareResult:
     best = table[0]
     if best.method == SERVED:
         detail = "Nothing ranks better than what is served."
@@ -63,10 +72,10 @@ def _result(topic: str, of: Material, table: list[ComparedMethod]) -> CompareRes
         detail = f"{best.method} comes first, but not by more than chance may give."
     return CompareResult(
         topic=topic,
-        version=of.version,
-        relevant=of.relevant,
-        irrelevant=of.judged - of.relevant,
-        background=len(of.data.documents) - of.judged,
+        version=material.version,
+        relevant=material.relevant,
+        irrelevant=material.judged - material.relevant,
+        background=len(material.data.documents) - material.judged,
         table=table,
         detail=detail,
     )

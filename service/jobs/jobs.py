@@ -1,4 +1,4 @@
-"""Background jobs as a user sees them: submitted, looked at, cancelled. Nothing is done here; see queue.py."""
+"""Background jobs as users see them: submitted, listed, cancelled. Nothing runs here; see queue.py."""
 
 import json
 import secrets
@@ -11,8 +11,8 @@ from service.schemas.jobs import Compare, Job, NewJob, Retrain, State
 from service.store.jobs import JobRecord, JobStore
 from service.topics import settings
 
-OPEN = 1000  # jobs that wait or run
-CHUNK = 100
+MAX_UNFINISHED = 1000
+CHUNK_SIZE = 100
 
 
 class Jobs:
@@ -20,76 +20,77 @@ class Jobs:
         self._store = store
         self._config = config
 
-    async def submit(self, asked: NewJob) -> Job:
-        check(asked, self._config)
-        return await self.submit_as(new_id(), asked)
+    async def submit(self, request: NewJob) -> Job:
+        check(request, self._config)
+        return await self.submit_as(new_id(), request)
 
-    async def submit_as(self, id: str, asked: NewJob) -> Job:
-        now = now_ms()
-        request = asked.model_dump_json()
-        if not await self._store.submit(id, asked.kind, request, now, self._config.jobs_kept, OPEN):
-            raise Conflict(f"{OPEN:,} jobs wait already; wait for some, or cancel them.")
+    async def submit_as(self, id: str, request: NewJob) -> Job:
+        """Submits a job under a given id; once, if called twice."""
+        text, kept = request.model_dump_json(), self._config.jobs_kept
+        if not await self._store.submit(id, request.kind, text, now_ms(), kept, MAX_UNFINISHED):
+            raise Conflict(f"{MAX_UNFINISHED:,} jobs are waiting already; wait for some of them, or cancel them.")
         return await self.find(id)
 
-    async def submit_unless_waiting(self, asked: NewJob) -> None:
-        """Submits it unless the very same waits already: it will see all that there is when it begins."""
-        waiting = (one for one in await self.records(await self._store.ids()) if one and one.state == "queued")
-        if not any(one.request == asked.model_dump_json() for one in waiting):
-            await self.submit_as(new_id(), asked)
+    async def submit_unless_waiting(self, request: NewJob) -> None:
+        """Submits a job unless an equal one waits already: that one will see everything there is when it begins."""
+        text = request.model_dump_json()
+        records = await self.records(await self._store.ids())
+        if not any(record and record.state == "queued" and record.request == text for record in records):
+            await self.submit_as(new_id(), request)
 
     async def records(self, ids: Sequence[str]) -> list[JobRecord | None]:
-        return await self._store.read(ids)
+        return await self._store.load(ids)
 
     async def states(self) -> dict[State, int]:
-        """How many jobs are in each state."""
+        """Counts the jobs in each state."""
         return await self._store.states()
 
     async def find(self, id: str) -> Job:
         (record,) = await self.records([id])
         if record is None:
-            raise NotFound(f"There is no job {id!r}; those that were over first are forgotten first.")
+            raise NotFound(f"There is no job {id!r}; the oldest finished jobs are dropped first.")
         return job(record)
 
     async def cancel(self, id: str) -> Job:
-        """A job that waits is cancelled at once, one that runs within two seconds; one that is over stays as it is."""
+        """Cancels a job: at once if it waits, within two seconds if it runs. A finished job stays as it is."""
         await self._store.cancel(id, now_ms())
         return await self.find(id)
 
     async def page(self, before: str, limit: int, wanted: Callable[[Job], bool]) -> tuple[list[Job], str | None]:
-        """The newest jobs that are wanted, from those older than the given one, and where the next page begins."""
-        found: list[Job] = []
-        while ids := await self._store.ids(before, CHUNK):
-            jobs = [job(record) for record in await self._store.read(ids) if record]
-            found += [one for one in jobs if wanted(one)]
-            if len(found) > limit:
-                return found[:limit], found[limit - 1].id
+        """Returns the newest jobs that are wanted, from those older than `before`, and where the next page begins."""
+        jobs: list[Job] = []
+        while ids := await self._store.ids(before, CHUNK_SIZE):
+            chunk = [job(record) for record in await self._store.load(ids) if record]
+            jobs += filter(wanted, chunk)
+            if len(jobs) > limit:
+                return jobs[:limit], jobs[limit - 1].id
             before = ids[-1]
-        return found, None
+        return jobs, None
 
 
 def new_id() -> str:
-    """Ids in the order of time."""
+    """Returns an id that sorts after all ids made earlier."""
     return f"{now_ms():012x}{secrets.token_hex(4)}"
 
 
-def check(asked: NewJob, config: Config) -> None:
+def check(request: NewJob, config: Config) -> None:
     """Refuses what could only fail later."""
-    if isinstance(asked, Retrain):
-        settings.check_method(asked.method, asked.params, "")
-    elif isinstance(asked, Compare):
-        for i, one in enumerate(asked.methods or ()):
-            settings.check_method(one.method, one.params, f"/methods/{i}")
-    elif asked.archive is not None:
+    if isinstance(request, Retrain):
+        settings.check_method(request.method, request.params, "")
+    elif isinstance(request, Compare):
+        for i, contender in enumerate(request.methods or ()):
+            settings.check_method(contender.method, contender.params, f"/methods/{i}")
+    elif request.archive is not None:
         if config.archives is None:
             raise BadInput("This Sluice reads no archives: SLUICE_ARCHIVES names no directory.", _at("/archive"))
-        path = (config.archives / asked.archive).resolve()
+        path = (config.archives / request.archive).resolve()
         if not path.is_relative_to(config.archives.resolve()) or not path.is_file():
             raise BadInput("There is no such file in the directory of archives.", _at("/archive"))
 
 
-def topics_of(asked: NewJob) -> list[str] | None:
-    """The topics that a job is about; None for all."""
-    return [asked.topic] if isinstance(asked, Compare) else asked.topics
+def topics_of(request: NewJob) -> list[str] | None:
+    """Returns the topics that a job is about; None for all."""
+    return [request.topic] if isinstance(request, Compare) else request.topics
 
 
 def job(record: JobRecord) -> Job:

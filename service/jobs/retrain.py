@@ -1,17 +1,17 @@
-"""Retraining: a topic fitted anew to its judgements, compared with what is served, and published if that is wanted.
+"""Retraining: fits a topic to all its judgements at once, compares the result with the served model, and publishes it.
 
     read the log  →  fit, held out (models/batch/refit.py)  →  compare on the same documents
-    (models/batch/comparison.py) →  publish: the new base, with the held-out scores that thresholds rest on; what came
-    meanwhile is folded after it
+    (models/batch/comparison.py)  →  publish the new base, with the held-out scores from which thresholds are chosen;
+    judgements that came meanwhile are folded on top of it
 
-Unjudged documents of the current background stand in as irrelevant, if the topic would reject them. Of what it lets
-through nobody knows before it is judged, and much of it is relevant: counted as irrelevant, it would have a model
-published as better that ranks such documents last, wherever only a part of what is shown gets judged. The topic is
-asked as it would be had it learned its judgements one by one, not as it is served: so what is fitted depends on the
-judgements that stand, and not on labels that have been corrected since.
+Unjudged documents of the current background count as irrelevant if the topic would reject them. Those that it lets
+through are left out: many of them are relevant, and where users judge only a part of what they are shown, a model that
+ranks the rest last would look better than it is. Whether the topic would reject a document is decided by a model that
+learned its judgements one by one, not by the served one, so that the fit depends only on the judgements in force, and
+not on labels that have been corrected since.
 
-One job retrains a topic at a time; another waits. A job that runs again after its process died publishes no second
-time: what it has published says so, in the log.
+One job retrains a topic at a time; others wait. A job that runs again after its process died does not publish twice:
+the log has its id beside what it published.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ from service.topics.features import analysis_of
 from service.topics.published import Base, Recipe
 from service.topics.state import TopicState, example, spec_of
 
-WAIT_S = 0.5
-SHOWN = 1000  # topics in a result
-NAMED = 200  # strongest terms whose words go with a model
+POLL_S = 0.5
+MAX_TOPICS = 1000  # in a result
+MAX_WORDS = 200  # of the strongest terms, stored with a model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """A topic as it is to be fitted: what stands, and what it has been made of so far."""
+    """A topic's training data, and what its served model was made of."""
 
     born: str
     version: int
@@ -54,7 +54,7 @@ class Material:
     learned: list[Example]
     base: Base | None
     judged: int
-    data: Dataset  # all that was judged, then what is rejected
+    data: Dataset  # the judged documents, then the rejected ones of the background
 
     @property
     def relevant(self) -> int:
@@ -62,7 +62,7 @@ class Material:
 
     @property
     def too_little(self) -> str:
-        """Why nothing can be fitted to it; empty if something can."""
+        """Why there is too little to fit a model to; empty if there is enough."""
         if self.relevant < refit.MIN_OF_EACH:
             return f"Too little to learn from: {self.relevant} relevant documents, and it takes {refit.MIN_OF_EACH}."
         others = len(self.data.documents) - self.relevant
@@ -72,58 +72,61 @@ class Material:
         return ""
 
 
-async def retrain(context: JobContext, asked: Retrain) -> RetrainResult:
-    topics = asked.topics if asked.topics is not None else await context.store.topics()
-    done: list[Retrained] = []
+async def retrain(context: JobContext, request: Retrain) -> RetrainResult:
+    topics = request.topics if request.topics is not None else await context.store.topics()
+    results: list[Retrained] = []
     published = 0
     for n, topic in enumerate(dict.fromkeys(topics)):
-        context.part(n, len(topics), f"Retrains {topic}.")
+        context.begin_part(n, len(topics), f"Retraining {topic}.")
         try:
-            await _taken(context, topic)
-            one = await _retrained(context, topic, asked)
+            await _reserve(context, topic)
+            result = await _retrain_topic(context, topic, request)
         except NotFound as error:
-            if asked.topics is not None and len(asked.topics) == 1:
+            if request.topics is not None and len(request.topics) == 1:
                 raise
-            one = Retrained(topic=topic, relevant=0, irrelevant=0, background=0, detail=error.detail)
+            result = Retrained(topic=topic, relevant=0, irrelevant=0, background=0, detail=error.detail)
         finally:
             await context.jobs.release(topic, context.job)
-        published += one.published
-        done += [one] if len(done) < SHOWN else []
-    return RetrainResult(method=asked.method, published=published, topics=done, total=len(topics))
+        published += result.published
+        results += [result] if len(results) < MAX_TOPICS else []
+    return RetrainResult(method=request.method, published=published, topics=results, total=len(topics))
 
 
-async def material(context: JobContext, topic: str) -> tuple[Material, int]:
-    """What a topic can be fitted to; and the version with which this job has published already, 0 if it has not."""
+async def load_material(context: JobContext, topic: str) -> tuple[Material, int]:
+    """Loads a topic's training data, and the version that this job has published already (0 if none)."""
     epoch = context.epochs.current
 
-    def look(fold: TopicState) -> tuple[Material, int]:
-        return _material(fold, epoch, context.config.served_weights), fold.published_by(context.job)
+    def read(state: TopicState) -> tuple[Material, int]:
+        return _material(state, epoch, context.config.served_weights), state.published_by(context.job)
 
-    return await context.learning.read(topic, look)
+    return await context.learning.read(topic, read)
 
 
-def _material(fold: TopicState, epoch: Epoch, weights: int) -> Material:
-    born, resolved = fold.head.born, fold.resolved
+def _material(state: TopicState, epoch: Epoch, weights: int) -> Material:
+    resolved = state.resolved
     base = Base.from_bytes(resolved.base.model) if resolved.base else None
     fitted: Mapping[str, float] = base.fitted if base else {}
-    recalled = [example(one) for one in resolved.to_recall() if one.first.document in fitted]
-    learned = [example(one) for one in resolved.to_fold()]
+    recalled = [example(judgement) for judgement in resolved.to_recall() if judgement.first.document in fitted]
+    learned = [example(judgement) for judgement in resolved.to_fold()]
     sample = {
-        one.document: Bag(one.features, one.counts, epoch.frequencies.idf(one.features))
-        for one in epoch.sample
-        if one.document not in resolved.judged
+        sampled.document: Bag(sampled.features, sampled.counts, epoch.frequencies.idf(sampled.features))
+        for sampled in epoch.sample
+        if sampled.document not in resolved.judged
     }
-    spec, judged = spec_of(resolved), [example(one) for one in resolved.judged.values()]
-    asked = replace(fold.served(epoch), model=plain_fold(spec, judged, epoch.background, weights=weights))
-    rejected = {document: bag for document, bag in sample.items() if asked.judge(bag)[0] == "reject"}
+    spec, judged = spec_of(resolved), [example(judgement) for judgement in resolved.judged.values()]
+    relearned = replace(state.served(epoch), model=plain_fold(spec, judged, epoch.background, weights=weights))
+    rejected = {document: bag for document, bag in sample.items() if relearned.judge(bag)[0] == "reject"}
     data = Dataset.of(judged, rejected)
-    return Material(born, resolved.version, spec, recalled, learned, base, len(judged), data)
+    return Material(state.head.born, resolved.version, spec, recalled, learned, base, len(judged), data)
 
 
-def served_scores(of: Material, weights: int) -> Reals:
-    """What is served, on documents that it has not learned from."""
-    model, fitted = (of.base.model, of.base.fitted) if of.base else (None, {})
-    return refit.served_scores(of.data, of.spec, of.recalled, of.learned, weights, model, fitted)
+def served_scores(material: Material, weights: int) -> Reals:
+    """Returns the held-out scores of the served model."""
+    base = material.base
+    model, fitted = (base.model, base.fitted) if base else (None, {})
+    return refit.served_scores(
+        material.data, material.spec, material.recalled, material.learned, weights, model, fitted
+    )
 
 
 def score(scores: Reals, data: Dataset) -> Score:
@@ -135,78 +138,79 @@ def gain(difference: Difference) -> Gain:
     return Gain(estimate=estimate, low=low, high=high, confidence=comparison.CONFIDENCE)
 
 
-async def _taken(context: JobContext, topic: str) -> None:
+async def _reserve(context: JobContext, topic: str) -> None:
+    """Waits until no other job retrains the topic."""
     while (holder := await context.jobs.take(topic, context.job)) != context.job:
-        context.message = f"Waits for job {holder}, which retrains {topic}."
-        await asyncio.sleep(WAIT_S)
-    context.message = f"Retrains {topic}."
+        context.message = f"Waiting for job {holder}, which retrains {topic}."
+        await asyncio.sleep(POLL_S)
+    context.message = f"Retraining {topic}."
 
 
-async def _retrained(context: JobContext, topic: str, asked: Retrain) -> Retrained:
-    of, version = await material(context, topic)
-    told = Retrained(
+async def _retrain_topic(context: JobContext, topic: str, request: Retrain) -> Retrained:
+    material, version = await load_material(context, topic)
+    data = material.data
+    result = Retrained(
         topic=topic,
-        relevant=of.relevant,
-        irrelevant=of.judged - of.relevant,
-        background=len(of.data.documents) - of.judged,
-        detail=of.too_little,
+        relevant=material.relevant,
+        irrelevant=material.judged - material.relevant,
+        background=len(data.documents) - material.judged,
+        detail=material.too_little,
     )
     if version:
-        done = {"published": True, "version": version, "detail": "Published before the job was interrupted."}
-        return told.model_copy(update=done)
-    if of.too_little:
-        return told
+        update = {"published": True, "version": version, "detail": "Published before the job was interrupted."}
+        return result.model_copy(update=update)
+    if material.too_little:
+        return result
     weights = context.config.served_weights
-    made = await context.work(
-        refit.refit, asked.method, asked.params, of.data, weights, of.spec.terms, progress=context.tell
+    fit = await context.in_thread(
+        refit.refit, request.method, request.params, data, weights, material.spec.terms, progress=context.report
     )
-    served = await context.work(served_scores, of, weights)
-    difference = comparison.difference(made.pinned, served, of.data.relevant, of.data.near)
-    wanted = asked.publish == "always" or (asked.publish == "if_better" and difference.sure)
-    if wanted:
-        base = _base(made, of, Recipe(asked.method, asked.params))
-        words = await _words(context, topic, made.linear)
-        version = await context.learning.publish_once(topic, of.born, base, words, of.version, context.job)
+    served = await context.in_thread(served_scores, material, weights)
+    difference = comparison.difference(fit.pinned, served, data.relevant, data.near)
+    publish = request.publish == "always" or (request.publish == "if_better" and difference.sure)
+    if publish:
+        base = _base(fit, material, Recipe(request.method, request.params))
+        words = await _words(context, topic, fit.linear)
+        version = await context.learning.publish_once(topic, material.born, base, words, material.version, context.job)
         if not version:
             detail = "Not published: the topic was given another query or learner meanwhile."
-            return told.model_copy(update={"detail": detail})
+            return result.model_copy(update={"detail": detail})
     figures = {
-        "served": score(served, of.data),
-        "candidate": score(made.pinned, of.data),
+        "served": score(served, data),
+        "candidate": score(fit.pinned, data),
         "gain": gain(difference),
         "better": difference.sure,
-        "published": wanted,
+        "published": publish,
         "version": version or None,
-        "detail": _said(difference, asked, wanted),
+        "detail": _verdict(difference, request, publish),
     }
-    return told.model_copy(update=figures)
+    return result.model_copy(update=figures)
 
 
-def _base(made: Refit, of: Material, recipe: Recipe) -> Base:
-    """Its thresholds are of use only when no document that it was fitted on stands any more: else they are chosen as
-    for every model, from their held-out scores."""
-    cut = thresholds.f_beta_cut(made.pinned, of.data.relevant).threshold
-    fitted = dict(zip(of.data.documents, made.held_out.tolist(), strict=True))
-    return Base(Model(made.linear, cut, cut), fitted, recipe)
+def _base(fit: Refit, material: Material, recipe: Recipe) -> Base:
+    """Builds what is published. The threshold that it carries is used only once no document of the fit is judged any
+    more; until then thresholds are chosen as for every model, from held-out scores."""
+    cut = thresholds.f_beta_cut(fit.pinned, material.data.relevant).threshold
+    fitted = dict(zip(material.data.documents, fit.held_out.tolist(), strict=True))
+    return Base(Model(fit.linear, cut, cut), fitted, recipe)
 
 
 async def _words(context: JobContext, topic: str, linear: Linear) -> list[str]:
-    """The words of the strongest terms. Those that no judgement has brought are in documents of the background, which
-    are asked as long as they are remembered."""
+    """Finds the words of the strongest terms: in judged documents, and for the rest in documents of the background, as
+    far as they are still remembered."""
     known = await context.learning.read(topic, TopicState.terms)
-    strongest = linear.features[np.argsort(-np.abs(linear.weights), kind="stable")[:NAMED]].tolist()
-    sample, holders = context.epochs.current.sample, dict[int, str]()
-    unnamed = set(strongest).difference(known)
-    for one in sample:
-        holders.update((feature, one.document) for feature in unnamed.intersection(one.features.tolist()))
+    strongest = linear.features[np.argsort(-np.abs(linear.weights), kind="stable")[:MAX_WORDS]].tolist()
+    unnamed, holders = set(strongest).difference(known), dict[int, str]()
+    for sampled in context.epochs.current.sample:
+        holders.update((feature, sampled.document) for feature in unnamed.intersection(sampled.features.tolist()))
     blobs = await context.store.documents.recall(list(set(holders.values()))) if holders else []
     for document in (unpacked(blob).document for blob in blobs if blob):
-        found = terms(document.title, document.text, analysis_of(context.config))
-        known |= {feature: term.canonical for feature, term in found.items()}
+        by_feature = terms(document.title, document.text, analysis_of(context.config))
+        known |= {feature: term.canonical for feature, term in by_feature.items()}
     return list(dict.fromkeys(known[feature] for feature in strongest if feature in known))
 
 
-def _said(difference: Difference, asked: Retrain, published: bool) -> str:
+def _verdict(difference: Difference, request: Retrain, published: bool) -> str:
     by = f"SAP {difference.estimate:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})"
     if difference.sure:
         verdict = "better than what was served"
@@ -214,4 +218,4 @@ def _said(difference: Difference, asked: Retrain, published: bool) -> str:
         verdict = "worse than what is served" if difference.high < 0 else "no better than chance may give"
     if published:
         return f"Published: {by}, {verdict}."
-    return f"Not published: {by}, {verdict}." if asked.publish != "never" else f"Not to be published: {by}, {verdict}."
+    return f"Not {'to be ' * (request.publish == 'never')}published: {by}, {verdict}."

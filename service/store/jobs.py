@@ -1,33 +1,36 @@
-"""Jobs as the store keeps them: what was asked, how far it has come, and what came of it.
-
-    sluice:{jobs}:job:ID    hash   kind, request, state, progress, message, times, result, tries, cancel, checkpoint
-    sluice:{jobs}:all       zset   ids of all jobs; an id begins with the time, so their order is that of submission
-    sluice:{jobs}:waiting   set    submitted, and not yet handed to the queue
-    sluice:{jobs}:taken     hash   topic -> the job that retrains it now
+"""Jobs as the store keeps them, and the queue that they form: what was requested, who works on it, what came of it.
 
     queued → running → succeeded | failed | cancelled, and from running back to queued when a process died under it
 
-A submission is one write: the record, and its id among the waiting. Handing it to the queue (see jobs/queue.py) comes
-later and may be done twice, so there is no moment at which a crash loses a job. Every step below is one script that
-looks at the state first, so whoever comes late changes nothing.
+The record is the queue: there is no second list of who does what that could disagree with it. A job worker claims the
+oldest job that waits, or whose worker has not renewed its lease (`lease_ms`), and writes a token (`claim`) into the
+record. Whatever it, or the child process that it starts, writes later is accepted only while that token stands there.
+So a worker that was paused, or cut off, and comes back after another has taken its job over, changes nothing. Leases
+are counted by the store's clock: those of several machines may differ. Keys are described in keys.py.
+
+Each step is one script that checks the state first, so that it does not matter which of two processes comes first, and
+a step that is repeated after a lost reply does no harm.
+
+Rejected: a stream with a consumer group, as sluice:in has. Its pending list would have to agree with the records, which
+are needed anyway: users list jobs, cancel them, and ask how far they are.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from service.schemas.jobs import State
 from service.store.connection import Connection
-from service.store.keys import ALL_JOBS, JOB, TAKEN_TOPICS, WAITING_JOBS
+from service.store.keys import ALL_JOBS, JOB, TAKEN_TOPICS, UNFINISHED_JOBS
 from service.store.scripts import Arg, Script
 
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
 STATES: tuple[State, ...] = ("queued", "running", *OVER)
 
-# Arguments: id, most that are kept, most that may be unfinished, then the record. Answers whether it was taken; the
-# oldest that are over make room.
+# Arguments: id, how many jobs are kept, how many may be unfinished, then the record. Returns whether it was accepted;
+# the oldest jobs that are over make room.
 SUBMIT = """
-local job, all, waiting = KEYS[1], KEYS[2], KEYS[3]
+local job, all, unfinished = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('EXISTS', job) == 1 then return 1 end
 local surplus, open = redis.call('ZCARD', all) + 1 - tonumber(ARGV[2]), 0
 for _, id in ipairs(redis.call('ZRANGE', all, 0, -1)) do
@@ -44,65 +47,92 @@ end
 if open >= tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', job, unpack(ARGV, 4))
 redis.call('ZADD', all, 0, ARGV[1])
-redis.call('SADD', waiting, ARGV[1])
+redis.call('SADD', unfinished, ARGV[1])
 return 1
 """
 
-# A process begins with the job, perhaps again. Arguments: id, time, most tries. Answers whether it shall run.
-BEGIN = """
-local job, waiting, now = KEYS[1], KEYS[2], ARGV[2]
-local state, cancel = unpack(redis.call('HMGET', job, 'state', 'cancel'))
-if state ~= 'queued' and state ~= 'running' then return 0 end
-if cancel then
-  redis.call('HSET', job, 'state', 'cancelled', 'finished_ms', now, 'message', 'Cancelled.')
-  return 0
+# Completes the set of unfinished jobs: earlier versions kept only some of them there. Returns how many were missing.
+ADOPT = """
+local adopted = 0
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  local state = redis.call('HGET', 'sluice:{jobs}:job:' .. id, 'state')
+  if state == 'queued' or state == 'running' then adopted = adopted + redis.call('SADD', KEYS[2], id) end
 end
-if redis.call('HINCRBY', job, 'tries', 1) > tonumber(ARGV[3]) then
-  redis.call('HSET', job, 'state', 'failed', 'finished_ms', now,
-    'message', 'Its process died ' .. ARGV[3] .. ' times; there may be too little memory for it.')
-  return 0
-end
-redis.call('HSETNX', job, 'started_ms', now)
-redis.call('HSET', job, 'state', 'running')
-redis.call('SREM', waiting, ARGV[1])
-return 1
+return adopted
 """
 
-# Arguments: then fields of the record. Answers whether the job shall go on.
-TELL = """
-local state, cancel = unpack(redis.call('HMGET', KEYS[1], 'state', 'cancel'))
-if state ~= 'running' then return 0 end
-if #ARGV > 0 then redis.call('HSET', KEYS[1], unpack(ARGV)) end
-return cancel and 0 or 1
+NOW = """
+local time = redis.call('TIME')
+local now = 1000 * tonumber(time[1]) + math.floor(tonumber(time[2]) / 1000)
 """
 
-# Arguments: the states it may be in, joined by commas; then fields of the record. Answers whether it was in one.
-MOVE = """
-local state = redis.call('HGET', KEYS[1], 'state')
-if not state or not string.find(',' .. ARGV[1] .. ',', ',' .. state .. ',', 1, true) then return 0 end
+# Arguments: token, the worker's time, milliseconds of the lease, how often a job may be tried. Returns the oldest job
+# that nobody works on. Jobs that were cancelled, or tried too often, end here instead.
+CLAIM = f"""
+{NOW}
+local token, clock, lease, tries = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local ids = redis.call('SMEMBERS', KEYS[1])
+table.sort(ids)
+for _, id in ipairs(ids) do
+  local job = 'sluice:{{jobs}}:job:' .. id
+  local state, cancel, leased = unpack(redis.call('HMGET', job, 'state', 'cancel', 'lease_ms'))
+  if state ~= 'queued' and state ~= 'running' then
+    redis.call('SREM', KEYS[1], id)
+  elseif state == 'queued' or tonumber(leased or 0) <= now then
+    if cancel then
+      redis.call('HSET', job, 'state', 'cancelled', 'finished_ms', clock, 'message', 'Cancelled.')
+    elseif redis.call('HINCRBY', job, 'tries', 1) > tries then
+      redis.call('HSET', job, 'state', 'failed', 'finished_ms', clock,
+        'message', 'Its process died ' .. tries .. ' times; there may be too little memory for it.')
+    else
+      redis.call('HSETNX', job, 'started_ms', clock)
+      redis.call('HSET', job, 'state', 'running', 'claim', token, 'lease_ms', now + lease)
+      return id
+    end
+  end
+end
+return false
+"""
+
+# Arguments: token, milliseconds of the lease. Returns whether the worker still has the job, and should go on.
+RENEW = f"""
+{NOW}
+local state, claim, cancel = unpack(redis.call('HMGET', KEYS[1], 'state', 'claim', 'cancel'))
+if state ~= 'running' or claim ~= ARGV[1] then return 'lost' end
+redis.call('HSET', KEYS[1], 'lease_ms', now + tonumber(ARGV[2]))
+return cancel and 'cancelled' or 'held'
+"""
+
+# Arguments: token, then fields of the record. Returns whether the claim was still held, and they were written.
+UPDATE = """
+local state, claim = unpack(redis.call('HMGET', KEYS[1], 'state', 'claim'))
+if state ~= 'running' or claim ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 return 1
 """
 
-# Arguments: time. One that waits is over at once; one that runs is told so.
+# Arguments: id, time. A job that waits is over at once; one that runs is marked, for its worker to see.
 CANCEL = """
 local state = redis.call('HGET', KEYS[1], 'state')
 if not state then return false end
 if state == 'queued' then
-  redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finished_ms', ARGV[1], 'message', 'Cancelled.')
+  redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finished_ms', ARGV[2], 'message', 'Cancelled.')
+  redis.call('SREM', KEYS[2], ARGV[1])
 elseif state == 'running' then
   redis.call('HSET', KEYS[1], 'cancel', 1, 'message', 'Being cancelled.')
 end
 return state
 """
 
-# One retraining a topic at a time. Arguments: topic, job. Answers the job that has it: this one, if it is free or the
-# other is over.
-TAKE = """
+# One retraining a topic at a time. Arguments: topic, job. Returns the job that has the topic: this one, if the topic is
+# free, or if the other is over or its worker died. (Otherwise the only worker that is left might wait for a job that
+# waits for a worker.)
+TAKE = f"""
+{NOW}
 local holder = redis.call('HGET', KEYS[1], ARGV[1])
 if holder and holder ~= ARGV[2] then
-  local state = redis.call('HGET', 'sluice:{jobs}:job:' .. holder, 'state')
-  if state == 'queued' or state == 'running' then return holder end
+  local state, leased = unpack(redis.call('HMGET', 'sluice:{{jobs}}:job:' .. holder, 'state', 'lease_ms'))
+  if state == 'queued' or (state == 'running' and tonumber(leased or 0) > now) then return holder end
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return ARGV[2]
@@ -128,6 +158,13 @@ return flat
 """
 
 
+class Claim(NamedTuple):
+    """A job, and the token of the worker that may write to its record."""
+
+    job: str
+    token: str
+
+
 @dataclass(frozen=True, slots=True)
 class JobRecord:
     id: str
@@ -140,7 +177,7 @@ class JobRecord:
     started_ms: int | None = None
     finished_ms: int | None = None
     result: str | None = None  # JSON
-    checkpoint: str | None = None  # from where a job that can goes on, JSON
+    checkpoint: str | None = None  # where an interrupted job continues, if it can; JSON
 
     @classmethod
     def from_fields(cls, id: str, stored: Mapping[bytes, bytes]) -> "JobRecord":
@@ -165,67 +202,67 @@ class JobStore:
         self._connection = connection
 
     async def submit(self, id: str, kind: str, request: str, now_ms: int, kept: int, open: int) -> bool:
-        """Keeps a new job for the queue; False if too many wait already."""
+        """Queues a new job; False if too many are unfinished already."""
         record = ("kind", kind, "request", request, "state", "queued", "created_ms", now_ms)
-        return bool(await self._eval(SUBMIT, [JOB + id, ALL_JOBS, WAITING_JOBS], id, kept, open, *record))
+        return bool(await self._eval(SUBMIT, [JOB + id, ALL_JOBS, UNFINISHED_JOBS], id, kept, open, *record))
 
-    async def begin(self, id: str, now_ms: int, tries: int) -> bool:
-        return bool(await self._eval(BEGIN, [JOB + id, WAITING_JOBS], id, now_ms, tries))
+    async def adopt(self) -> int:
+        """Queues the unfinished jobs that an earlier version left elsewhere, and returns how many there were."""
+        return int(await self._eval(ADOPT, [ALL_JOBS, UNFINISHED_JOBS]))
 
-    async def tell(self, id: str, **fields: str | float) -> bool:
-        """Notes how far a running job is; whether it shall go on."""
-        return bool(await self._eval(TELL, [JOB + id], *_flat(fields)))
+    async def claim(self, token: str, now_ms: int, lease_s: float, max_tries: int) -> Claim | None:
+        """Claims the oldest job that nobody works on, for as long as the lease is renewed."""
+        id = await self._eval(CLAIM, [UNFINISHED_JOBS], token, now_ms, int(1000 * lease_s), max_tries)
+        return None if id is None else Claim(id.decode(), token)
 
-    async def end(self, id: str, state: State, now_ms: int, **fields: str | float) -> bool:
-        """The job is over, unless it was before."""
-        return await self._move(id, "queued,running", state=state, finished_ms=now_ms, **fields)
+    async def renew(self, claim: Claim, lease_s: float) -> Literal["held", "cancelled", "lost"]:
+        """Extends the lease, unless the claim is lost: the job is over, or somebody else's."""
+        answer = await self._eval(RENEW, [JOB + claim.job], claim.token, int(1000 * lease_s))
+        return next(known for known in ("held", "cancelled", "lost") if known.encode() == answer)
 
-    async def requeue(self, id: str, message: str) -> bool:
-        """The job has to begin again."""
-        return await self._move(id, "running", state="queued", message=message)
+    async def update(self, claim: Claim, **fields: str | float) -> bool:
+        """Writes to the record of a job that runs; False if the claim is lost."""
+        return bool(await self._eval(UPDATE, [JOB + claim.job], claim.token, *_flat(fields)))
+
+    async def end(self, claim: Claim, state: State, now_ms: int, **fields: str | float) -> bool:
+        """Ends the job; False if the claim is lost."""
+        return await self.update(claim, state=state, finished_ms=now_ms, **fields)
+
+    async def requeue(self, claim: Claim, message: str) -> bool:
+        """Gives the job back, to be started again before all that were submitted later; False if the claim is lost."""
+        return await self.update(claim, state="queued", message=message)
 
     async def cancel(self, id: str, now_ms: int) -> State | None:
-        """In what state it was; None if there is no such job."""
-        state = await self._eval(CANCEL, [JOB + id], now_ms)
+        """Cancels a job and returns the state in which it was; None if there is no such job."""
+        state = await self._eval(CANCEL, [JOB + id, UNFINISHED_JOBS], id, now_ms)
         return None if state is None else _state(state.decode())
 
     async def take(self, topic: str, job: str) -> str:
+        """Reserves a topic for the job, unless another has it, and returns the job that has it."""
         return str((await self._eval(TAKE, [TAKEN_TOPICS], topic, job)).decode())
 
     async def release(self, topic: str, job: str) -> None:
         await self._eval(RELEASE, [TAKEN_TOPICS], topic, job)
 
-    async def waiting(self) -> list[str]:
-        """Jobs that nobody has handed to the queue, the oldest first: ids are in the order of time."""
-        async with self._connection.asking():
-            return sorted(id.decode() for id in await self._connection.redis.smembers(WAITING_JOBS))
-
-    async def handed(self, ids: Sequence[str]) -> None:
-        async with self._connection.asking():
-            await self._connection.redis.srem(WAITING_JOBS, *ids)
-
     async def ids(self, before: str = "", limit: int | None = None) -> list[str]:
-        """Ids of jobs, newest first, from those older than the given one."""
+        """Returns ids of jobs, newest first, from those older than the given one on."""
         async with self._connection.asking():
             last, most = f"({before}" if before else "+", -1 if limit is None else limit
             rows = await self._connection.redis.zrevrangebylex(ALL_JOBS, last, "-", start=0, num=most)
         return [row.decode() for row in rows]
 
     async def states(self) -> dict[State, int]:
-        """How many jobs are in each state."""
+        """Counts the jobs in each state."""
         flat = await self._eval(COUNT, [ALL_JOBS])
         return {_state(state.decode()): int(n) for state, n in zip(flat[::2], flat[1::2], strict=True)}
 
-    async def read(self, ids: Sequence[str]) -> list[JobRecord | None]:
+    async def load(self, ids: Sequence[str]) -> list[JobRecord | None]:
         async with self._connection.asking():
             pipe = self._connection.redis.pipeline(transaction=False)
             for id in ids:
                 pipe.hgetall(JOB + id)
             rows = await pipe.execute()
         return [JobRecord.from_fields(id, row) if row else None for id, row in zip(ids, rows, strict=True)]
-
-    async def _move(self, id: str, states: str, **fields: str | float) -> bool:
-        return bool(await self._eval(MOVE, [JOB + id], states, *_flat(fields)))
 
     async def _eval(self, script: str, keys: Sequence[str], *args: Arg) -> Any:
         (answer,) = await self._connection.run([Script(script, keys, args)])

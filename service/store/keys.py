@@ -73,9 +73,9 @@ routes.py, where a topic's stream is delivered to:
 
 jobs.py:
 
-    sluice:{jobs}:job:JOB          hash     the record of a job (see `JobRecord`), tries, cancel
+    sluice:{jobs}:job:JOB          hash     the record of a job (see `JobRecord`), tries, cancel, claim, lease_ms
     sluice:{jobs}:all              zset     ids of all jobs; an id begins with the time of submission
-    sluice:{jobs}:waiting          set      jobs that were submitted and not yet handed to the queue
+    sluice:{jobs}:waiting          set      jobs that wait or run, and some that just ended, until the next claim
     sluice:{jobs}:taken            hash     topic -> the job that retrains it now
 
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
@@ -109,7 +109,7 @@ DELIVERIES = "sluice:deliveries"
 
 JOB = "sluice:{jobs}:job:"
 ALL_JOBS = "sluice:{jobs}:all"
-WAITING_JOBS = "sluice:{jobs}:waiting"
+UNFINISHED_JOBS = "sluice:{jobs}:waiting"
 TAKEN_TOPICS = "sluice:{jobs}:taken"
 
 

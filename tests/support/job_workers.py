@@ -1,12 +1,12 @@
-"""Job workers in processes of their own, for tests: as the supervisor starts them."""
+"""Job workers for tests, in processes of their own, as the supervisor starts them."""
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from service.processes import JOB_QUEUE, command
 from tests.support.api import Api
 from tests.support.waiting import PATIENCE_S, soon
 
@@ -15,8 +15,8 @@ OVER = ("succeeded", "failed", "cancelled")
 
 def start(redis_url: str, **settings: object) -> subprocess.Popen[bytes]:
     environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
-    told = {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"}
-    return subprocess.Popen([sys.executable, "-m", "service.jobs.queue"], env=environment | told)
+    fixed = {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"}
+    return subprocess.Popen(command(JOB_QUEUE), env=environment | fixed)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -378,7 +378,7 @@ async def test_a_running_job_says_how_far_it_is_and_is_cancelled_soon(api: Api) 
 
     async def told() -> Any:
         seen = await api.ok("GET", f"/jobs/{job}")
-        return seen if seen["message"] == "Retrains grain." else None
+        return seen if seen["message"] == "Retraining grain." else None
 
     assert 0 <= (await soon(told))["progress"] < 1
     await api.ok("DELETE", f"/jobs/{job}")
