@@ -8,9 +8,9 @@ import pytest_asyncio
 from redis import Redis
 
 from service.clock import now_ms
-from service.store.connection import Connection
 from service.store.jobs import Claim, JobStore
 from service.store.keys import ALL_JOBS, JOB, UNFINISHED_JOBS
+from service.store.topics import Store
 
 LEASE_S = 60.0
 EXPIRED_S = -1.0  # a lease that is over when it begins: its worker died long ago
@@ -18,9 +18,9 @@ EXPIRED_S = -1.0  # a lease that is over when it begins: its worker died long ag
 
 @pytest_asyncio.fixture
 async def jobs(redis_url: str) -> AsyncIterator[JobStore]:
-    connection = Connection(redis_url, 60)
-    yield JobStore(connection)
-    await connection.close()
+    store = Store(redis_url, 60)
+    yield store.jobs
+    await store.close()
 
 
 async def submit(jobs: JobStore, *ids: str) -> None:
