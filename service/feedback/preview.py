@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from models.text.analysis import Analysis, bags
 from models.text.rules import Subject
-from service.schemas import Decision, Document
+from service.schemas import Decision, Document, Effect
 from service.schemas.metrics import DecisionCounts, Move, PreviewComparison, PreviewExample, PreviewRequest
 from service.store.documents import unpacked
 from service.store.log import Event, Resolved
@@ -26,10 +26,10 @@ from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
 from service.topics.deciding import bag_of
 from service.topics.features import log_features
-from service.topics.learning import Learning, refolds
+from service.topics.learning import Learning
 from service.topics.published import DIGITS, PublishedModel
 from service.topics.rules import DECIDES, Compiled, compiled
-from service.topics.settings import TopicSettings, given
+from service.topics.settings import TopicSettings, effect_of, given
 from service.topics.state import TopicState, trained
 
 NEWEST = 500
@@ -109,7 +109,7 @@ class Previews:
         self, served: PublishedModel, resolved: Resolved, settings: TopicSettings, query: bytes, epoch: Epoch
     ) -> tuple[PublishedModel, dict[str, float]]:
         """The topic as it would be, and the scores that it would give the judged documents, held out."""
-        anew = refolds(settings, served.settings)
+        anew = effect_of(settings, served.settings) is Effect.START
         edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query, anew=anew)
         changed = replace(resolved)
         changed.set(edited)

@@ -17,6 +17,11 @@ SHAPES = {  # what is said to those who send something else
     CANONICAL: "A term has 1 to 400 characters, on one line.",
     PLACE: "A place in a stream is a number, or two with a hyphen between them.",
 }
+# What pydantic puts into the place of an error to say which of several types it means; not a part of the request.
+ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED = "<one>", "<many>", "<id>", "<document>", "<plain>", "<nested>"
+WEBHOOK, STREAM = "<webhook>", "<stream>"
+TAGS = (ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM)
+
 DOCUMENT_ID_CHARS = 256
 METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
 BEYOND = 3.4028234663852886e38  # the largest float32: a threshold that no score passes, as of a topic without a query

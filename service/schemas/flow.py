@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 
-from service.schemas import STREAM, WEBHOOK, Decision
-from service.schemas.fields import Answer, Place, Request
+from service.schemas.documents import Decision
+from service.schemas.fields import STREAM, WEBHOOK, Answer, Place, Request
 
 NAME = re.compile(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*\.?)")  # on the internet, or in a network of one's own
 SECRET_BYTES = (24, 64)  # as Standard Webhooks has it

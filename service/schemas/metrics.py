@@ -1,12 +1,13 @@
 """The public contract of what is measured and of what would be, as types."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, create_model
 
-from service.schemas import Decision, Goal, Learner, Pins, Rules, Status
-from service.schemas.fields import Answer, Request, Share, no_nul
+from service.schemas.documents import Decision
+from service.schemas.fields import Answer, Request
+from service.schemas.topics import Status, TopicFields, optional_settings
 
 # -- metrics -----------------------------------------------------------------------------------------------------------
 
@@ -87,16 +88,21 @@ class Metrics(MetricFigures, Heading):
 # -- preview -----------------------------------------------------------------------------------------------------------
 
 
-class PreviewRequest(Request):
-    """Settings to try; those left out stay as they are, null puts one back to what it is by default."""
+MaxExamples = Annotated[int, Field(ge=0, le=500, description="Most examples in the answer.")]
 
-    query: Annotated[str, Field(max_length=100_000), AfterValidator(no_nul)] | None = None
-    learner: Learner | None = None
-    goal: Goal | None = None
-    rules: Rules | None = None
-    terms: Pins | None = None
-    audit: Share | None = None
-    limit: Annotated[int, Field(ge=0, le=500, description="Most examples in the answer.")] = 20
+if TYPE_CHECKING:
+
+    class PreviewRequest(TopicFields):
+        limit: int = 20
+
+else:
+    PreviewRequest = create_model(
+        "PreviewRequest",
+        __base__=Request,
+        __doc__="Settings to try; those left out stay as they are, null puts one back to its default.",
+        **optional_settings(name for name in TopicFields.model_fields if name not in ("name", "retrain")),
+        limit=(MaxExamples, 20),
+    )
 
 
 class DecisionCounts(Answer):

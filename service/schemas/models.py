@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from models.core.names import LEARNER_KINDS, View
-from service.schemas import Pinnable
+from service.schemas.documents import Pinnable
 from service.schemas.fields import Answer, Canonical, Number, Request, Threshold
 
 

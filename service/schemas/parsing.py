@@ -13,14 +13,14 @@ from models.text.json_shape import shape
 from service import schemas
 from service.config import Config
 from service.errors import BadInput, BadRequest, FieldError, ServiceError, TooLarge
-from service.schemas import jobs
+from service.schemas import fields, jobs
 from service.schemas.fields import SHAPES
 
 MAX_VALUES = 100_000  # numbers, strings, lists … in one JSON text: parsing so many takes some 50 ms
 MAX_DEPTH = 100  # lists and objects inside one another
 MAX_FIELD_ERRORS = 20  # in one answer
 
-TAGS = (*schemas.TAGS, *jobs.TAGS.values())  # pydantic's names for the forms that a field may have
+TAGS = (*fields.TAGS, *jobs.TAGS.values())  # pydantic's names for the forms that a field may have
 
 T = TypeVar("T")
 

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.schemas import Decision, IdOrDocument
+from service.schemas.documents import Decision
+from service.schemas.feedback import IdOrDocument
 from service.schemas.fields import Answer, DocumentId, Request
 
 Reason = Literal["uncertain", "likely", "audit"]

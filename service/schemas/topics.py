@@ -1,56 +1,23 @@
-"""The public contract as types: what a request may hold and what an answer does.
+"""Topics: their settings, as they are made, changed and shown, and how they stand."""
 
-Answers are built from the same module as requests, so `/docs` cannot drift from them. What a single field may be is in
-`fields.py`; what is about models, review, measures, jobs or the flow has a module of its own.
-"""
-
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from enum import IntEnum
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     Discriminator,
     Field,
-    JsonValue,
     SerializerFunctionWrapHandler,
     Tag,
+    create_model,
     model_serializer,
     model_validator,
 )
 
 from models.core.names import GoalState
-from service.schemas.fields import (
-    Answer,
-    DocumentId,
-    Line,
-    Request,
-    Rule,
-    Scalar,
-    Share,
-    Text,
-    TopicId,
-    modest,
-    no_nul,
-)
-
-# What pydantic puts into the place of an error to say which of several types it means; not a part of the request.
-ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED = "<one>", "<many>", "<id>", "<document>", "<plain>", "<nested>"
-WEBHOOK, STREAM = "<webhook>", "<stream>"
-TAGS = (ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM)
-
-Decision = Literal["accept", "reject", "abstain"]
-T = TypeVar("T")
-
-
-class Problem(Answer):
-    type: str = "about:blank"
-    title: str
-    status: int
-    detail: str
-    errors: list[dict[str, str]] | None = None
-
-
-# -- topics ------------------------------------------------------------------------------------------------------------
+from service.schemas.fields import NESTED, PLAIN, Answer, Line, Request, Rule, Scalar, Share, TopicId, no_nul
 
 
 def _plain_or_nested(given: object) -> str:
@@ -110,21 +77,40 @@ class Policy(Request):
     publish: Literal["if_better", "always"] = "if_better"
 
 
+class Effect(IntEnum):
+    """What depends on a setting of a topic, and so has to follow when it changes; each includes those before it."""
+
+    NOTHING = 0  # no decision
+    DECISIONS = 1  # what is decided, by the same model
+    MODEL = 2  # the model: the log is folded again
+    START = 3  # what the fold starts from: a retrained base is dropped
+
+
 class TopicFields(Request):
-    name: Line = Field(default="", examples=["Crude oil"])
-    query: Annotated[str, Field(max_length=100_000), AfterValidator(no_nul)] = Field(
+    """A topic's settings. `TopicChange` and `PreviewRequest` are derived from them."""
+
+    name: Annotated[Line, Effect.NOTHING] = Field(default="", examples=["Crude oil"])
+    query: Annotated[str, Field(max_length=100_000), AfterValidator(no_nul), Effect.START] = Field(
         default="", examples=["crude oil OPEC barrels output price"]
     )
-    learner: Learner = Learner(kind="wh")
-    goal: Goal = Goal()
-    rules: Rules = Rules()
-    terms: Pins = Pins()
-    audit: Share | None = Field(
+    learner: Annotated[Learner, Effect.START] = Learner(kind="wh")
+    goal: Annotated[Goal, Effect.MODEL] = Goal()
+    rules: Annotated[Rules, Effect.DECISIONS] = Rules()
+    terms: Annotated[Pins, Effect.MODEL] = Pins()
+    audit: Annotated[Share | None, Effect.NOTHING] = Field(
         default=None,
         description="Share of rejected documents that is drawn for audit and offered for review; "
         "null: SLUICE_AUDIT_RATE where the goal has `min_recall` or `max_error`, else none.",
     )
-    retrain: Policy | None = Field(default=None, description="null: as the settings SLUICE_RETRAIN_* say.")
+    retrain: Annotated[Policy | None, Effect.NOTHING] = Field(
+        default=None, description="null: as the settings SLUICE_RETRAIN_* say."
+    )
+
+
+EFFECTS: Mapping[str, Effect] = {
+    name: next(effect for effect in field.metadata if isinstance(effect, Effect))
+    for name, field in TopicFields.model_fields.items()
+}
 
 
 class NewTopic(TopicFields):
@@ -137,17 +123,23 @@ class NewTopic(TopicFields):
         return self
 
 
-class TopicChange(Request):
-    """Fields that are left out stay as they are; null puts one back to what it is by default."""
+def optional_settings(names: Iterable[str]) -> dict[str, Any]:
+    """Fields for `create_model`: these settings, each of which may be left out or null."""
+    fields = ((name, TopicFields.model_fields[name]) for name in names)
+    return {name: (Annotated[(field.annotation, *field.metadata)] | None, None) for name, field in fields}
 
-    name: Line | None = None
-    query: Annotated[str, Field(max_length=100_000), AfterValidator(no_nul)] | None = None
-    learner: Learner | None = None
-    goal: Goal | None = None
-    rules: Rules | None = None
-    terms: Pins | None = None
-    audit: Share | None = None
-    retrain: Policy | None = None
+
+if TYPE_CHECKING:
+
+    class TopicChange(TopicFields): ...
+
+else:
+    TopicChange = create_model(
+        "TopicChange",
+        __base__=Request,
+        __doc__="Fields that are left out stay as they are; null puts one back to its default.",
+        **optional_settings(TopicFields.model_fields),
+    )
 
 
 class Judged(Answer):
@@ -231,160 +223,3 @@ class Topic(Answer):
     retrain: Policy | None
     created: datetime
     status: Status
-
-
-# -- documents and decisions -------------------------------------------------------------------------------------------
-
-
-class Document(Request):
-    id: DocumentId | None = Field(default=None, examples=["d1"])
-    title: Text = Field(default="", examples=["OPEC meets"])
-    text: Text = Field(examples=["Crude prices rose after OPEC agreed to cut output."])
-    source: Line | None = None
-    published: Line | None = None
-    metadata: Annotated[dict[str, JsonValue], AfterValidator(modest)] | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        if not self.text.strip() and not self.title.strip():
-            raise ValueError("the document is empty: title and text are blank")
-        return self
-
-
-class ClassifyOptions(Request):
-    topics: list[TopicId] | None = None
-    explain: bool = False
-    store: bool = True
-    include: Literal["all"] | None = None
-
-
-class Classify(ClassifyOptions):
-    documents: list[Document] = Field(min_length=1)
-
-
-class Pinnable(Answer):
-    pinned: bool = Field(default=False, description="Named only where it is true.")
-
-    @model_serializer(mode="wrap")
-    def _only_if_pinned(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in plain(self).items() if name != "pinned" or value}
-
-
-class Contribution(Pinnable):
-    term: str
-    contribution: float
-
-
-class Flip(Answer):
-    """What would have changed a decision: the fewest of the document's strongest terms without which, or of the query's
-    missing ones with which, the model would have decided otherwise."""
-
-    decision: Decision = Field(description="What it would have been.")
-    without: list[str]
-    with_: list[str] = Field(alias="with")
-
-
-class Verdict(Answer):
-    topic: str
-    decision: Decision
-    score: float
-    probability: float | None
-    version: int
-    decided_by: str
-    explanation: list[Contribution] | None = Field(default=None, description="With `explain`; it adds up to the score.")
-    flip: Flip | None = Field(
-        default=None, description="With `explain`; null where a rule decides, or where no few terms would do."
-    )
-
-
-class Result(Answer):
-    document: str
-    decisions: list[Verdict]
-    duplicate_of: str | None = Field(
-        default=None, description="The document that this one repeats, but for a few words; absent if there is none."
-    )
-
-
-class Results(Answer):
-    results: list[Result]
-
-
-# -- feedback ----------------------------------------------------------------------------------------------------------
-
-
-def _by_id_or_whole(document: object) -> str:
-    return WHOLE if isinstance(document, dict | Document) else BY_ID
-
-
-IdOrDocument = Annotated[
-    Annotated[DocumentId, Tag(BY_ID)] | Annotated[Document, Tag(WHOLE)], Discriminator(_by_id_or_whole)
-]
-
-
-class Judgement(Request):
-    topic: TopicId
-    document: IdOrDocument
-    relevant: bool
-    by: Line | None = Field(default=None, description="Who judged; shown in the list of judgements.")
-
-
-class Judgements(Request):
-    judgements: list[Judgement] = Field(min_length=1)
-
-
-def _one_or_many(feedback: object) -> str:
-    return MANY if isinstance(feedback, dict) and "judgements" in feedback else ONE
-
-
-Feedback = Annotated[
-    Annotated[Judgement, Tag(ONE)] | Annotated[Judgements, Tag(MANY)],
-    Discriminator(_one_or_many),
-]
-
-
-class Before(Answer):
-    decision: Decision
-    score: float
-
-
-class Learned(Answer):
-    topic: str
-    document: str
-    relevant: bool
-    status: Literal["learned", "known", "corrected"]
-    version: int
-    before: Before
-
-
-class LearnedAll(Answer):
-    results: list[Learned | Problem]
-
-
-class PastJudgement(Answer):
-    document: str
-    relevant: bool
-    title: str
-    by: str | None
-    at: datetime
-    version: int = Field(description="The version that this judgement made.")
-    before: Before
-
-
-class Withdrawn(Answer):
-    topic: str
-    document: str
-    status: Literal["withdrawn"] = "withdrawn"
-    version: int
-
-
-# -- everything else ---------------------------------------------------------------------------------------------------
-
-
-class Health(Answer):
-    status: Literal["ok"]
-    topics: int | None = None
-
-
-class Page(Answer, Generic[T]):
-    items: list[T]
-    next: str | None = Field(description="The cursor for what follows; null at the end.")

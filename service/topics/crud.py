@@ -9,7 +9,7 @@ from models.online.model import Model
 from service.clock import now_ms
 from service.config import Config
 from service.errors import BadInput, FieldError, NotFound, TooLarge
-from service.schemas import NewTopic, TopicChange
+from service.schemas import Effect, NewTopic, TopicChange
 from service.schemas.flow import Route
 from service.store.routes import Routes, StoredRoute
 from service.store.topics import Store
@@ -20,7 +20,7 @@ from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import Base, PublishedModel
 from service.topics.registry import Registry
-from service.topics.settings import TopicSettings, changes_decisions, check, given, read, with_audit_history
+from service.topics.settings import TopicSettings, check, effect_of, given, read, with_audit_history
 from service.topics.state import TopicState
 
 
@@ -79,7 +79,7 @@ class Topics:
             settings = before.model_copy(update=fields)
             if settings == before:
                 return None
-            decides_differently = changes_decisions(settings, before)
+            decides_differently = effect_of(settings, before) >= Effect.DECISIONS
             settings = with_audit_history(settings, before, self._config.audit_rate)
             if settings.query == before.query:
                 return settings, state.resolved.settings.bag

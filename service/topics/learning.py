@@ -23,6 +23,7 @@ import structlog
 from service.clock import now_ms
 from service.config import Config
 from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
+from service.schemas import Effect
 from service.store import codec
 from service.store.log import Event, Head, Kind, obsolete, resolve
 from service.store.topics import Store
@@ -30,7 +31,7 @@ from service.store.versions import Saved
 from service.tasks import Pool
 from service.topics.background import Epochs
 from service.topics.published import Base, PublishedModel
-from service.topics.settings import TopicSettings
+from service.topics.settings import NOT_THE_MODELS, TopicSettings, effect_of
 from service.topics.state import TopicState
 
 log = structlog.get_logger("sluice.topics")
@@ -38,7 +39,6 @@ log = structlog.get_logger("sluice.topics")
 ATTEMPTS = 20
 HELD_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
 SLACK = 0.1  # by this share a log may be over its limit before it is compacted: one refold for many judgements
-NOT_THE_MODELS = ("name", "rules", "audit", "drawn", "retrain")  # settings that no model depends on
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -49,11 +49,6 @@ Amendment = tuple[Event, dict[str, bool] | None]  # an event, and the judgements
 class _Waiting:
     event: Event
     done: asyncio.Future[tuple[str, int]]
-
-
-def refolds(settings: TopicSettings, before: TopicSettings) -> bool:
-    """Whether a fold begins with another query or learner."""
-    return (settings.query, settings.learner) != (before.query, before.learner)
 
 
 class Learning:
@@ -100,12 +95,12 @@ class Learning:
         def amended(fold: TopicState) -> Amendment | None:
             if if_match is not None and if_match != fold.resolved.version:
                 raise PreconditionFailed(f"The topic is at version {fold.resolved.version} now; read it again.")
-            changed = edit(fold)
-            if changed is None:
+            edited = edit(fold)
+            if edited is None:
                 return None
-            settings, query = changed
+            settings, query = edited
             event = self._event("edited", settings=settings.model_dump_json(), bag=query)
-            return replace(event, anew=refolds(settings, fold.settings)), None
+            return replace(event, anew=effect_of(settings, fold.settings) is Effect.START), None
 
         await self._amend(topic, amended)
 

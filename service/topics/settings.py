@@ -16,12 +16,13 @@ from models.online.registry import parse_params
 from models.text.analysis import Analysis, features_of, occurrences
 from service.clock import now_ms
 from service.errors import BadInput, FieldError
-from service.schemas import Learner, Pins, Policy, TopicFields
+from service.schemas import EFFECTS, Effect, Learner, Pins, Policy, TopicFields
 from service.schemas.fields import Canonical, Millis, Request, Share
 from service.topics import rules
 
 MAX_AUDIT_RATES = 20  # earlier rates that are remembered
-DECIDING = ("query", "learner", "goal", "rules", "terms")  # settings by which documents are decided
+# Settings that no model depends on, and that a restored version leaves as they are.
+NOT_THE_MODELS = (*(name for name, effect in EFFECTS.items() if effect < Effect.MODEL), "drawn")
 
 
 class Read(Request):
@@ -137,9 +138,10 @@ def check_method(method: str, params: Mapping[str, object], where: str) -> None:
         raise BadInput("The method cannot be used so.", [FieldError(pointer=at, detail=str(error))]) from None
 
 
-def changes_decisions(settings: TopicFields, before: TopicFields) -> bool:
-    """Whether documents are decided by other settings than before."""
-    return any(getattr(settings, name) != getattr(before, name) for name in DECIDING)
+def effect_of(settings: TopicFields, before: TopicFields) -> Effect:
+    """The furthest that the settings which differ reach."""
+    effects = (effect for name, effect in EFFECTS.items() if getattr(settings, name) != getattr(before, name))
+    return max(effects, default=Effect.NOTHING)
 
 
 def audit_rate(settings: TopicFields, usual: float) -> float:

@@ -11,8 +11,9 @@ from service.api import present
 from service.api.deps import App, TopicPath, new_router, read, reply
 from service.api.openapi import answers, takes
 from service.feedback.metrics import evidence, metrics
+from service.schemas import Effect
 from service.schemas.metrics import Metrics, Preview, PreviewRequest
-from service.topics.settings import changes_decisions
+from service.topics.settings import effect_of
 
 PREVIEW = TypeAdapter(PreviewRequest)
 
@@ -34,7 +35,7 @@ async def preview(request: Request, app: App, topic: TopicPath) -> Response:
     await app.topics.find(topic)
     outcome = await app.previews.preview(topic, await read(request, PREVIEW))
     (tally,) = await app.counters.read([topic])
-    anew = changes_decisions(outcome.after.settings, outcome.before.settings)
+    anew = effect_of(outcome.after.settings, outcome.before.settings) >= Effect.DECISIONS
     then = replace(tally, as_now=StreamCounts()) if anew else tally
     before, after = (
         present.topic(served, counts, app.config).status

@@ -1,0 +1,82 @@
+"""Documents, and what is decided about them."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from service.schemas.fields import Answer, DocumentId, Line, Request, Text, TopicId, modest
+
+Decision = Literal["accept", "reject", "abstain"]
+
+
+class Document(Request):
+    id: DocumentId | None = Field(default=None, examples=["d1"])
+    title: Text = Field(default="", examples=["OPEC meets"])
+    text: Text = Field(examples=["Crude prices rose after OPEC agreed to cut output."])
+    source: Line | None = None
+    published: Line | None = None
+    metadata: Annotated[dict[str, JsonValue], AfterValidator(modest)] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.text.strip() and not self.title.strip():
+            raise ValueError("the document is empty: title and text are blank")
+        return self
+
+
+class ClassifyOptions(Request):
+    topics: list[TopicId] | None = None
+    explain: bool = False
+    store: bool = True
+    include: Literal["all"] | None = None
+
+
+class Classify(ClassifyOptions):
+    documents: list[Document] = Field(min_length=1)
+
+
+class Pinnable(Answer):
+    pinned: bool = Field(default=False, description="Named only where it is true.")
+
+    @model_serializer(mode="wrap")
+    def _only_if_pinned(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in plain(self).items() if name != "pinned" or value}
+
+
+class Contribution(Pinnable):
+    term: str
+    contribution: float
+
+
+class Flip(Answer):
+    """What would have changed a decision: the fewest of the document's strongest terms without which, or of the query's
+    missing ones with which, the model would have decided otherwise."""
+
+    decision: Decision = Field(description="What it would have been.")
+    without: list[str]
+    with_: list[str] = Field(alias="with")
+
+
+class Verdict(Answer):
+    topic: str
+    decision: Decision
+    score: float
+    probability: float | None
+    version: int
+    decided_by: str
+    explanation: list[Contribution] | None = Field(default=None, description="With `explain`; it adds up to the score.")
+    flip: Flip | None = Field(
+        default=None, description="With `explain`; null where a rule decides, or where no few terms would do."
+    )
+
+
+class Result(Answer):
+    document: str
+    decisions: list[Verdict]
+    duplicate_of: str | None = Field(
+        default=None, description="The document that this one repeats, but for a few words; absent if there is none."
+    )
+
+
+class Results(Answer):
+    results: list[Result]

@@ -1,0 +1,75 @@
+"""Judgements, and what came of them."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from service.schemas.common import Problem
+from service.schemas.documents import Decision, Document
+from service.schemas.fields import BY_ID, MANY, ONE, WHOLE, Answer, DocumentId, Line, Request, TopicId
+
+
+def _by_id_or_whole(document: object) -> str:
+    return WHOLE if isinstance(document, dict | Document) else BY_ID
+
+
+IdOrDocument = Annotated[
+    Annotated[DocumentId, Tag(BY_ID)] | Annotated[Document, Tag(WHOLE)], Discriminator(_by_id_or_whole)
+]
+
+
+class Judgement(Request):
+    topic: TopicId
+    document: IdOrDocument
+    relevant: bool
+    by: Line | None = Field(default=None, description="Who judged; shown in the list of judgements.")
+
+
+class Judgements(Request):
+    judgements: list[Judgement] = Field(min_length=1)
+
+
+def _one_or_many(feedback: object) -> str:
+    return MANY if isinstance(feedback, dict) and "judgements" in feedback else ONE
+
+
+Feedback = Annotated[
+    Annotated[Judgement, Tag(ONE)] | Annotated[Judgements, Tag(MANY)],
+    Discriminator(_one_or_many),
+]
+
+
+class Before(Answer):
+    decision: Decision
+    score: float
+
+
+class Learned(Answer):
+    topic: str
+    document: str
+    relevant: bool
+    status: Literal["learned", "known", "corrected"]
+    version: int
+    before: Before
+
+
+class LearnedAll(Answer):
+    results: list[Learned | Problem]
+
+
+class PastJudgement(Answer):
+    document: str
+    relevant: bool
+    title: str
+    by: str | None
+    at: datetime
+    version: int = Field(description="The version that this judgement made.")
+    before: Before
+
+
+class Withdrawn(Answer):
+    topic: str
+    document: str
+    status: Literal["withdrawn"] = "withdrawn"
+    version: int

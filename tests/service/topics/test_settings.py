@@ -1,0 +1,19 @@
+"""A topic's settings: what a change of each leads to, and that requests follow from one declaration."""
+
+from service.schemas import EFFECTS, Effect, Goal, Learner, TopicChange, TopicFields
+from service.schemas.metrics import PreviewRequest
+from service.topics.settings import effect_of
+
+
+def test_a_change_reaches_as_far_as_the_setting_that_reaches_furthest() -> None:
+    plain = TopicFields(query="oil")
+    assert effect_of(plain, plain) is Effect.NOTHING
+    assert effect_of(TopicFields(query="oil", name="Oil"), plain) is Effect.NOTHING
+    assert effect_of(TopicFields(query="oil", goal=Goal(max_abstain=0.1)), plain) is Effect.MODEL
+    changed = TopicFields(query="oil", goal=Goal(max_abstain=0.1), learner=Learner(kind="eg"))
+    assert effect_of(changed, plain) is Effect.START
+
+
+def test_whatever_can_be_set_can_be_changed_and_what_decides_can_be_tried() -> None:
+    assert EFFECTS.keys() == TopicFields.model_fields.keys() == TopicChange.model_fields.keys()
+    assert {name for name, effect in EFFECTS.items() if effect} <= PreviewRequest.model_fields.keys()
