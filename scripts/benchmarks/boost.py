@@ -1,16 +1,15 @@
 """Boosting on one core, by two processes, and by two workers of a Dask cluster on this machine (models/batch/farm.py).
 
-wall_s          S rounds by the clock, from terms that are chosen to hypotheses; parts are sent within it
-cpu_s           processor time of the process that is busiest meanwhile: what the clock would say on idle cores
-all_cpu_s       processor time of all processes together
-first_s         starting the others, and a first fit, of one round: processes are started before the documents are read
-peak_mb         the most memory of each process, together, reading the documents included
-times_faster    by the clock than one core: the median over turns that stood side by side
-times_cpu       the same of cpu_s
+    wall_s          wall-clock time of S rounds, from selected terms to hypotheses, including sending the parts
+    cpu_s           CPU time of the busiest process: what wall-clock time would be on idle cores
+    all_cpu_s       CPU time of all processes
+    first_s         starting the other processes, before documents are read, and a first fit of one round
+    peak_mb         the peak memory of all processes, added up, including reading the documents
+    times_faster    than on one core, in wall-clock time: the median over turns of the same round
+    times_cpu       the same in cpu_s
 
-Every run is in a process of its own, started afresh. All must give the same hypotheses, bit for bit (`same`). With a
-corpus, the training documents are learned from and topics are those with a training and a test document, as in
-scripts/evaluate; ^KR, C = 1, N = 20.
+Every run has a new process. All must give the same hypotheses, bit for bit (`same`). With a corpus, topics learn from
+the training documents, and are those with a training and a test document, as in scripts/evaluate; ^KR, C = 1, N = 20.
 """
 
 import hashlib
@@ -62,12 +61,12 @@ class BoostRun(NamedTuple):
 
 
 def measure(sizes: Sizes, rho: float) -> dict[str, Any]:
-    contenders = {"one core": _alone, "two processes": _by_processes} | ({"Dask": _by_dask} if sizes.dask else {})
-    runs: dict[str, list[BoostRun]] = {name: [] for name in contenders}
+    contestants = {"one core": _alone, "two processes": _by_processes} | ({"Dask": _by_dask} if sizes.dask else {})
+    runs: dict[str, list[BoostRun]] = {name: [] for name in contestants}
     for _ in range(sizes.turns):
-        for name, contender in contenders.items():
+        for name, contestant in contestants.items():
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-                runs[name].append(pool.submit(contender, sizes, rho).result())
+                runs[name].append(pool.submit(contestant, sizes, rho).result())
     alone = runs["one core"]
     documents, terms, topics = alone[0].shape
     return {
@@ -76,8 +75,8 @@ def measure(sizes: Sizes, rho: float) -> dict[str, Any]:
         "documents": documents,
         "terms": terms,
         "topics": topics,
-        "same": len({run.digest for some in runs.values() for run in some}) == 1,
-        "by": {name: _figures(some, alone) for name, some in runs.items()},
+        "same": len({run.digest for of_contestant in runs.values() for run in of_contestant}) == 1,
+        "by": {name: _figures(of_contestant, alone) for name, of_contestant in runs.items()},
     }
 
 
@@ -90,11 +89,13 @@ def examples(sizes: Sizes) -> tuple[Examples, Labels]:
 
 
 def _figures(runs: list[BoostRun], alone: list[BoostRun]) -> dict[str, float]:
-    found = {name: float(np.median([getattr(run, name) for run in runs])) for name in BoostRun._fields[:5]}
+    figures = {name: float(np.median([getattr(run, name) for run in runs])) for name in BoostRun._fields[:5]}
     pairs = list(zip(alone, runs, strict=True))
-    found["times_faster"] = float(np.median([one.wall_s / run.wall_s for one, run in pairs]))
-    found["times_cpu"] = float(np.median([max(TICK_S, one.cpu_s) / max(TICK_S, run.cpu_s) for one, run in pairs]))
-    return found
+    figures["times_faster"] = float(np.median([single.wall_s / run.wall_s for single, run in pairs]))
+    figures["times_cpu"] = float(
+        np.median([max(TICK_S, single.cpu_s) / max(TICK_S, run.cpu_s) for single, run in pairs])
+    )
+    return figures
 
 
 def _alone(sizes: Sizes, rho: float) -> BoostRun:
@@ -121,12 +122,12 @@ def _cluster() -> Iterator[Crew]:
         yield Cluster(client)
 
 
-def _by(hiring: AbstractContextManager[Crew], sizes: Sizes, rho: float) -> BoostRun:
+def _by(crews: AbstractContextManager[Crew], sizes: Sizes, rho: float) -> BoostRun:
     began = time.perf_counter()
-    with hiring as crew:
+    with crews as crew:
         started_s = time.perf_counter() - began
         run = _run(sizes, rho, lambda p, x, labels: farm(p, x, labels, crew))
-    others = WORKERS - isinstance(hiring, Processes)  # of whom we are one
+    others = WORKERS - isinstance(crews, Processes)  # this process is one of its workers
     whole_mb = peak_mb() + others * peak_mb(resource.RUSAGE_CHILDREN)
     return run._replace(first_s=run.first_s + started_s, peak_mb=whole_mb)
 
@@ -136,7 +137,7 @@ def _run(sizes: Sizes, rho: float, by: Callable[[Params, Examples, Labels], Boos
     p = Params(S=sizes.rounds, rho=rho)
     x = reduced(every, labels, p.reduction, p.rho)
     began = time.perf_counter()
-    by(replace(p, S=1), x, labels)  # so that every process has loaded its kernels
+    by(replace(p, S=1), x, labels)  # every process loads its kernels
     cpu, ready = _cpu(), time.perf_counter()
     boosted = by(p, x, labels)
     took, busy = time.perf_counter() - ready, [now - cpu.get(pid, 0.0) for pid, now in _cpu().items()]
@@ -146,6 +147,6 @@ def _run(sizes: Sizes, rho: float, by: Callable[[Params, Examples, Labels], Boos
 
 
 def _cpu() -> dict[int, float]:
-    """Seconds of processor time that this process and those it has started have used so far."""
+    """CPU seconds of this process and of those it has started, by process id."""
     me = psutil.Process()
     return {process.pid: sum(process.cpu_times()[:2]) for process in (me, *me.children(recursive=True))}

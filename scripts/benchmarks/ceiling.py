@@ -1,7 +1,7 @@
 """What the framework itself can do with lines: an application that reads each as JSON and answers it, and nothing else.
 
-It runs on our own server (`python -m service.run.api`), with the same settings, so that what lies between its rate and
-that of the service is the service's own work.
+It runs on our own server (`python -m service.run.api`) with the same settings, so that the difference between its rate
+and that of the service is the service's own work.
 """
 
 from fastapi import FastAPI, Request

@@ -1,8 +1,8 @@
-"""Contenders that take turns: A B C A B C …, so that a noisy minute of the machine falls on all of them alike.
+"""Contestants that take turns, A B C A B C …, so that a noisy minute of the machine affects all of them alike.
 
-Each lives in a process of its own, started afresh: what one imports, allocates or leaves in a cache is not the others'.
-All are held to one and the same core, their helper threads too. Time is taken by the clock on the wall and as the
-process's own (all its threads), since on a busy machine the first tells of the neighbours as well.
+Each has a new process of its own: nothing that one imports, allocates or leaves in a cache is there for the others. All
+are pinned to the same core with all their threads. Wall-clock time and CPU time (of all threads) are both measured,
+since on a busy machine the first depends on the neighbours, too.
 """
 
 import os
@@ -19,8 +19,8 @@ import numpy as np
 
 P = ParamSpec("P")
 T = TypeVar("T")
-TRIED, MOST = 20, 200_000  # items of a turn: the fewest that are tried, and the most
-TICK_S = 0.01  # in which the system counts the time of other processes: less is told as nothing
+MIN_ITEMS, MAX_ITEMS = 20, 200_000  # of a turn
+TICK_S = 0.01  # the unit of other processes' CPU time: what is shorter is reported as nothing
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -30,14 +30,14 @@ class Seconds(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What was done in a turn (documents, judgements), and how long it took."""
+    """The number of items done in a turn (documents, judgements), and how long it took."""
 
     done: int
     took: Seconds
 
 
 class Work(Protocol):
-    """What a contender does when it is its turn, and what it has to say about itself."""
+    """What a contestant does in its turns, and other figures about it."""
 
     def turn(self) -> Turn: ...
     def facts(self) -> dict[str, float]: ...
@@ -50,7 +50,7 @@ def timed(call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Secon
 
 
 class Contestant:
-    """`prepare(*args)`, which gives the work, is called in the contender's process."""
+    """Work in a process of its own, where `prepare(*args)` is called to create it."""
 
     def __init__(self, prepare: Callable[P, Work], *args: P.args, **kwargs: P.kwargs) -> None:
         self._pool = ProcessPoolExecutor(1, get_context("spawn"))
@@ -70,43 +70,43 @@ class Contestant:
 
 
 def in_a_process(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What the call answers in a process of its own, on one core."""
+    """The result of the call in a process of its own, on one core."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=one_core) as pool:
         return pool.submit(call, *args, **kwargs).result()
 
 
-def take_turns(contenders: Mapping[str, Contestant], turns: int) -> dict[str, list[Turn]]:
-    """Every contender this often, one after the other; a first round that warms up is not counted."""
-    for contender in contenders.values():
-        contender.turn()
-    taken: dict[str, list[Turn]] = {name: [] for name in contenders}
+def take_turns(contestants: Mapping[str, Contestant], turns: int) -> dict[str, list[Turn]]:
+    """So many turns of every contestant, after a round that warms up and is not counted."""
+    for contestant in contestants.values():
+        contestant.turn()
+    taken: dict[str, list[Turn]] = {name: [] for name in contestants}
     for _ in range(turns):
-        for name, contender in contenders.items():
-            taken[name].append(contender.turn())
+        for name, contestant in contestants.items():
+            taken[name].append(contestant.turn())
     return taken
 
 
 def repeated(items: Sequence[T], n: int) -> list[T]:
-    """n items: these, over and over."""
+    """n items: these, over and over again."""
     return (list(items) * (n // len(items) + 1))[:n]
 
 
 def fitting(call: Callable[[list[T]], object], items: Sequence[T], seconds: float) -> int:
-    """How many items the call does in about so many seconds, found by trying more and more."""
-    n = TRIED
-    while (took := timed(call, repeated(items, n)).wall) < seconds / 4 and n < MOST:
+    """How many items the call processes in about so many seconds, found by trying more and more."""
+    n = MIN_ITEMS
+    while (took := timed(call, repeated(items, n)).wall) < seconds / 4 and n < MAX_ITEMS:
         n *= 4
-    return max(1, min(MOST, int(n * seconds / took)))
+    return max(1, min(MAX_ITEMS, int(n * seconds / took)))
 
 
 def rates(turns: list[Turn]) -> dict[str, float]:
-    """The median number done in a second, by either clock."""
+    """The median number of items a second and a CPU second."""
     wall, cpu = (np.array([turn.done / turn.took[clock] for turn in turns]) for clock in (0, 1))
     return {"per_s": float(np.median(wall)), "per_cpu_s": float(np.median(cpu)), "turns": len(turns)}
 
 
 def times_faster(ours: list[Turn], theirs: list[Turn]) -> dict[str, float]:
-    """The median over turns that stood side by side of how much faster ours was, by either clock."""
+    """How many times faster ours is, by wall-clock and CPU time: the median over turns of the same round."""
     pairs = list(zip(ours, theirs, strict=True))
     wall, cpu = (
         np.median([(a.done / a.took[clock]) / (b.done / b.took[clock]) for a, b in pairs]).item() for clock in (0, 1)
@@ -115,7 +115,7 @@ def times_faster(ours: list[Turn], theirs: list[Turn]) -> dict[str, float]:
 
 
 def quantiles(times: list[Seconds]) -> dict[str, float]:
-    """Milliseconds."""
+    """Quantiles in milliseconds."""
     wall, cpu = 1e3 * np.array(times).T
     return {
         "p50_ms": float(np.quantile(wall, 0.5)),
@@ -127,19 +127,19 @@ def quantiles(times: list[Seconds]) -> dict[str, float]:
 
 
 def peak_mb(whose: int = resource.RUSAGE_SELF) -> float:
-    """The most memory that this process has held, or the largest of the children that have ended."""
+    """The peak memory of this process, or of the largest of its children that have ended."""
     peak = resource.getrusage(whose).ru_maxrss
     return peak / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 def one_core() -> None:
-    """Hold this process, with all its threads, to the last core that it may use."""
+    """Pins this process, with all its threads, to the last core that it may use."""
     os.environ.update(dict.fromkeys(THREADS, "1"))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-_work: list[Work] = []  # the one of this process, if it is a contender's
+_work: list[Work] = []  # of this process, if it is a contestant's
 
 
 def _prepare(prepare: Callable[..., Work], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

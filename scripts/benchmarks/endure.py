@@ -1,14 +1,13 @@
-"""What durability costs: judgements a second with every acknowledged one on disk, against a sync every second.
+"""What durability costs: judgements a second with every acknowledged one on disk, against one sync a second.
 
     append      one event through the store alone: an atomic script, no learning
     judgement   POST /feedback with the document's text, to the real service: appended, learned, published, served
 
-Both from one client, which waits for each answer, and from 16, each with a topic of its own. The two policies take
-turns on the same server, which is told to change over. Clients are in a process of their own, not held to one core.
+Both are sent by one client, which waits for each response, and by 16, each with a topic of its own. The two policies
+take turns on the same server, whose configuration is changed. Clients have a process of their own, on all cores.
 """
 
 import asyncio
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -23,8 +22,7 @@ from redis import Redis
 
 from models.text.analysis import Document
 from scripts.common.corpus import load
-from scripts.common.live import ApiConnection, api_process
-from service.store.embedded import Embedded
+from scripts.common.live import ApiConnection, api_process, temporary_store
 from service.store.log import Event
 from service.store.topics import Store
 from service.topics.settings import TopicSettings
@@ -33,7 +31,7 @@ Policy = Literal["always", "everysec"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 CLIENTS = (1, 16)
 TIMEOUT_S = 30.0
-ENTRY = b"x" * 1000
+FEATURES = b"x" * 1000  # of a document
 
 
 class Sizes(NamedTuple):
@@ -46,19 +44,19 @@ class Sizes(NamedTuple):
 
 
 def measure(sizes: Sizes) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder, Embedded(Path(folder)) as store:
-        found = {_said("append", n): _compared(store.url, 0, sizes, append, n) for n in CLIENTS}
+    with temporary_store() as store:
+        rates = {_label("append", n): _compare(store.url, 0, sizes, append, n) for n in CLIENTS}
         with api_process(store.url) as service:
-            found |= {_said("judgement", n): _compared(store.url, service.port, sizes, judge, n) for n in CLIENTS}
-    return found
+            rates |= {_label("judgement", n): _compare(store.url, service.port, sizes, judge, n) for n in CLIENTS}
+    return rates
 
 
-def _said(what: str, clients: int) -> str:
+def _label(what: str, clients: int) -> str:
     return f"{what}, {clients} client{'s' if clients > 1 else ''}"
 
 
-def _compared(store: str, port: int, sizes: Sizes, work: Callable[[int], float], clients: int) -> dict[str, float]:
-    """The median rate of the work under each policy, and how many times faster the lax one is."""
+def _compare(store: str, port: int, sizes: Sizes, work: Callable[[int], float], clients: int) -> dict[str, float]:
+    """The median rate of the work under each policy, and how many times faster `everysec` is."""
     taken: dict[Policy, list[float]] = {policy: [] for policy in POLICIES}
     arguments = (store, port, sizes, clients)
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=_prepare, initargs=arguments) as pool:
@@ -69,13 +67,13 @@ def _compared(store: str, port: int, sizes: Sizes, work: Callable[[int], float],
                 rate = pool.submit(work, clients).result()
                 if turn:  # the first one warms up
                     taken[policy].append(rate)
-    medians = {f"{policy}_per_s": float(np.median(rates)) for policy, rates in taken.items()}
+    medians = {f"{policy}_per_s": float(np.median(turns)) for policy, turns in taken.items()}
     pairs = zip(taken["everysec"], taken["always"], strict=True)
     return medians | {"everysec_times_faster": float(np.median([lax / strict for lax, strict in pairs]))}
 
 
-class _Client(NamedTuple):
-    """What the clients' process knows."""
+class _Context(NamedTuple):
+    """What the clients' process needs."""
 
     store: str
     port: int
@@ -84,12 +82,12 @@ class _Client(NamedTuple):
     numbers: Iterator[int]
 
 
-_client: list[_Client] = []
+_context: list[_Context] = []
 
 
 def _prepare(store: str, port: int, sizes: Sizes, clients: int) -> None:
     documents = load(sizes.corpus, sizes.generated).stream
-    _client.append(_Client(store, port, sizes.turn_s, documents, count()))
+    _context.append(_Context(store, port, sizes.turn_s, documents, count()))
     for number in range(clients if port else 0):
         topic = {"id": f"topic-{clients}-{number}", "query": documents[0][0]}
         with closing(ApiConnection(port)) as connection:
@@ -97,11 +95,11 @@ def _prepare(store: str, port: int, sizes: Sizes, clients: int) -> None:
 
 
 def append(clients: int) -> float:
-    """Events a second."""
-    me = _client[0]
+    """Appends events for one turn, and returns their number a second."""
+    context = _context[0]
 
     async def run() -> float:
-        store = Store(me.store, TIMEOUT_S)
+        store = Store(context.store, TIMEOUT_S)
         topics = [f"append-{number}" for number in range(clients)]
         for topic in topics:
             await store.create(
@@ -111,9 +109,9 @@ def append(clients: int) -> float:
 
         async def work(topic: str) -> int:
             done = 0
-            while time.perf_counter() - began < me.turn_s:
-                document = f"document-{next(me.numbers)}"
-                await store.logs.append(topic, "0", [Event("judged", 0, 0, document=document, bag=ENTRY)])
+            while time.perf_counter() - began < context.turn_s:
+                document = f"document-{next(context.numbers)}"
+                await store.logs.append(topic, "0", [Event("judged", 0, 0, document=document, bag=FEATURES)])
                 done += 1
             return done
 
@@ -128,16 +126,16 @@ def append(clients: int) -> float:
 
 
 def judge(clients: int) -> float:
-    """Answers a second."""
-    me = _client[0]
+    """Sends judgements for one turn, and returns the number of responses a second."""
+    context = _context[0]
     began = time.perf_counter()
 
     def work(number: int) -> int:
-        connection = ApiConnection(me.port, TIMEOUT_S)
+        connection = ApiConnection(context.port, TIMEOUT_S)
         done = 0
-        while time.perf_counter() - began < me.turn_s:
-            n = next(me.numbers)
-            title, text = me.documents[n % len(me.documents)]
+        while time.perf_counter() - began < context.turn_s:
+            n = next(context.numbers)
+            title, text = context.documents[n % len(context.documents)]
             document = {"id": f"document-{n}", "title": title, "text": text}
             connection.call(
                 "POST",

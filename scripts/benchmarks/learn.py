@@ -1,12 +1,14 @@
 """One judgement learned, and a log folded again.
 
-What one judgement costs is what happens before the next document is decided: the update, the pocket's check every ten
-or so, and thresholds chosen anew on all judged documents and 1,000 unjudged ones. River and scikit-learn have the
-first; the same evaluation is done with their scores (but no pocket). They get their vectors ready-made; Sluice starts
-from what its log keeps, counts and idf. River's LinearRegression with SGD at half our rate is the same learner as ours.
+A judgement costs all that happens before the next document is decided: the update, the pocket's check about every ten
+judgements, and new thresholds, chosen on all judged documents and 1,000 unjudged ones. River and scikit-learn have the
+update; thresholds are chosen from their scores in the same way (but without a pocket). They get ready-made vectors;
+Sluice starts from what its log keeps, counts and idf. River's LinearRegression with SGD at half our rate is the same
+learner as ours.
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,11 +38,11 @@ from scripts.benchmarks.contest import (
 from scripts.benchmarks.topics import PLAIN, TopicMaker, counted
 from scripts.common.corpus import SEED, load
 
-BACKGROUND = 1000
-TURN = 10  # judgements
-SHARE = 0.3  # of the judged documents that are relevant: one judges mostly what was accepted
+BACKGROUND_SIZE = 1000  # unjudged documents
+TURN_SIZE = 10  # judgements
+RELEVANT = 0.3  # share of the judged documents: people mostly judge what was accepted
 SCALE = thresholds.Scale(0.0, 1.0)
-AT_A_TIME = 20  # judgements that are timed at each length of the log
+TIMED = 20  # judgements at each length of the log
 
 
 class Sizes(NamedTuple):
@@ -54,7 +56,7 @@ class Sizes(NamedTuple):
 
 
 class JudgedTopic(NamedTuple):
-    """A topic's judgements in order, and what has not been judged."""
+    """A topic's judgements in order, and documents that are not judged."""
 
     examples: list[Example]
     unjudged: list[Bag]
@@ -69,19 +71,15 @@ class JudgedTopic(NamedTuple):
 
 
 def measure(sizes: Sizes) -> dict[str, Any]:
-    entered = {"sluice": Contestant(SluiceLearner, sizes)}
-    try:
-        if sizes.peers:
-            entered["river"] = Contestant(RiverLearner, sizes)
-            entered["scikit-learn"] = Contestant(ScikitLearnLearner, sizes)
-        taken = take_turns(entered, sizes.judgements // TURN)
-        facts = {name: contender.facts() for name, contender in entered.items()}
-    finally:
-        for contender in entered.values():
-            contender.__exit__(None, None, None)
+    works: dict[str, type[LearnWork]] = {"sluice": SluiceLearner}
+    works |= {"river": RiverLearner, "scikit-learn": ScikitLearnLearner} if sizes.peers else {}
+    with ExitStack() as stack:
+        contestants = {name: stack.enter_context(Contestant(work, sizes)) for name, work in works.items()}
+        taken = take_turns(contestants, sizes.judgements // TURN_SIZE)
+        facts = {name: contestant.facts() for name, contestant in contestants.items()}
     return {
         "judgements": sizes.judgements,
-        "background": BACKGROUND,
+        "background": BACKGROUND_SIZE,
         "one": {name: rates(turns) | facts[name] for name, turns in taken.items()},
         "times_faster": {name: times_faster(taken["sluice"], turns) for name, turns in taken.items()},
         "by_length": in_a_process(by_length, sizes),
@@ -89,8 +87,8 @@ def measure(sizes: Sizes) -> dict[str, Any]:
 
 
 def judged(sizes: Sizes, n: int) -> JudgedTopic:
-    """n judgements on the largest kind of document but nine, as many relevant ones among them as people get to judge;
-    where there are not enough documents, they come again as new ones."""
+    """n judgements on the tenth largest kind of document, as many of them relevant as when people judge; if there are
+    not enough documents, they come again as new ones."""
     corpus = load(sizes.corpus, sizes.generated)
     kinds = list(TopicMaker(corpus).kinds(10))
     relevant = set(kinds[-1].tolist())
@@ -98,45 +96,46 @@ def judged(sizes: Sizes, n: int) -> JudgedTopic:
     idf = counted(counts).idf(counts.features)
     rng = np.random.default_rng(SEED)
     order = rng.permutation(len(counts)).tolist()
-    unjudged = min(BACKGROUND, len(order) // 2)
+    unjudged = min(BACKGROUND_SIZE, len(order) // 2)
     background, rest = order[:unjudged], order[unjudged:]
     yes = [i for i in rest if i in relevant] or sorted(relevant)
     no = [i for i in rest if i not in relevant]
     examples = []
     for k in range(n):
-        some = yes if rng.random() < SHARE else no
-        i = some[k % len(some)]
-        examples.append(Example(f"judged-{k}", some is yes, _bag(counts, idf, i)))
+        relevant_next = rng.random() < RELEVANT
+        chosen = yes if relevant_next else no
+        i = chosen[k % len(chosen)]
+        examples.append(Example(f"judged-{k}", relevant_next, _bag(counts, idf, i)))
     return JudgedTopic(examples, [_bag(counts, idf, i) for i in background])
 
 
 def by_length(sizes: Sizes) -> list[dict[str, float]]:
     """The cost of one more judgement, and of folding all of them, as the log grows."""
-    every = judged(sizes, max(sizes.lengths) + AT_A_TIME)
-    background = Background(every.unjudged)
-    fold(Spec(), every.examples[:30], background)
+    topic = judged(sizes, max(sizes.lengths) + TIMED)
+    background = Background(topic.unjudged)
+    fold(Spec(), topic.examples[:30], background)  # warms up
     rows = []
     for n in sizes.lengths:
         trainer = Trainer(Spec())
-        for example in every.examples[:n]:
+        for example in topic.examples[:n]:
             trainer.learn(example)
-        one = [timed(_learned, trainer, example, background) for example in every.examples[n : n + AT_A_TIME]]
-        again = min((timed(fold, Spec(), every.examples[:n], background) for _ in range(3)), key=lambda s: s.cpu)
-        median = Seconds(*np.median(one, axis=0).tolist())
+        times = [timed(_learn, trainer, example, background) for example in topic.examples[n : n + TIMED]]
+        refold = min((timed(fold, Spec(), topic.examples[:n], background) for _ in range(3)), key=lambda s: s.cpu)
+        median = Seconds(*np.median(times, axis=0).tolist())
         rows.append(
             {
                 "judgements": n,
                 "one_ms": 1e3 * median.wall,
                 "one_cpu_ms": 1e3 * median.cpu,
-                "refold_ms": 1e3 * again.wall,
-                "refold_cpu_ms": 1e3 * again.cpu,
+                "refold_ms": 1e3 * refold.wall,
+                "refold_cpu_ms": 1e3 * refold.cpu,
             }
         )
     return rows
 
 
 class LearnWork(Work):
-    """Learns TURN judgements a turn; at the end of the log it begins again."""
+    """Learns TURN_SIZE judgements a turn, and begins again at the end of the log."""
 
     def __init__(self, sizes: Sizes) -> None:
         self.judged = judged(sizes, sizes.judgements)
@@ -144,20 +143,23 @@ class LearnWork(Work):
         self._at = 0
         self.begin()
 
-    def begin(self) -> None: ...
-    def learn(self, i: int) -> None: ...
+    def begin(self) -> None:
+        """Forgets all judgements."""
+
+    def learn(self, i: int) -> None:
+        """Learns the i-th judgement and chooses thresholds."""
 
     def turn(self) -> Turn:
-        if self._at + TURN > len(self.judged.examples):
+        if self._at + TURN_SIZE > len(self.judged.examples):
             self._at = 0
             self.begin()
-        times = [timed(self.learn, self._at + i) for i in range(TURN)]
-        self._at += TURN
+        times = [timed(self.learn, self._at + i) for i in range(TURN_SIZE)]
+        self._at += TURN_SIZE
         self._times += times
-        return Turn(TURN, Seconds(*np.sum(times, axis=0).tolist()))
+        return Turn(TURN_SIZE, Seconds(*np.sum(times, axis=0).tolist()))
 
     def facts(self) -> dict[str, float]:
-        return quantiles(self._times[TURN:])
+        return quantiles(self._times[TURN_SIZE:])
 
 
 class SluiceLearner(LearnWork):
@@ -166,7 +168,7 @@ class SluiceLearner(LearnWork):
         self._background = Background(self.judged.unjudged)
 
     def learn(self, i: int) -> None:
-        _learned(self._trainer, self.judged.examples[i], self._background)
+        _learn(self._trainer, self.judged.examples[i], self._background)
 
 
 class RiverLearner(LearnWork):
@@ -203,7 +205,7 @@ class ScikitLearnLearner(LearnWork):
         _cut(scores, relevant[: i + 1], self._model.decision_function(self._unjudged))
 
 
-def _learned(trainer: Trainer, example: Example, background: Background) -> None:
+def _learn(trainer: Trainer, example: Example, background: Background) -> None:
     trainer.learn(example)
     trainer.model(background)
 

@@ -1,15 +1,15 @@
-"""Peers that decide: Vowpal Wabbit and scikit-learn. What they are given, `decide.py` says.
+"""Peers that decide: Vowpal Wabbit and scikit-learn. decide.py describes what they are given.
 
-They are imported where they are used: the extra `bench` installs them, and Sluice can be measured without.
+They are imported where they are used: the extra `bench` installs them, and Sluice can be measured without them.
 
-Vowpal Wabbit does the same work as Sluice: a score and a cut for each topic, and the topics that pass are written down.
-It is run as one would run it to decide. On Reuters, 90 topics, given words, it did 29,000 documents a CPU second on a
-busy machine; with learning left on 22,000, with 2^24 weights 21,000, with `--probabilities` and the logistic loss that
-they need 24,000; 2^22 weights and `--sgd` make no difference. Only input that it has parsed before, from its cache, is
-faster, given counts by a tenth; but documents of a stream come for the first time.
+Vowpal Wabbit does the same work as Sluice: a score and a cut for each topic, and the topics that pass are written to a
+file. It runs with the options one would use to decide. On Reuters with 90 topics, given words, it decided 29,000
+documents a CPU second on a busy machine; with learning left on 22,000, with 2^24 weights 21,000, with `--probabilities`
+and the logistic loss that they need 24,000; 2^22 weights and `--sgd` make no difference. Only input that it has parsed
+before, from its cache, is faster, by a tenth when given counts; but documents of a stream are new.
 
-scikit-learn spends five sixths of its time in HashingVectorizer at 90 topics. Usually `coef_` of a trained classifier
-would be the other factor, dense, with 2^20 weights a topic; one with as many weights as ours is kinder to it.
+scikit-learn spends five sixths of its time in HashingVectorizer at 90 topics. Usually the other factor would be `coef_`
+of a trained classifier, dense, with 2^20 weights a topic; a matrix with as many weights as ours favours it.
 """
 
 import re
@@ -27,8 +27,8 @@ from scripts.benchmarks.contest import Seconds, Turn, Work, fitting, repeated, t
 from scripts.benchmarks.topics import TopicMaker, centroids, cuts
 from scripts.common.corpus import load
 
-TRAINED = 2000  # documents that Vowpal Wabbit learns from: enough for a model that is not empty
-BATCH = 500
+TRAINING_SIZE = 2000  # documents that Vowpal Wabbit learns from: enough for a model that is not empty
+BATCH_SIZE = 500  # documents scored by one call
 WORD = re.compile(r"\w+")
 
 Form = Literal["words", "counts"]
@@ -48,13 +48,13 @@ class VowpalWabbitDecider(Work):
             for document in kind.tolist():
                 labels[document].append(str(number))
         train = [f"{','.join(of)} {_line(d, form)}" for of, d in zip(labels, corpus.past.documents, strict=True)]
-        self._read(train[:TRAINED], f"--multilabel_oaa {topics} -f {self._file('model')}")
+        self._read(train[:TRAINING_SIZE], f"--multilabel_oaa {topics} -f {self._file('model')}")
         self._lines = [_line(document, form) for document in corpus.stream]
         self._count = fitting(self._decide, self._lines, turn_s)
 
     def turn(self) -> Turn:
         lines = repeated(self._lines, self._count)
-        nothing = self._decide([""])  # what loading the model takes
+        nothing = self._decide([""])  # loads the model
         whole = self._decide(lines)
         return Turn(len(lines), Seconds(whole.wall - nothing.wall, whole.cpu - nothing.cpu))
 
@@ -81,12 +81,12 @@ class ScikitLearnDecider(Work):
         self._vectorizer = HashingVectorizer(alternate_sign=False, dtype=np.float32)
         corpus = load(path, generated)
         past = self._vectorizer.transform(_texts(corpus.past.documents))
-        made = list(centroids(sp.csr_array(past), TopicMaker(corpus.past).kinds(topics), weights))
-        at = np.concatenate([columns for columns, _ in made])
-        starts = np.cumsum([0, *(len(columns) for columns, _ in made)])
-        W = sp.csc_array((np.concatenate([w for _, w in made]), at, starts), shape=(past.shape[1], topics))
+        rows = list(centroids(sp.csr_array(past), TopicMaker(corpus.past).kinds(topics), weights))
+        at = np.concatenate([columns for columns, _ in rows])
+        starts = np.cumsum([0, *(len(columns) for columns, _ in rows)])
+        W = sp.csc_array((np.concatenate([w for _, w in rows]), at, starts), shape=(past.shape[1], topics))
         self._W = W.tocsr()
-        self._cut = np.array([cuts(w)[0] for _, w in made], np.float32)
+        self._cut = np.array([cuts(w)[0] for _, w in rows], np.float32)
         self._stream = corpus.stream
         self._count = fitting(self._decide, self._stream, turn_s)
 
@@ -98,12 +98,12 @@ class ScikitLearnDecider(Work):
         return {}
 
     def _decide(self, documents: list[Document]) -> int:
-        found = 0
-        for start in range(0, len(documents), BATCH):
-            X = self._vectorizer.transform(_texts(documents[start : start + BATCH]))
+        hits = 0
+        for start in range(0, len(documents), BATCH_SIZE):
+            X = self._vectorizer.transform(_texts(documents[start : start + BATCH_SIZE]))
             scores = X @ self._W
-            found += int(np.count_nonzero(scores.data >= self._cut[scores.indices]))
-        return found
+            hits += int(np.count_nonzero(scores.data >= self._cut[scores.indices]))
+        return hits
 
 
 def _texts(documents: Sequence[Document]) -> list[str]:

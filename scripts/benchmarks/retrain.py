@@ -1,12 +1,11 @@
-"""Retraining on a live service: some topics with some judgements each, by one method after the other, while documents
-are decided and judged all the time.
+"""Retraining on a live service: topics are retrained by one method after the other, while documents are decided and
+judged all the time.
 
-Of each method: how long the job took, how the topics rank before and after (SAP of held-out documents, as the job's
-result says), how many would be published, and how long requests took meanwhile. A request that fails ends the
-benchmark. Nothing is published, so that each method meets the same topics.
+Measured for each method: how long the job takes, how well the topics rank before and after (SAP of held-out documents,
+from the job's result), how many would be published, and how long requests take meanwhile. A request that fails ends the
+benchmark. Nothing is published, so that all methods retrain the same topics.
 """
 
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -20,13 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scripts.common.corpus import SEED, Corpus, load
-from scripts.common.live import ApiConnection, api_process, job_process, latencies
+from scripts.common.live import ApiConnection, api_process, job_process, latencies, temporary_store
 from scripts.common.report import tracked
-from service.store.embedded import Embedded
 
-AT_ONCE = 100  # judgements a request, when topics are made
-PAUSE_S = 0.02
-LOOK_S = 0.1
+BATCH_SIZE = 100  # judgements a request, when topics are created
+PAUSE_S = 0.02  # between two requests of a client
+POLL_S = 0.1
 
 
 class Sizes(NamedTuple):
@@ -41,49 +39,50 @@ class Sizes(NamedTuple):
 
 def measure(sizes: Sizes) -> list[dict[str, Any]]:
     corpus = load(sizes.corpus, sizes.generated)
-    largest = [name for name, _ in Counter(t for one in corpus.past.topics for t in one).most_common(sizes.topics)]
+    sizes_of_topics = Counter(name for names in corpus.past.topics for name in names)
+    largest = [name for name, _ in sizes_of_topics.most_common(sizes.topics)]
     with (
-        tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder,
-        Embedded(Path(folder)) as store,
+        temporary_store() as store,
         api_process(store.url) as service,
         job_process(store.url),
         closing(ApiConnection(service.port)) as client,
     ):
         names = {f"topic-{n}": name for n, name in enumerate(largest)}
         _teach(client, corpus.past, names, sizes.judgements)
-        methods = tracked(sizes.methods, "Retraining")
-        return [_beside(service.port, client, corpus, names, method) for method in methods]
+        return [
+            _retrain(service.port, client, corpus, names, method) for method in tracked(sizes.methods, "Retraining")
+        ]
 
 
 def _teach(client: ApiConnection, past: Corpus, names: dict[str, str], judgements: int) -> None:
-    """Makes the topics; a third of each one's judgements is of relevant documents, if there are as many."""
+    """Creates the topics; a third of each one's judgements is of relevant documents, if there are as many."""
     rng = np.random.default_rng(SEED)
     for number, (topic, name) in enumerate(names.items()):
         client.call("POST", "/topics", {"id": topic, "query": name})
         relevant = np.array([name in topics for topics in past.topics])
-        found = rng.permutation(np.flatnonzero(relevant))[: judgements // 3]
-        others = rng.permutation(np.flatnonzero(~relevant))[: judgements - len(found)]
-        chosen = rng.permutation(np.concatenate([found, others])).tolist()
+        yes = rng.permutation(np.flatnonzero(relevant))[: judgements // 3]
+        no = rng.permutation(np.flatnonzero(~relevant))[: judgements - len(yes)]
+        chosen = rng.permutation(np.concatenate([yes, no])).tolist()
         judged = [
             {"topic": topic, "document": _document(past, i, f"{number}-{i}"), "relevant": bool(relevant[i])}
             for i in chosen
         ]
-        for start in range(0, len(judged), AT_ONCE):
-            client.call("POST", "/feedback", {"judgements": judged[start : start + AT_ONCE]})
+        for start in range(0, len(judged), BATCH_SIZE):
+            client.call("POST", "/feedback", {"judgements": judged[start : start + BATCH_SIZE]})
 
 
-def _beside(port: int, client: ApiConnection, corpus: Corpus, names: dict[str, str], method: str) -> dict[str, Any]:
-    """One job, and all others that ask meanwhile."""
+def _retrain(port: int, client: ApiConnection, corpus: Corpus, names: dict[str, str], method: str) -> dict[str, Any]:
+    """Runs one job, and measures other requests meanwhile."""
     ended = threading.Event()
     with ThreadPoolExecutor(2) as pool:
         deciding = pool.submit(_decide, port, corpus, ended)
         judging = pool.submit(_judge, port, corpus, names, method, ended)
         try:
             began = time.perf_counter()
-            asked = {"kind": "retrain", "topics": list(names), "method": method, "publish": "never"}
-            job = client.call("POST", "/jobs", asked)
+            request = {"kind": "retrain", "topics": list(names), "method": method, "publish": "never"}
+            job = client.call("POST", "/jobs", request)
             while job["state"] in ("queued", "running"):
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
                 job = client.call("GET", f"/jobs/{job['id']}")
             took = time.perf_counter() - began
         finally:
@@ -91,18 +90,22 @@ def _beside(port: int, client: ApiConnection, corpus: Corpus, names: dict[str, s
         waits = {"classify": latencies(deciding.result()), "feedback": latencies(judging.result())}
     if job["state"] != "succeeded":
         raise RuntimeError(f"{method}: {job['state']}, {job['message']}")
-    told = [one for one in job["result"]["topics"] if one["candidate"]]
-    if not told:
+    topics = [topic for topic in job["result"]["topics"] if topic["candidate"]]
+    if not topics:
         raise RuntimeError(f"{method}: {job['result']['topics'][0]['detail']}")
+
+    def mean(model: str, figure: str) -> float:
+        return float(np.mean([topic[model][figure] for topic in topics]))
+
     return {
         "method": method,
         "seconds": took,
-        "topics": len(told),
-        "sap_served": float(np.mean([one["served"]["sap"] for one in told])),
-        "sap_candidate": float(np.mean([one["candidate"]["sap"] for one in told])),
-        "f1_served": float(np.mean([one["served"]["f1"] for one in told])),
-        "f1_candidate": float(np.mean([one["candidate"]["f1"] for one in told])),
-        "surely_better": sum(one["better"] for one in told),
+        "topics": len(topics),
+        "sap_served": mean("served", "sap"),
+        "sap_candidate": mean("candidate", "sap"),
+        "f1_served": mean("served", "f1"),
+        "f1_candidate": mean("candidate", "f1"),
+        "surely_better": sum(topic["better"] for topic in topics),
         **{f"{what}_{name}": value for what, row in waits.items() for name, value in row.items()},
     }
 

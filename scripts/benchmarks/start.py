@@ -1,13 +1,15 @@
 """A cold start: a process finds many topics in the store and serves them.
 
-store_s   the embedded store starts on its directory and has read it
-load_s    the service, its modules imported, reads every published model, decodes it and puts it into the bank
-ready_s   from starting an API process, as the supervisor does, until /readyz says yes
+store_s   until the embedded store has started and read its directory
+load_s    until the service, its modules imported, has read and decoded every published model and put it into the
+          bank
+ready_s   from the start of an API process, as the supervisor starts it, until /readyz succeeds
 """
 
 import asyncio
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +30,7 @@ from service.topics.settings import TopicSettings
 
 BORN = "0"
 TIMEOUT_S = 60.0
-AT_ONCE = 64  # topics that are written together
+BATCH_SIZE = 64  # topics that are written together
 
 
 class Sizes(NamedTuple):
@@ -42,6 +44,8 @@ class Sizes(NamedTuple):
 
 
 class Loaded(NamedTuple):
+    """How a fresh service became ready."""
+
     took: Seconds
     topics: int
     peak_mb: float
@@ -54,7 +58,7 @@ def measure(sizes: Sizes) -> dict[str, Any]:
             in_a_process(fill, store.url, sizes)
         started = timed(store.start)
         try:
-            loads = [in_a_process(loaded, store.url) for _ in range(sizes.repeats)]
+            loads = [in_a_process(start_service, store.url) for _ in range(sizes.repeats)]
             with api_process(store.url) as process:
                 ready_s = process.ready_s
         finally:
@@ -72,29 +76,25 @@ def measure(sizes: Sizes) -> dict[str, Any]:
 
 
 def fill(url: str, sizes: Sizes) -> None:
-    """Topics in the store as learning would have left them there."""
-    past = TopicMaker(load(sizes.corpus, sizes.generated).past)
+    """Puts topics into the store as learning would have left them there."""
+    maker = TopicMaker(load(sizes.corpus, sizes.generated).past)
 
     async def write() -> None:
         store = Store(url, TIMEOUT_S)
-        waiting: list[Entry[float]] = []
-        for topic in past.topics(sizes.topics, sizes.weights):
-            waiting.append(topic)
-            if len(waiting) == AT_ONCE:
-                await asyncio.gather(*(_publish(store, one) for one in waiting))
-                waiting.clear()
-        await asyncio.gather(*(_publish(store, one) for one in waiting))
+        topics = maker.topics(sizes.topics, sizes.weights)
+        while batch := list(islice(topics, BATCH_SIZE)):
+            await asyncio.gather(*(_publish(store, topic) for topic in batch))
         await store.close()
 
     asyncio.run(write())
 
 
-def loaded(url: str) -> Loaded:
-    """How long a fresh service takes to be ready."""
+def start_service(url: str) -> Loaded:
+    """Starts a fresh service in this process, and waits until it is ready."""
 
     async def start() -> Loaded:
         sluice = Sluice(Config(), Store(url, TIMEOUT_S))
-        await sluice.start()  # which loads the kernels, then begins to load the topics
+        await sluice.start()  # loads the kernels, then begins to load the topics
         wall, cpu = time.perf_counter(), time.process_time()
         await sluice.sync.ready.wait()
         took = Seconds(time.perf_counter() - wall, time.process_time() - cpu)

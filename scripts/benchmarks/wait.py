@@ -1,18 +1,17 @@
-"""How long anybody waits, on a live service: what is promised in seconds, measured from outside.
+"""How long clients of a live service wait: what is promised in seconds, measured from outside.
 
-    frozen      every kind of request at once, many times, to a service whose store is frozen: seconds until its 503
+    frozen      many requests of every kind at once, to a service whose store is frozen: seconds until the 503
     beside      small requests while batches of a thousand documents are decided: milliseconds
     served      a judgement through one of several processes, until all of them decide by it: milliseconds
-    long log    a judgement more, a correction, a withdrawal, a version restored, in a long log: milliseconds
-    rules       a document read and held against a thousand rules: milliseconds
+    long log    one more judgement, a correction, a withdrawal, a version restored, in a long log: milliseconds
+    rules       a document analysed and matched with a thousand rules: milliseconds
 
-Nothing is held to one core, and the clock is what counts: on a busy machine these figures are of the machine.
+The processes use all cores, and the figures are wall-clock time: on a busy machine they say little about Sluice.
 """
 
 import json
 import os
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,13 +28,13 @@ import numpy as np
 from models.text.analysis import Document
 from models.text.rules import Subject, parse
 from scripts.common.corpus import load
-from scripts.common.live import ApiConnection, api_process, latencies
+from scripts.common.live import ApiConnection, api_process, latencies, temporary_store
 from service.store.embedded import Embedded
 
-ASKING = 60  # at once, each one kind of request after the other
-TOPICS, BATCH = 100, 1000
+CLIENTS = 60  # at once, each with one kind of request after the other
+TOPICS, BATCH_SIZE = 100, 1000
 RULES = 1000
-LOOKS = 10  # at a long log, for each kind of change
+REPEATS = 10  # of each kind of change in a long log
 TIMEOUT_S = 120.0
 OPTIONS: dict[str, dict[str, Any]] = {
     "stored": {},
@@ -57,20 +56,15 @@ class Sizes(NamedTuple):
 
 def measure(sizes: Sizes) -> dict[str, Any]:
     documents = load(sizes.corpus, sizes.generated).stream
-    with (
-        tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder,
-        Embedded(Path(folder)) as store,
-        ExitStack() as on,
-    ):
-        ports = [on.enter_context(api_process(store.url)).port for _ in range(sizes.processes)]
-        found = {
+    with temporary_store() as store, ExitStack() as stack:
+        ports = [stack.enter_context(api_process(store.url)).port for _ in range(sizes.processes)]
+        return {
             "beside": _beside(ports[0], documents, sizes.turn_s),
-            "served": _served(ports, documents, sizes.turns * LOOKS),
+            "served": _served(ports, documents, sizes.turns * REPEATS),
             "long_log": _long_log(ports[0], documents, sizes.judgements),
             "rules_ms": _rules(documents),
             "frozen": max((_frozen(store, ports[0], documents) for _ in range(sizes.turns)), key=itemgetter("max_s")),
         }
-    return found
 
 
 def _timed_s(call: Callable[[], object]) -> float:
@@ -83,30 +77,30 @@ def _beside(port: int, documents: Sequence[Document], turn_s: float) -> dict[str
     with closing(ApiConnection(port)) as client:
         for number in range(TOPICS):
             client.call("POST", "/topics", {"id": f"beside-{number}", "query": " ".join(documents[number])[:100]})
-    some = [{"title": title, "text": text} for title, text in documents[:BATCH]]
-    small = json.dumps({"documents": some[:1], "store": False}).encode()
-    return {name: _while(port, {"documents": some, **options}, small, turn_s) for name, options in OPTIONS.items()}
+    batch = [{"title": title, "text": text} for title, text in documents[:BATCH_SIZE]]
+    small = json.dumps({"documents": batch[:1], "store": False}).encode()
+    return {name: _while(port, {"documents": batch, **options}, small, turn_s) for name, options in OPTIONS.items()}
 
 
 def _while(port: int, large: object, small: bytes, turn_s: float) -> dict[str, float]:
     """How long small requests take while large ones follow each other."""
     ended, batch, batches = threading.Event(), json.dumps(large).encode(), list[float]()
 
-    def load_it() -> None:
+    def send_batches() -> None:
         with closing(ApiConnection(port)) as client:
             while not ended.is_set():
                 batches.append(_timed_s(lambda: client.call("POST", "/classify", batch)))
 
     waited: list[float] = []
     with ThreadPoolExecutor(1) as pool, closing(ApiConnection(port)) as client:
-        loading = pool.submit(load_it)
+        sending = pool.submit(send_batches)
         began = time.perf_counter()
         while time.perf_counter() - began < turn_s or not batches:
             waited.append(_timed_s(lambda: client.call("GET", "/healthz")))
             waited.append(_timed_s(lambda: client.call("POST", "/classify", small)))
             time.sleep(0.005)
         ended.set()
-        loading.result()
+        sending.result()
     return latencies(waited) | {"batch_ms": 1e3 * float(np.median(batches))}
 
 
@@ -117,7 +111,7 @@ def _served(ports: Sequence[int], documents: Sequence[Document], judgements: int
         body = {"documents": [{"text": "oil"}], "topics": [topic], "store": False}
         return int(client.call("POST", "/classify", body)["results"][0]["decisions"][0]["version"])
 
-    def heard_s(client: ApiConnection, wanted: int, since: float) -> float:
+    def served_s(client: ApiConnection, wanted: int, since: float) -> float:
         while version(client) < wanted:
             time.sleep(0.001)
         return time.perf_counter() - since
@@ -129,7 +123,7 @@ def _served(ports: Sequence[int], documents: Sequence[Document], judgements: int
         for number in range(judgements):
             learned = clients[number % len(ports)].call("POST", "/feedback", _judgement(topic, documents, number))
             since = time.perf_counter()
-            delays.append(max(pool.map(heard_s, clients, repeat(learned["version"]), repeat(since))))
+            delays.append(max(pool.map(served_s, clients, repeat(learned["version"]), repeat(since))))
     return latencies(delays)
 
 
@@ -146,7 +140,7 @@ def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict
     topic = "long"
 
     def median_ms(call: Callable[[int], object]) -> float:
-        return 1e3 * float(np.median([_timed_s(partial(call, n)) for n in range(LOOKS)]))
+        return 1e3 * float(np.median([_timed_s(partial(call, n)) for n in range(REPEATS)]))
 
     with closing(ApiConnection(port)) as client:
         client.call("POST", "/topics", {"id": topic, "query": "oil"})
@@ -154,7 +148,7 @@ def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict
             numbers = range(start, min(start + 500, judgements))
             client.call("POST", "/feedback", {"judgements": [_judgement(topic, documents, n) for n in numbers]})
         version = client.call("GET", f"/topics/{topic}")["status"]["version"]
-        every = judgements // LOOKS
+        every = judgements // REPEATS
         corrected = {"topic": topic, "relevant": True}
         return {
             "judgements": judgements,
@@ -175,32 +169,32 @@ def _rules(documents: Sequence[Document]) -> float:
         for i in range(RULES)
     ]
 
-    def read_and_matched(document: Document) -> None:
+    def analyse_and_match(document: Document) -> None:
         subject = Subject.of(*document, "reuters")
         for rule in rules:
             rule.matches(subject)
 
-    return 1e3 * float(np.median([_timed_s(partial(read_and_matched, d)) for d in documents[:100]]))
+    return 1e3 * float(np.median([_timed_s(partial(analyse_and_match, d)) for d in documents[:100]]))
 
 
 def _frozen(store: Embedded, port: int, documents: Sequence[Document]) -> dict[str, float]:
-    """How long the 503 takes, to many who ask at once."""
+    """How long many clients at once wait for the 503."""
     if store.server is None:
         raise RuntimeError("the store is not running")
-    requests = list(_every_kind(documents))
-    ready = threading.Barrier(ASKING)
+    requests = list(_requests(documents))
+    ready = threading.Barrier(CLIENTS)
 
-    def ask(number: int) -> list[float]:
+    def send_all(number: int) -> list[float]:
         with closing(ApiConnection(port)) as client:
             client.call("GET", "/healthz")
             ready.wait()
-            mine = requests[number % len(requests) :] + requests[: number % len(requests)]
-            return [_timed_s(partial(client.expect_unavailable, *request)) for request in mine]
+            turned = requests[number % len(requests) :] + requests[: number % len(requests)]
+            return [_timed_s(partial(client.expect_unavailable, *request)) for request in turned]
 
     os.kill(store.server.pid, signal.SIGSTOP)
     try:
-        with ThreadPoolExecutor(ASKING) as pool:
-            waited = np.concatenate(list(pool.map(ask, range(ASKING))))
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            waited = np.concatenate(list(pool.map(send_all, range(CLIENTS))))
     finally:
         os.kill(store.server.pid, signal.SIGCONT)
     with closing(ApiConnection(port)) as client:
@@ -213,8 +207,8 @@ def _frozen(store: Embedded, port: int, documents: Sequence[Document]) -> dict[s
     return {"requests": len(waited), "p50_s": float(np.median(waited)), "max_s": float(waited.max())}
 
 
-def _every_kind(documents: Sequence[Document]) -> Iterator[tuple[str, str, Any]]:
-    """Requests that cannot be answered without the store."""
+def _requests(documents: Sequence[Document]) -> Iterator[tuple[str, str, Any]]:
+    """One request of each kind that cannot be answered without the store."""
     topic, (title, text) = "beside-0", documents[0]
     document = {"id": "frozen", "title": title, "text": text}
     yield "POST", "/topics", {"id": "another", "query": "wheat"}

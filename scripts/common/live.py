@@ -5,16 +5,19 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from service.run.supervisor import APPLICATION, CONSUMER, ENGINE
+from service.store.embedded import Embedded
 
 HOST = "127.0.0.1"
 START_S = 120.0  # in which a process must become ready
@@ -26,6 +29,13 @@ class ApiProcess(NamedTuple):
     port: int
     ready_s: float  # how long it took to become ready
     pid: int
+
+
+@contextmanager
+def temporary_store() -> Iterator[Embedded]:
+    """An embedded store that is deleted at the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder, Embedded(Path(folder)) as store:
+        yield store
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from scripts.benchmarks.contest import Seconds, Turn, fitting, rates, repeated, 
 from scripts.benchmarks.flow import TEAMS
 from scripts.benchmarks.peers import _line
 from scripts.benchmarks.requirements import REQUIREMENTS, reached
-from scripts.benchmarks.topics import FEWEST, TopicMaker
+from scripts.benchmarks.topics import MIN_DOCUMENTS, TopicMaker
 from scripts.common.corpus import generate
 from tests.scripts.test_setup import LOCKS, pins
 from tests.support import ROOT
@@ -122,7 +122,7 @@ def test_topics_are_those_of_the_corpus_and_then_documents_that_share_a_word() -
     of_corpus = {topic for topics in corpus.topics for topic in topics}
     kinds = list(past.kinds(len(of_corpus) + 10))
     assert len(kinds) == len(of_corpus) + 10
-    assert min(map(len, kinds)) >= FEWEST
+    assert min(map(len, kinds)) >= MIN_DOCUMENTS
     assert [kind.tolist() for kind in kinds] == [kind.tolist() for kind in past.kinds(len(kinds))]
     largest = max(of_corpus, key=lambda name: sum(name in topics for topics in corpus.topics))
     assert len(kinds[0]) == sum(largest in topics for topics in corpus.topics)
