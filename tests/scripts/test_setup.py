@@ -1,4 +1,4 @@
-"""Set-up on machines that lack something, with stand-ins for what they have; and lock files that agree."""
+"""Set-up on machines where programs are missing, with stubs for those they have; and lock files that agree."""
 
 import os
 import re
@@ -21,7 +21,7 @@ exec {sys.executable} "$@"
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a piece of bash after scripts/setup, in a place of its own, with only our programs before the system's."""
+    """Runs bash code after scripts/setup in a folder of its own, with stubs that hide programs of the system."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "setup", tmp_path / "scripts")
 
@@ -44,7 +44,7 @@ def test_a_python_that_is_too_old_is_refused(run: Callable[..., subprocess.Compl
     assert result.returncode == 1
     assert (
         result.stderr
-        == "sluice: Python 3.11 or newer is needed: install it, or name it with PYTHON=/path/to/python3.\n"
+        == "sluice: Python 3.11 or newer is needed: install it, or give its path with PYTHON=/path/to/python3.\n"
     )
 
 
@@ -70,20 +70,20 @@ def test_what_is_in_place_is_left_alone_and_what_changed_is_noticed(
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
     (tmp_path / "lock").write_text("a==1")
-    look = 'current "$venv/stamp" "$root/lock" && echo same || echo changed'
-    assert run(look).stdout == "changed\n"
-    assert run(f'mark "$venv/stamp" "$root/lock"; {look}').stdout == "same\n"
+    check = 'current "$venv/stamp" "$root/lock" && echo same || echo changed'
+    assert run(check).stdout == "changed\n"
+    assert run(f'mark "$venv/stamp" "$root/lock"; {check}').stdout == "same\n"
     (tmp_path / "lock").write_text("a==2")
-    assert run(look).stdout == "changed\n"
+    assert run(check).stdout == "changed\n"
 
 
 def pins(lock: str) -> dict[str, str]:
-    found = re.findall(
+    matches = re.findall(
         r"^([\w.-]+)==(\S+)([^\n]*)((?:\n    --hash=sha256:[0-9a-f]{64}[ \\]*)+)",
         (ROOT / lock).read_text(),
         re.MULTILINE,
     )
-    return {name: version for name, version, _, _ in found}
+    return {name: version for name, version, _, _ in matches}
 
 
 def test_the_lock_files_agree_and_hash_everything() -> None:
