@@ -1,4 +1,4 @@
-"""The evaluation of abstention: pairs are what they say, tuning sees training documents alone."""
+"""The evaluation of abstention: pairs have the right documents, and tuning sees training documents only."""
 
 import json
 from dataclasses import replace
@@ -31,13 +31,15 @@ NEEDS_NO_EXTRA = [name for name in BASES if name != "SVM"]
 
 
 def write(path: Path) -> Path:
-    """Three groups of short texts. Four words of a text are its group's own, but a few texts have none of them."""
+    """Writes three groups of short texts. Four words of a text are typical of its group, but a few texts have none."""
     rng = np.random.default_rng(2)
     with path.open("w") as lines:
         for i in range(MIN_GROUP * len(NAMES)):
             group = NAMES[i % len(NAMES)]
-            own = 0 if rng.random() < 0.03 else 4
-            words = [f"word{n}" for n in rng.integers(0, 400, 10)] + [f"{group}{n}" for n in rng.integers(0, 30, own)]
+            typical = 0 if rng.random() < 0.03 else 4
+            words = [f"word{n}" for n in rng.integers(0, 400, 10)] + [
+                f"{group}{n}" for n in rng.integers(0, 30, typical)
+            ]
             row = {"id": str(i), "split": "train", "date": f"{i:05}", "title": "", "topics": [group]}
             lines.write(json.dumps({**row, "text": " ".join(words)}) + "\n")
     return path
@@ -82,10 +84,10 @@ def test_documents_nearest_to_the_cut_are_dropped_first() -> None:
     distances = np.array([0.5, -0.1, 0.2, -3.0])
     assert nearest_dropped(distances, 0.0).tolist() == [1, -1, 1, -1]
     assert nearest_dropped(distances, 0.5).tolist() == [1, 0, 0, -1]
-    met = count_decisions(nearest_dropped(distances, 0.25), np.array([True, True, False, False]))
-    assert met == ErrorCounts(1, 3, 4)
-    assert (met.error, met.loss) == (1 / 3, 0.25)
-    assert total([met, met]) == ErrorCounts(2, 6, 8)
+    counts = count_decisions(nearest_dropped(distances, 0.25), np.array([True, True, False, False]))
+    assert counts == ErrorCounts(1, 3, 4)
+    assert (counts.error, counts.loss) == (1 / 3, 0.25)
+    assert total([counts, counts]) == ErrorCounts(2, 6, 8)
 
 
 @pytest.mark.parametrize("name", NEEDS_NO_EXTRA)
@@ -107,13 +109,13 @@ def test_the_error_falls_where_documents_are_left_out(pair: Pair, name: str) -> 
 
 def test_what_is_tuned_knows_nothing_of_the_truth_about_test_documents(pair: Pair) -> None:
     other = replace(pair, y_test=~pair.y_test)
-    one, two = (measure(p, BASES["Centroid"], seed=1) for p in (pair, other))
+    first, second = (measure(p, BASES["Centroid"], seed=1) for p in (pair, other))
     for goal in GOALS:
-        assert one.tuned[goal].distance.decided == two.tuned[goal].distance.decided
-        assert {by: t.decided for by, t in one.tuned[goal].split.items()} == {
-            by: t.decided for by, t in two.tuned[goal].split.items()
+        assert first.tuned[goal].distance.decided == second.tuned[goal].distance.decided
+        assert {by: t.decided for by, t in first.tuned[goal].split.items()} == {
+            by: t.decided for by, t in second.tuned[goal].split.items()
         }
-    assert {k: e.by for k, e in one.estimated.items()} == {k: e.by for k, e in two.estimated.items()}
+    assert {k: e.by for k, e in first.estimated.items()} == {k: e.by for k, e in second.estimated.items()}
 
 
 @pytest.mark.parametrize("kind", ["wh", "pa", "perceptron"])

@@ -1,4 +1,4 @@
-"""The container files, without an engine: they are well formed, and everything they name exists, starts and works."""
+"""The container files, without a container engine: they are well formed, and all that they name exists and works."""
 
 import json
 import os
@@ -32,19 +32,19 @@ def instructions(name: str) -> list[str]:
 
 
 def copied() -> list[str]:
-    """Every path that is copied from this repository into the image."""
+    """Paths that are copied from this repository into the image."""
     lines = [shlex.split(line) for line in instructions("COPY") if "--from" not in line]
     return [path for line in lines for path in line[:-1]]
 
 
-def let_in(path: str) -> bool:
+def in_context(path: str) -> bool:
     """Whether .dockerignore lets a path into the build: the last line that matches decides."""
-    verdict = True
+    included = True
     for line in (ROOT / ".dockerignore").read_text().split():
         pattern = line.removeprefix("!").removeprefix("**/")
         if any(fnmatch(part, pattern) for part in (path, path.split("/")[0], path.split("/")[-1])):
-            verdict = line.startswith("!")
-    return verdict
+            included = line.startswith("!")
+    return included
 
 
 def test_linters_accept_both_files() -> None:
@@ -54,10 +54,10 @@ def test_linters_accept_both_files() -> None:
 
 
 def test_what_is_copied_exists_and_nothing_else_is_sent() -> None:
-    assert all((ROOT / path).exists() and let_in(path) for path in copied())
-    assert {entry.name for entry in ROOT.iterdir() if let_in(entry.name)} == set(copied())
-    assert not let_in("service/__pycache__")
-    assert not let_in("data")
+    assert all((ROOT / path).exists() and in_context(path) for path in copied())
+    assert {entry.name for entry in ROOT.iterdir() if in_context(entry.name)} == set(copied())
+    assert not in_context("service/__pycache__")
+    assert not in_context("data")
 
 
 def test_the_image_installs_with_hashes_and_runs_as_a_user_without_rights() -> None:

@@ -1,4 +1,4 @@
-"""What the documentation says is so: its commands run, its answers look as printed, its tables are complete."""
+"""The documentation is true: its commands run, its answers are as printed, its tables are complete."""
 
 import json
 import re
@@ -25,9 +25,9 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in FILES}
 README = PAGES["README.md"]
 TOURS = ("README.md", "docs/tour.md")
 AT_TERMINALS = ("README.md", "docs/clients.md")
-TIMED_OUT = 28  # what curl ends with
-SAID = ("decision", "status", "cause", "kind", "term", "document")  # values that the reader is told to expect
-FIGURES = ("score", "contribution")  # and, but for rounding, these
+TIMED_OUT = 28  # exit code of curl
+EXACT = ("decision", "status", "cause", "kind", "term", "document")  # fields whose values are as printed
+ROUNDED = ("score", "contribution")  # fields whose values are as printed, but for rounding
 
 
 @pytest.fixture
@@ -88,14 +88,14 @@ def unfenced(page: str) -> str:
 
 
 def anchors(page: str) -> set[str]:
-    """As GitHub makes them: headings in small letters, without signs, with hyphens for spaces."""
-    made: Counter[str] = Counter()
-    found = set()
+    """Anchors as GitHub derives them from headings: lower case, no punctuation, hyphens for spaces."""
+    seen: Counter[str] = Counter()
+    slugs = set()
     for heading in re.findall(r"^#+ (.+)$", unfenced(page), flags=re.M):
         slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        found.add(f"{slug}-{made[slug]}" if made[slug] else slug)
-        made[slug] += 1
-    return found
+        slugs.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+        seen[slug] += 1
+    return slugs
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -104,10 +104,10 @@ def test_every_link_leads_somewhere(page: str) -> None:
         if re.match(r"https?://", target):
             continue
         path, _, anchor = target.partition("#")
-        led = ((ROOT / page).parent / path).resolve() if path else ROOT / page
-        assert led.is_relative_to(ROOT.resolve()), target
-        assert led.is_file(), target
-        assert not anchor or anchor in anchors(led.relative_to(ROOT.resolve()).as_posix()), target
+        linked = ((ROOT / page).parent / path).resolve() if path else ROOT / page
+        assert linked.is_relative_to(ROOT.resolve()), target
+        assert linked.is_file(), target
+        assert not anchor or anchor in anchors(linked.relative_to(ROOT.resolve()).as_posix()), target
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -131,11 +131,11 @@ def test_the_tour_goes_on_from_the_short_one() -> None:
 
 @pytest.mark.parametrize("page", TOURS)
 def test_the_tour_works_as_printed(page: str, sluice: Serve) -> None:
-    """The opening request of the README needs the topic that its tour makes first."""
+    """The opening request of the README needs the topic that its tour creates first."""
     tour = exchanges(page)
     if page == "README.md":
-        opening, making, *rest = tour
-        tour = [making, opening, *rest]
+        opening, creation, *rest = tour
+        tour = [creation, opening, *rest]
     for command, printed in tour:
         ran = subprocess.run(
             ["bash", "-c", command.replace("localhost:8000", sluice.address)],
@@ -148,7 +148,7 @@ def test_the_tour_works_as_printed(page: str, sluice: Serve) -> None:
 
 def test_calls_that_are_printed_without_an_answer_are_taken(sluice: Serve) -> None:
     """With the topic of the tour, and before any document: nothing is delivered to the receivers they name."""
-    making, *_ = exchanges("docs/tour.md")
+    creation, *_ = exchanges("docs/tour.md")
     bare = [
         command
         for page in PAGES
@@ -157,20 +157,20 @@ def test_calls_that_are_printed_without_an_answer_are_taken(sluice: Serve) -> No
         if command not in dict(exchanges(page))
     ]
     assert len(bare) == 3
-    for command in (making[0], *bare):
-        endless = "curl -sN" in command  # a stream, which is listened to until the time is up
+    for command in (creation[0], *bare):
+        endless = "curl -sN" in command  # a stream, which is read until the timeout
         options = f"--fail --max-time {2 if endless else PATIENCE_S}"
-        told = command.replace("localhost:8000", sluice.address).replace("curl", f"curl {options}", 1)
-        ran = subprocess.run(["bash", "-c", told], capture_output=True, timeout=PATIENCE_S)
+        adapted = command.replace("localhost:8000", sluice.address).replace("curl", f"curl {options}", 1)
+        ran = subprocess.run(["bash", "-c", adapted], capture_output=True, timeout=PATIENCE_S)
         assert ran.returncode == (TIMED_OUT if endless else 0), command
 
 
 @pytest.mark.parametrize("page", AT_TERMINALS)
 def test_the_command_line_works_as_printed(page: str, sluice: Serve, tmp_path: Path) -> None:
-    """At a terminal; figures may differ, words may not."""
+    """The commands run at a terminal; figures may differ, words may not."""
     (printed,) = blocks("console", page)
     commands = f"export SLUICE_URL={sluice.address} PATH={Path(sys.executable).parent}:$PATH COLUMNS=120; "
-    for command, *lines in (one.splitlines() for one in printed.split("$ ")[1:]):
+    for command, *lines in (block.splitlines() for block in printed.split("$ ")[1:]):
         terminal = Terminal(["bash", "-c", commands + command], directory=tmp_path)
         assert terminal.end() == 0, terminal.shown
         assert words(terminal.shown) == words("\n".join(lines)), command
@@ -181,28 +181,28 @@ def words(text: str) -> list[str]:
 
 
 def test_the_client_works_as_printed(sluice: Serve) -> None:
-    """One and the same wherever it is printed."""
+    """The same code wherever it is printed."""
     printings = [
         re.findall(r"```python\n(from service.client .*?)```\n```\n(.*?)```", PAGES[page], flags=re.S)
         for page in ("README.md", "docs/clients.md")
     ]
     ((code, printed),) = printings[0]
     assert printings[1:] == printings[:1]
-    told = code.replace("http://127.0.0.1:8000", sluice.address)
-    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=60)
+    adapted = code.replace("http://127.0.0.1:8000", sluice.address)
+    ran = subprocess.run([sys.executable, "-c", adapted], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout == printed
 
 
 def assert_alike(answer: Any, printed: Any, where: str) -> None:
-    """The same keys and types all through, and the same words and scores where the reader is told what to expect."""
+    """The same keys and types everywhere, and the same values of fields that the reader can compare."""
     assert type(answer) is type(printed), where
     if isinstance(printed, dict):
         assert answer.keys() == printed.keys(), where
         for key, value in printed.items():
             assert_alike(answer[key], value, f"{where} … {key}")
-            assert key not in SAID or isinstance(value, dict) or answer[key] == value, f"{where} … {key}"
-            assert key not in FIGURES or answer[key] == pytest.approx(value, rel=1e-3, abs=1e-5), f"{where} … {key}"
+            assert key not in EXACT or isinstance(value, dict) or answer[key] == value, f"{where} … {key}"
+            assert key not in ROUNDED or answer[key] == pytest.approx(value, rel=1e-3, abs=1e-5), f"{where} … {key}"
     elif isinstance(printed, list):
         assert len(answer) == len(printed), where
-        for one, other in zip(answer, printed, strict=True):
-            assert_alike(one, other, where)
+        for item, expected in zip(answer, printed, strict=True):
+            assert_alike(item, expected, where)

@@ -1,5 +1,5 @@
-"""The evaluation measures what it says: on a corpus that anybody could separate it finds next to no error, and nothing
-of the test documents reaches a model."""
+"""The evaluation measures what it claims to: on a corpus that is easy to separate it finds hardly any error, and no
+model learns from test documents."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ TRAIN, TEST = 450, 150
 
 
 def write(path: Path, seed: int = 1) -> Path:
-    """Documents of forty common words; one in three also has six of the eight words of its topic."""
+    """Writes documents of forty common words; one in three also has six of the eight words of its topic."""
     rng = np.random.default_rng(seed)
     common = [f"word{i}" for i in range(300)]
     with path.open("w") as lines:
@@ -72,9 +72,9 @@ def test_test_documents_influence_no_model(corpus: Corpus, everything: bool) -> 
         documents=[*corpus.documents[:TRAIN], *[("wheat", "wheat and nothing else")] * TEST],
         topics=[*corpus.topics[:TRAIN], *[frozenset({"ships", "wheat"})] * TEST],
     )
-    one, two = (run(Stream(c), "wheat", "wheat", OnlineSettings(everything=everything)) for c in (corpus, other))
-    assert decides(one) == decides(two)
-    assert one.end != two.end
+    first, second = (run(Stream(c), "wheat", "wheat", OnlineSettings(everything=everything)) for c in (corpus, other))
+    assert model_of(first) == model_of(second)
+    assert first.end != second.end
 
 
 def test_a_holdout_has_no_test_document(corpus: Corpus) -> None:
@@ -102,12 +102,14 @@ def test_without_a_pocket_the_newest_vector_is_served(corpus: Corpus) -> None:
 
 
 def test_a_topic_that_is_shown_nothing_is_put_under_newer_epochs_as_a_worker_would() -> None:
-    """What comes is too far from the one document it knows, until it learns from the stream what is near for it."""
+    """All documents are too far from the one it knows, until a newer epoch shows it what counts as near."""
     rng = np.random.default_rng(1)
-    own, common = [f"own{k}" for k in range(8)], [f"word{k}" for k in range(300)]
-    texts = [" ".join([*rng.choice(common, 150), own[i % 8] if rng.random() < 0.1 else "last"]) for i in range(1200)]
+    typical, common = [f"own{k}" for k in range(8)], [f"word{k}" for k in range(300)]
+    texts = [
+        " ".join([*rng.choice(common, 150), typical[i % 8] if rng.random() < 0.1 else "last"]) for i in range(1200)
+    ]
     stream = Stream(
-        Corpus("far", [("", " ".join(own))] + [("", text) for text in texts], [frozenset("t")] * 1201, 1000)
+        Corpus("far", [("", " ".join(typical))] + [("", text) for text in texts], [frozenset("t")] * 1201, 1000)
     )
     starts = [stream.begins(e) for e in range(stream.epoch(1000) + 1)]
     assert [stream.epoch(start) for start in starts] == list(range(len(starts)))
@@ -177,10 +179,10 @@ def test_methods_that_see_everything_at_once_separate_it_too(tmp_path: Path, opt
 
 def test_wins_are_counted_topic_by_topic_and_equal_topics_are_nobodys() -> None:
     ours, theirs = [0.9] * 9 + [0.2, 0.5], [0.8] * 9 + [0.4, 0.5]
-    found = duel(ours, theirs)
-    assert (found.wins, found.losses) == (9, 1)
-    assert found.means == pytest.approx((8.8 / 11, 8.1 / 11))
-    assert found.significant  # P(Bin(10, ½) ≥ 9) = 11/1024
+    result = duel(ours, theirs)
+    assert (result.wins, result.losses) == (9, 1)
+    assert result.means == pytest.approx((8.8 / 11, 8.1 / 11))
+    assert result.significant  # P(Bin(10, ½) ≥ 9) = 11/1024
     assert not duel(ours[4:], theirs[4:]).significant  # P(Bin(6, ½) ≥ 5) = 7/64
 
 
@@ -195,8 +197,8 @@ def test_duels_stand_beside_those_of_the_paper(tmp_path: Path) -> None:
 
 def test_cuts_of_methods_know_nothing_of_test_documents(corpus: Corpus) -> None:
     other = dataclasses.replace(corpus, topics=[*corpus.topics[:TRAIN], *[frozenset(TOPICS)] * TEST])
-    one, two = (JointRuns(VectorCorpus(c), TOPICS).measure(Joint("centroid"), 1) for c in (corpus, other))
-    assert [r.table.tp + r.table.fp for r in one] == [r.table.tp + r.table.fp for r in two]
+    first, second = (JointRuns(VectorCorpus(c), TOPICS).measure(Joint("centroid"), 1) for c in (corpus, other))
+    assert [r.table.tp + r.table.fp for r in first] == [r.table.tp + r.table.fp for r in second]
 
 
 def test_a_shorter_run_of_boosting_is_the_beginning_of_a_longer_one(corpus: Corpus) -> None:
@@ -209,10 +211,10 @@ def test_a_shorter_run_of_boosting_is_the_beginning_of_a_longer_one(corpus: Corp
 def test_batch_thresholds_know_nothing_of_test_documents(corpus: Corpus) -> None:
     other = dataclasses.replace(corpus, topics=[*corpus.topics[:TRAIN], *[frozenset(TOPICS)] * TEST])
     setting = Setting("wh", {"eta": None}, 2)
-    one, two = (measure(VectorCorpus(c), "wheat", setting, 1).table for c in (corpus, other))
-    assert one.tp + one.fp == two.tp + two.fp  # the labels of test documents do not move the cut
+    first, second = (measure(VectorCorpus(c), "wheat", setting, 1).table for c in (corpus, other))
+    assert first.tp + first.fp == second.tp + second.fp  # the labels of test documents do not move the cut
 
 
-def decides(r: OnlineRun) -> tuple[bytes, bytes, float, float, int]:
+def model_of(r: OnlineRun) -> tuple[bytes, bytes, float, float, int]:
     m = r.model
     return m.linear.features.tobytes(), m.linear.weights.tobytes(), m.accept_above, m.reject_below, r.judged

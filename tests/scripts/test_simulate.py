@@ -1,4 +1,4 @@
-"""The simulation: readers behave as they are told, nothing leaks to a topic, and on a stream that anybody could filter
+"""The simulation: readers behave as described, no label leaks to a topic, and on a stream that is easy to filter
 promises are made and kept."""
 
 import dataclasses
@@ -26,7 +26,7 @@ from tests.scripts.test_evaluate import TEST, TRAIN, write
 from tests.support.live import live
 
 GOAL = Targets(min_precision=0.9, min_recall=0.9, max_abstain=0.15)
-WISH = TopicSpec("wheat", "wheat", GOAL)
+SPEC = TopicSpec("wheat", "wheat", GOAL)
 EVERY = np.ones(TEST, np.bool_)
 
 
@@ -42,24 +42,24 @@ def stream(corpus: Corpus) -> Stream:
 
 def test_a_promise_is_made_and_kept_where_it_is_easy(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
-    course, whole = run(stream, relevant, WISH, Plan.of(SimulatedReader(audit=0.1), relevant, "wheat", 0), TRAIN)
-    came = measure(stream, relevant, WISH, course, whole, EVERY)
-    assert came.met
-    assert came.going_on is not None
-    for after in (came.frozen, came.going_on):
+    paused, whole = run(stream, relevant, SPEC, Plan.of(SimulatedReader(audit=0.1), relevant, "wheat", 0), TRAIN)
+    attained = measure(stream, relevant, SPEC, paused, whole, EVERY)
+    assert attained.met
+    assert attained.going_on is not None
+    for after in (attained.frozen, attained.going_on):
         assert after.precision is not None
         assert after.precision >= 0.9
         assert after.kept >= 0.9
-    assert came.recall_covers
-    assert came.known_covers >= 0.9
-    assert 0 < course.audited < course.judged < TRAIN
+    assert attained.recall_covers
+    assert attained.known_covers >= 0.9
+    assert 0 < paused.audited < paused.judged < TRAIN
 
 
 def test_everything_is_judged_if_the_reader_says_so(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
-    course, whole = run(stream, relevant, WISH, Plan.of(SimulatedReader(everything=True), relevant, "wheat", 0), TRAIN)
-    assert course.judged == len(course.decisions)
-    assert whole.judged == len(whole.decisions) == len(course.decisions) + TEST
+    paused, whole = run(stream, relevant, SPEC, Plan.of(SimulatedReader(everything=True), relevant, "wheat", 0), TRAIN)
+    assert paused.judged == len(paused.decisions)
+    assert whole.judged == len(whole.decisions) == len(paused.decisions) + TEST
 
 
 @pytest.mark.parametrize(
@@ -74,20 +74,20 @@ def test_everything_is_judged_if_the_reader_says_so(stream: Stream) -> None:
 def test_other_readers_get_to_the_end(stream: Stream, reader: SimulatedReader) -> None:
     relevant = stream.corpus.relevant("wheat")
     plan = Plan.of(reader, relevant, "wheat", 0)
-    course, whole = run(stream, relevant, WISH, plan, TRAIN)
+    paused, whole = run(stream, relevant, SPEC, plan, TRAIN)
     start = stream.size - len(whole.decisions)
     seen = (whole.decisions != REJECT) | plan.drawn[start:]
     assert whole.judged == np.count_nonzero(seen & plan.judges[start:])
-    assert course.decisions.tolist() == whole.decisions[: len(course.decisions)].tolist()
-    assert measure(stream, relevant, WISH, course, whole, EVERY).frozen.abstained <= 0.25
+    assert paused.decisions.tolist() == whole.decisions[: len(paused.decisions)].tolist()
+    assert measure(stream, relevant, SPEC, paused, whole, EVERY).frozen.abstained <= 0.25
 
 
 def test_the_same_seed_gives_the_same_course(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
     plans = [Plan.of(SimulatedReader(part=0.5, noise=0.05), relevant, "wheat", 4) for _ in range(2)]
-    one, other = (run(stream, relevant, WISH, plan, TRAIN)[1] for plan in plans)
-    assert one.decisions.tolist() == other.decisions.tolist()
-    assert one.model.accept_above == other.model.accept_above
+    first, second = (run(stream, relevant, SPEC, plan, TRAIN)[1] for plan in plans)
+    assert first.decisions.tolist() == second.decisions.tolist()
+    assert first.model.accept_above == second.model.accept_above
 
 
 def test_a_reader_who_turns_to_something_else_wants_it_from_then_on() -> None:
@@ -117,22 +117,22 @@ def test_planted_duplicates_are_near_and_stay_on_their_side(corpus: Corpus) -> N
     assert planted.train - corpus.train == pytest.approx(0.6 * corpus.train, rel=0.25)
     assert set(map(str, planted.documents[planted.train :])) >= set(map(str, corpus.documents[corpus.train :]))
     groups = Groups()
-    read_ = bags(planted.documents, Analysis())
-    for i in range(len(read_)):
-        groups.add(read_[i][0])
-    repeated = np.count_nonzero(groups.group != np.arange(len(read_)))
+    counts = bags(planted.documents, Analysis())
+    for i in range(len(counts)):
+        groups.add(counts[i][0])
+    repeated = np.count_nonzero(groups.group != np.arange(len(counts)))
     assert repeated == pytest.approx(extra, rel=0.1)
     assert np.count_nonzero(unrepeated(planted)) == pytest.approx(TEST, rel=0.05)
 
 
 def test_a_broken_promise_is_called_that() -> None:
-    said = Claim("met", "met", None, 100, 0)
+    claim = Claim("met", "met", None, 100, 0)
     following, relevant = np.full(200, 2, np.int8), np.arange(200) < 150
-    came = compare("t", said, np.zeros(10, np.int8), np.zeros(10, np.bool_), relevant, following)
-    assert came.met
-    assert came.frozen.precision == 0.75
-    assert not came.frozen.holds(0.9)
-    assert came.frozen.broken(0.9)
+    attained = compare("t", claim, np.zeros(10, np.int8), np.zeros(10, np.bool_), relevant, following)
+    assert attained.met
+    assert attained.frozen.precision == 0.75
+    assert not attained.frozen.holds(0.9)
+    assert attained.frozen.broken(0.9)
     few = FollowUp.of(following[:8], np.arange(8) < 7)
     assert not few.holds(0.9)
     assert not few.broken(0.9)  # seven of eight may be an accident
@@ -145,9 +145,9 @@ def test_the_command_says_what_was_promised_and_what_came(tmp_path: Path) -> Non
     assert ran.exit_code == 0, ran.output
     assert "precision said to be met" in ran.output
     assert "recall interval, all topics together" in ran.output
-    found = json.loads(out.read_text())["topics"]
-    assert [one["topic"] for one in found] != []
-    assert all(one["said"]["judged"] > 0 for one in found)
+    topics = json.loads(out.read_text())["topics"]
+    assert [topic["topic"] for topic in topics] != []
+    assert all(topic["said"]["judged"] > 0 for topic in topics)
 
 
 def test_a_corpus_without_enough_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_a_running_service_keeps_its_promises_too_and_is_left_as_it_was(tmp_path
         ran = CliRunner().invoke(app, [str(path), *options])
         assert ran.exit_code == 0, ran.output
         assert httpx.get(f"{server.address}/topics", timeout=60).json()["items"] == []
-    (came,) = json.loads(out.read_text())["topics"]
-    assert came["said"]["precision"] == "met"
-    assert came["frozen"]["precision"] >= 0.9
-    assert came["said"]["audited"] > 10
-    assert came["recall_covers"]
+    (attained,) = json.loads(out.read_text())["topics"]
+    assert attained["said"]["precision"] == "met"
+    assert attained["frozen"]["precision"] >= 0.9
+    assert attained["said"]["audited"] > 10
+    assert attained["recall_covers"]
