@@ -111,6 +111,7 @@ def _retrain(port: int, client: ApiConnection, corpus: Corpus, names: dict[str, 
 
 
 def _decide(port: int, corpus: Corpus, ended: threading.Event) -> list[float]:
+    """Classifies documents one by one until the event is set; the seconds that each took."""
     middle, waited = len(corpus.past.documents), list[float]()
     places = cycle(range(middle, len(corpus.documents)))
     with closing(ApiConnection(port)) as client:
@@ -124,6 +125,7 @@ def _decide(port: int, corpus: Corpus, ended: threading.Event) -> list[float]:
 
 
 def _judge(port: int, corpus: Corpus, names: dict[str, str], method: str, ended: threading.Event) -> list[float]:
+    """Judges documents one by one until the event is set; the seconds that each took."""
     waited = list[float]()
     with closing(ApiConnection(port)) as client:
         stream = range(len(corpus.past.documents), len(corpus.documents))

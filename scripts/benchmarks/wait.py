@@ -35,7 +35,7 @@ CLIENTS = 60  # at once, each with one kind of request after the other
 TOPICS, BATCH_SIZE = 100, 1000
 RULES = 1000
 REPEATS = 10  # of each kind of change in a long log
-TIMEOUT_S = 120.0
+JUDGEMENTS = 500  # a request, when the long log is written
 OPTIONS: dict[str, dict[str, Any]] = {
     "stored": {},
     "explained": {"explain": True},
@@ -74,6 +74,7 @@ def _timed_s(call: Callable[[], object]) -> float:
 
 
 def _beside(port: int, documents: Sequence[Document], turn_s: float) -> dict[str, Any]:
+    """Latencies of small requests beside batches with different options."""
     with closing(ApiConnection(port)) as client:
         for number in range(TOPICS):
             client.call("POST", "/topics", {"id": f"beside-{number}", "query": " ".join(documents[number])[:100]})
@@ -105,6 +106,7 @@ def _while(port: int, large: object, small: bytes, turn_s: float) -> dict[str, f
 
 
 def _served(ports: Sequence[int], documents: Sequence[Document], judgements: int) -> dict[str, float]:
+    """Latencies from a judgement's response until every process decides by it."""
     topic = "served"
 
     def version(client: ApiConnection) -> int:
@@ -137,6 +139,7 @@ def _judgement(topic: str, documents: Sequence[Document], number: int) -> dict[s
 
 
 def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict[str, float]:
+    """The time of each kind of change after so many judgements."""
     topic = "long"
 
     def median_ms(call: Callable[[int], object]) -> float:
@@ -144,8 +147,8 @@ def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict
 
     with closing(ApiConnection(port)) as client:
         client.call("POST", "/topics", {"id": topic, "query": "oil"})
-        for start in range(0, judgements, 500):
-            numbers = range(start, min(start + 500, judgements))
+        for start in range(0, judgements, JUDGEMENTS):
+            numbers = range(start, min(start + JUDGEMENTS, judgements))
             client.call("POST", "/feedback", {"judgements": [_judgement(topic, documents, n) for n in numbers]})
         version = client.call("GET", f"/topics/{topic}")["status"]["version"]
         every = judgements // REPEATS
@@ -164,6 +167,7 @@ def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict
 
 
 def _rules(documents: Sequence[Document]) -> float:
+    """Milliseconds a document."""
     rules = [
         parse(f'("crude oil" OR barrel{i}* OR title:w{i}) AND NOT (sport OR "opec argue" OR source:x{i})')
         for i in range(RULES)

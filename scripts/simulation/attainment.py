@@ -28,7 +28,7 @@ KNOWN_ITEMS = 25  # relevant documents of a known-item check
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class GoalClaim:
     """What a topic claims about its goal at the end of the stream."""
 
     state: GoalState
@@ -71,7 +71,7 @@ class Attainment:
     """What one topic promised, and what it attained."""
 
     topic: str
-    claim: Claim
+    claim: GoalClaim
     frozen: FollowUp  # by the model as it was at the end of the stream
     going_on: FollowUp | None  # while judging went on; None if it did not
     abstained_recently: float  # share of the last documents of the stream, as they were decided
@@ -95,7 +95,7 @@ def passed(decisions: Decisions) -> StreamCounts:
 
 def compare(
     topic: str,
-    claim: Claim,
+    claim: GoalClaim,
     stream: Decisions,
     stream_relevant: Bools,
     relevant: Bools,

@@ -16,7 +16,7 @@ from models.core.measures import Bools
 from models.goals.promises import Targets
 from scripts.common.corpus import Corpus
 from scripts.common.report import tracked
-from scripts.simulation.attainment import ABSTAIN, ACCEPT, REJECT, Attainment, Claim, Decisions, compare
+from scripts.simulation.attainment import ABSTAIN, ACCEPT, REJECT, Attainment, Decisions, GoalClaim, compare
 from scripts.simulation.reader import Plan
 from service.client import Client, Refused
 from service.schemas import Estimate, Problem
@@ -101,11 +101,11 @@ class RemoteSimulation:
             results.append(compare(name, self._claim(name), *before, relevant[train:][counted], following))
         return results
 
-    def _claim(self, name: str) -> Claim:
+    def _claim(self, name: str) -> GoalClaim:
         goal = self._client.topic(self._ids[name]).status.goal
         if goal is None:
             raise RuntimeError(f"{name} has lost its goal")
-        return Claim(
+        return GoalClaim(
             goal.state,
             goal.precision.state if goal.precision else None,
             _interval(goal.recall),

@@ -19,7 +19,7 @@ from models.goals.report import recall, report
 from models.online.model import Example, Model, Spec
 from models.online.trainer import Trainer
 from scripts.evaluation.stream import Stream
-from scripts.simulation.attainment import ACCEPT, RECENT, REJECT, Attainment, Claim, Decisions, compare, passed
+from scripts.simulation.attainment import ACCEPT, RECENT, REJECT, Attainment, Decisions, GoalClaim, compare, passed
 from scripts.simulation.reader import Plan
 from service.topics.background import SOON
 
@@ -128,7 +128,7 @@ def measure(
     status = report(spec.goal, paused.model.evidence, counts, passed(paused.decisions[-RECENT:]))
     if status is None:
         raise ValueError("there is no goal to attain")
-    claim = Claim(
+    claim = GoalClaim(
         status.state,
         status.precision.state if status.precision else None,
         recall(paused.model.evidence, counts),

@@ -18,7 +18,7 @@ from models.text.minhash import Groups
 from scripts.common.corpus import Corpus, read
 from scripts.evaluation.stream import Stream
 from scripts.simulation.__main__ import app
-from scripts.simulation.attainment import KNOWN_ITEMS, REJECT, Claim, FollowUp, compare, known_items
+from scripts.simulation.attainment import KNOWN_ITEMS, REJECT, FollowUp, GoalClaim, compare, known_items
 from scripts.simulation.plant_duplicates import unrepeated, with_duplicates
 from scripts.simulation.reader import Plan, SimulatedReader, drifting
 from scripts.simulation.topic import TopicSpec, measure, run
@@ -126,7 +126,7 @@ def test_planted_duplicates_are_near_and_stay_on_their_side(corpus: Corpus) -> N
 
 
 def test_a_broken_promise_is_called_that() -> None:
-    claim = Claim("met", "met", None, 100, 0)
+    claim = GoalClaim("met", "met", None, 100, 0)
     following, relevant = np.full(200, 2, np.int8), np.arange(200) < 150
     attained = compare("t", claim, np.zeros(10, np.int8), np.zeros(10, np.bool_), relevant, following)
     assert attained.met
