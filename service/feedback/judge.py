@@ -196,7 +196,7 @@ class Judge:
             blob = log_features(about.title, about.text, self._registry.analysis, epoch)
         served = self._registry.get(judgement.topic)
         calibration = served.model.calibration
-        decision, score = served.judge(to_bag(blob))
+        decision, score = served.decide_bag(to_bag(blob))
         before = Before(decision=decision, score=round(score, DIGITS))
         if delivered is None and source.passed and isinstance(about, Document):
             delivered = DECIDES.get(rule)

@@ -103,7 +103,7 @@ def _tested(
         found = KnownDocument.from_bytes(blob)
         bag = to_bag(found.bag)
         bag = Bag(bag.features, bag.counts, epoch.frequencies.idf(bag.features))
-        decision, score = served.judge(bag)
+        decision, score = served.decide_bag(bag)
         counts = document not in judged and told.add_if_new(bag.features)
         items.append(
             KnownItem(

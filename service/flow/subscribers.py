@@ -111,7 +111,7 @@ class Subscribers:
         # Where it begins is said before anything comes, so that it can be resumed from there.
         yield f"retry: {RETRY_MS}\nid: {after or joined}\n\n".encode()
         given = after
-        while given is not None and (found := await self._outbox.sync(topic, given)):
+        while given is not None and (found := await self._outbox.read_after(topic, given)):
             yield b"".join(event(topic, one) for one in found)
             given = found[-1].place
         while True:

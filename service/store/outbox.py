@@ -176,7 +176,7 @@ class Outbox:
             rows = await self._redis.xrevrange(out_key(topic), f"({before}" if before else "+", "-", count=limit)
         return [Placed.read(row) for row in rows]
 
-    async def sync(self, topic: str, after: str) -> list[Placed]:
+    async def read_after(self, topic: str, after: str) -> list[Placed]:
         """The entries after that place, oldest first, some of them."""
         async with self._connection.asking():
             rows = await self._redis.xrange(out_key(topic), f"({after}", "+", count=AT_ONCE)

@@ -83,7 +83,7 @@ def flip(
     """What would have changed the decision of the model; None if nothing of at most MAX_TERMS terms would."""
 
     def decided(bag: Bag) -> Decision:
-        return served.judge(bag)[0]
+        return served.decide_bag(bag)[0]
 
     if decided(seen) != decision:
         return None  # nearer to a threshold than two ways of summing are to each other

@@ -60,7 +60,7 @@ class PublishedModel:
         told = committee.turning_points(np.array([[member.score(x) for member in together.members]]), together.rule)
         return float(told.decision_score(model.reject_below, model.accept_above)[0])
 
-    def judge(self, bag: Bag) -> tuple[Decision, float]:
+    def decide_bag(self, bag: Bag) -> tuple[Decision, float]:
         """What is decided about a document, and its score."""
         model = self.model
         x = view(model.linear.view, bag)
