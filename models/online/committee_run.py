@@ -72,6 +72,7 @@ class CommitteeRun:
 
     @property
     def members(self) -> list[LearnerRun]:
+        """The members of the committee that is served."""
         return self._of_size[self._k]
 
     @property
@@ -112,6 +113,7 @@ class CommitteeRun:
         return mean
 
     def report(self) -> Committee:
+        """The size and the estimates, without members."""
         return Committee(self._k, estimates=self._estimates)
 
     def voted_model(
@@ -130,11 +132,8 @@ class CommitteeRun:
         unseen = np.stack([member.unseen for member in members], axis=1) - np.array(cuts)
         unseen = judged.put_held_out(over, unseen, background)
         rule, f1 = self._voting_rule(over, judged.relevant)
-        since, points, unseen_points = (
-            judged.ledger.last_change(),
-            turning_points(over, rule),
-            turning_points(unseen, rule),
-        )
+        points, unseen_points = turning_points(over, rule), turning_points(unseen, rule)
+        since = judged.ledger.last_change()
         accepting, rejecting = (judged.ledger.window(scores, since) for scores in points)
         band = promises.choose(
             goal,

@@ -68,6 +68,7 @@ class Trainer:
         self._voted = (0, np.empty(0))  # the number of judgements at the last vote, and the scores of the newest in it
 
     def learn(self, example: Example) -> None:
+        """Learn one more judgement, and check the pocket if it is time."""
         slots, seen = self._features.document(example.bag, self._judged.views)
         for run, times in zip(self._runs, self._times(example.relevant), strict=True):
             run.learn(seen[run.view], example.relevant, times)
@@ -93,6 +94,7 @@ class Trainer:
         self._check_at = self._judged.size + pocket.interval(self._judged.size)
 
     def model(self, background: Background) -> Model:
+        """The model of all judgements so far; the background is a sample of the stream, for the thresholds."""
         if self._base is not None and not self._judged.size:
             return self._base_model(self._base)
         if self._committee and self._committee.voting:
