@@ -78,6 +78,14 @@ def test_the_tour_of_the_files_names_every_module() -> None:
             assert module.name == "__init__.py" or f"`{name}`" in PAGES["CONTRIBUTING.md"], name
 
 
+@pytest.mark.parametrize("directory", ["models", "scripts"])
+def test_the_essay_of_each_package_names_every_module(directory: str) -> None:
+    for module in sorted((ROOT / directory).glob("*/*.py")):
+        if module.name != "__init__.py":
+            essay = module.with_name("__init__.py").read_text()
+            assert re.search(rf"(?<![\w/]){re.escape(module.name)}\b", essay), module.relative_to(ROOT).as_posix()
+
+
 def test_the_readme_names_every_page() -> None:
     for page in PAGES:
         assert page == "README.md" or f"]({page})" in README, page
