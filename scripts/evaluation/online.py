@@ -17,7 +17,7 @@ from models.core.measures import Bools, Contingency, contingency, f_beta, macro,
 from models.online.model import Example, Model, Spec
 from models.online.trainer import Trainer
 from scripts.evaluation.stream import Stream
-from service.topics.background import STALE
+from service.topics.background import STALE_EPOCHS
 
 POINTS = (10, 20, 35, 50, 75, 100, 150, 200, 350, 500, 1000, 2000, 4000, 8000)
 MIN_WINDOW, MAX_WINDOW = 16, 2048  # documents scored together to find the next one to judge
@@ -80,7 +80,7 @@ def run(stream: Stream, topic: str, query: str, settings: OnlineSettings) -> Onl
     model = trainer.model(stream.background(epoch))
     curve = {0: measure(stream, model, relevant)}
     while True:
-        stale = stream.begins(epoch + STALE)  # by then the service has put the topic under the newest epoch
+        stale = stream.begins(epoch + STALE_EPOCHS)  # by then the service has put the topic under the newest epoch
         position = position if settings.everything else _next(stream, model, position, stale)
         if position >= stream.train:
             break

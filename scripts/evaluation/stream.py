@@ -19,7 +19,7 @@ from models.learners.vocabulary import Vocabulary
 from models.text.analysis import Analysis, bags
 from models.text.idf import Counter, Frequencies
 from scripts.common.corpus import Corpus
-from service.topics.background import FIRST, GROWTH, SAMPLE, Epoch, Sampled
+from service.topics.background import MIN_GROWTH, MIN_NEW_DOCUMENTS, SAMPLE_SIZE, Epoch, Sampled
 
 
 class Stream:
@@ -63,7 +63,7 @@ class Stream:
     def _read(self) -> None:
         read = bags(self.corpus.documents, self._analysis)
         epoch, counter = Epoch(0, Frequencies.prior(), ()), Counter()
-        recent: deque[Sampled] = deque(maxlen=SAMPLE)
+        recent: deque[Sampled] = deque(maxlen=SAMPLE_SIZE)
         self._begin(0, epoch)
         for i in range(self.size):
             features, counts = read[i]
@@ -72,7 +72,7 @@ class Stream:
                 continue
             counter.add(features)
             recent.append(Sampled(str(i), features, counts))
-            if counter.documents >= max(FIRST, GROWTH * epoch.frequencies.documents):
+            if counter.documents >= max(MIN_NEW_DOCUMENTS, MIN_GROWTH * epoch.frequencies.documents):
                 epoch, counter = epoch.plus(counter, recent), Counter()
                 self._begin(i + 1, epoch)
 

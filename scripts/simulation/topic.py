@@ -21,7 +21,7 @@ from models.online.trainer import Trainer
 from scripts.evaluation.stream import Stream
 from scripts.simulation.attainment import ACCEPT, RECENT, REJECT, Attainment, Decisions, GoalClaim, compare, passed
 from scripts.simulation.reader import Plan
-from service.topics.background import SOON
+from service.topics.background import STALE_EPOCHS_OF_PROMISES
 
 MIN_WINDOW, MAX_WINDOW = 16, 512  # documents scored together
 
@@ -75,7 +75,9 @@ class TopicSimulation:
                 until = min(self._position + length, n, self._pending[0] + reader.delay if self._pending else n)
                 length = min(2 * length, MAX_WINDOW)
                 self._decide(until)
-        if self._stream.epoch(n) - self._epoch >= SOON:  # a topic not judged for long is put under the newest epoch
+        if (
+            self._stream.epoch(n) - self._epoch >= STALE_EPOCHS_OF_PROMISES
+        ):  # a topic not judged for long is put under the newest epoch
             self._serve()
 
     def run(self) -> TopicRun:

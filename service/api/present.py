@@ -32,7 +32,7 @@ from service.schemas.models import (
 from service.topics.counts import TopicCounts
 from service.topics.published import PublishedModel
 from service.topics.results import DocumentResult
-from service.topics.retrain_policy import policy_of, standing
+from service.topics.retrain_policy import policy_of, retrain_due
 
 STRONGEST = 20  # terms shown for and against
 
@@ -74,7 +74,7 @@ def retraining(served: PublishedModel, tally: TopicCounts | None, config: Config
     policy = policy_of(served, config)
     if policy is None or tally is None:
         return None
-    return schemas.Retraining(**standing(policy, served, tally.retrained, now_ms())._asdict())
+    return schemas.Retraining(**retrain_due(policy, served, tally.retrained, now_ms())._asdict())
 
 
 def _estimate(part: PartReport | None) -> schemas.Estimate | None:

@@ -55,7 +55,7 @@ from service.archive.lines import (
 from service.errors import BadInput, ServiceError
 from service.store import codec
 from service.store.log import Event, resolve
-from service.topics.background import Epoch, numbered, place_of
+from service.topics.background import Epoch, epoch_number, place_of
 from service.topics.settings import TopicSettings, check
 
 PART = 1_000_000  # bytes of an epoch on one line
@@ -189,7 +189,7 @@ class ArchiveReader:
             raise _Wrong("the epoch cannot be unpacked") from error
         if not unpacking.eof:
             raise _Wrong("the epoch is too large, or cut short")
-        if numbered(place_of(line.number), blob) != line.number:
+        if epoch_number(place_of(line.number), blob) != line.number:
             raise _Wrong("the epoch is not what its number says")
         Epoch.from_bytes(line.number, blob).check()
         archive.epochs[line.number] = blob

@@ -35,7 +35,7 @@ from service.store.log import Event, Head
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
-from service.topics.counts import TopicCounters, TopicCounts, stored
+from service.topics.counts import TopicCounters, TopicCounts, stored_counts
 from service.topics.crud import Topics
 from service.topics.learning import Learning
 from service.topics.published import PublishedModel
@@ -134,7 +134,7 @@ class Transfer:
         try:
             await imports.stage(topic, head.born, _staged(archive, judged))
             await self._store.enlist(topic)
-            counts = stored(archive.ever, archive.lately, await self._store.counts.passed())
+            counts = stored_counts(archive.ever, archive.lately, await self._store.counts.passed())
             outcome = await imports.put(topic, head, counts, digest=archive.digest, replace=replace)
             # Also if it was there: whoever put it may have died before this.
             if outcome != "taken" and (standing := (await self._store.heads([topic]))[0]):

@@ -14,9 +14,9 @@ What was left behind, by a process that died or in a round trip of which this on
 while nothing is on the belt, and decided a batch at a time.
 
 An entry that cannot be read goes to the dead with the reason, at once. One that ends every process that touches it,
-which is a bug, is found out by how often it was taken: after ALONE times it is decided by itself, and after GIVEN_UP
-times it is dead as well. It takes no others along: of those that are to be decided by themselves, one counts as taken
-only when it is its turn.
+which is a bug, is found out by how often it was taken: after ALONE_AFTER times it is decided by itself, and after
+GIVE_UP_AFTER times it is dead as well. It takes no others along: of those that are to be decided by themselves, one
+counts as taken only when it is its turn.
 
 While the store is in trouble the consumer takes nothing new. It takes about BATCH_BYTES at a time, judging by the size
 of those before, so that its memory does not depend on what is sent.
@@ -42,12 +42,12 @@ from service.store.topics import Step
 from service.tasks import cancel_all
 
 # Documents at a time, at first, and bytes. A round trip with 256 keeps the store busy for 15 ms, in which others wait.
-BATCH, FIRST, BATCH_BYTES = 256, 16, 2_000_000
-IN_HAND = 5  # batches on the belt at most
-ALONE, GIVEN_UP = 3, 10
+MAX_BATCH, FIRST_BATCH, BATCH_BYTES = 256, 16, 2_000_000
+MAX_IN_FLIGHT = 5  # batches on the belt at most
+ALONE_AFTER, GIVE_UP_AFTER = 3, 10
 REPORT_S = 5.0
-LATELY_S = 10.0  # over which a rate is taken
-PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0  # before trying again while the store is in trouble
+RATE_WINDOW_S = 10.0  # over which a rate is taken
+RETRY_S, MAX_RETRY_S = 0.1, 2.0  # before trying again while the store is in trouble
 
 DOCUMENT = TypeAdapter(Document)
 OPTIONS = ClassifyOptions()
@@ -76,11 +76,11 @@ class Consumer:
         self._classifier = classifier
         self._inbox = inbox
         self._config = classifier.config
-        self.most = FIRST
+        self.most = FIRST_BATCH
         self._figures = ConsumerStats(started_ms)
         self._lately: deque[tuple[float, int]] = deque()
         self._looked_s = self._reported_s = 0.0
-        self._pause_s = PAUSE_S
+        self._pause_s = RETRY_S
         self._opened = True
         self._astray = False  # whether this consumer may have taken what it does not know of
 
@@ -100,7 +100,7 @@ class Consumer:
                 self._lost(error)
                 if not stopping.is_set():
                     await asyncio.sleep(self._pause_s)
-                    self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+                    self._pause_s = min(2 * self._pause_s, MAX_RETRY_S)
 
     def _lost(self, error: StoreUnavailable) -> None:
         log.warning("lost the store", detail=error.detail)
@@ -138,13 +138,13 @@ class Consumer:
         self._astray = True  # until all of it is settled
         self.most = self._fitting(left)
         group = self._inbox.group
-        suspects = [one for one in left if one.times > ALONE]
+        suspects = [one for one in left if one.times > ALONE_AFTER]
         if suspects:
             await self._inbox.run([group.set_attempts_cmd(one.place, one.times - 1) for one in suspects])
         for one in suspects:
             await self._inbox.run([group.set_attempts_cmd(one.place, one.times)])
             await self._through([one])
-        if others := [one for one in left if one.times <= ALONE]:
+        if others := [one for one in left if one.times <= ALONE_AFTER]:
             await self._through(others)
 
     async def _through(self, arrived: Sequence[Arrived]) -> None:
@@ -155,7 +155,7 @@ class Consumer:
 
     async def _consume(self, first: list[Arrived], stopping: asyncio.Event) -> None:
         """These, and what is new after them, until nothing is, or it is time to look for what was left behind."""
-        room, taken = asyncio.Semaphore(IN_HAND), Belt[list[Arrived]]()
+        room, taken = asyncio.Semaphore(MAX_IN_FLIGHT), Belt[list[Arrived]]()
         decided, remembered, answered, written = (
             Belt[ConsumerBatch](),
             Belt[ConsumerBatch](),
@@ -234,19 +234,19 @@ class Consumer:
         places = [one.place for one in batch.arrived]
         settled = self._inbox.settled(places, batch.dead, self._config.dead_kept)
         await self._inbox.run([*settled, *self._inbox.said(self._figures)])
-        self._pause_s = PAUSE_S
+        self._pause_s = RETRY_S
 
     def _fitting(self, arrived: Sequence[Arrived]) -> int:
         """How many to take at a time, judging by these."""
         size = sum(one.size for one in arrived) / len(arrived)
-        at_once = min(BATCH, self._classifier.max_batch(OPTIONS))
+        at_once = min(MAX_BATCH, self._classifier.max_batch(OPTIONS))
         return max(1, min(at_once, 4 * self.most, int(BATCH_BYTES / max(1, size))))
 
     def _read(self, arrived: Sequence[Arrived]) -> list[Document | Dead]:
         return [self._document(one) for one in arrived]
 
     def _document(self, arrived: Arrived) -> Document | Dead:
-        if arrived.times > GIVEN_UP:
+        if arrived.times > GIVE_UP_AFTER:
             return Dead(arrived, f"Taken {arrived.times} times, and whoever took it ended before it was decided.")
         try:
             if arrived.size > self._config.max_body_bytes:
@@ -277,9 +277,9 @@ class Consumer:
 
     def _rate(self) -> float:
         """Documents a second, lately."""
-        while self._lately and self._lately[0][0] < time.monotonic() - LATELY_S:
+        while self._lately and self._lately[0][0] < time.monotonic() - RATE_WINDOW_S:
             self._lately.popleft()
-        return round(sum(n for _, n in self._lately) / LATELY_S, 1)
+        return round(sum(n for _, n in self._lately) / RATE_WINDOW_S, 1)
 
 
 async def _station(come: Belt[T], work: Callable[[T], Awaitable[R]], go: Belt[R] | None = None) -> None:

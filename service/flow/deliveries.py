@@ -7,10 +7,10 @@ ago, so that it is due again after
 
     min(retry_s, 2ⁿ⁻¹ seconds) · (½ … 1)         after n attempts
 
-by whoever looks first; what a process that was killed had taken is due after `retry_s`. After ATTEMPTS it is given up,
-and stands among the dead of the route, from where it can be replayed. At most WINDOW entries of a route are in hand or
-wait to be tried again: a receiver that is down is not flooded, and what comes meanwhile waits in the stream, as long as
-that keeps it (`SLUICE_OUT_KEPT`).
+by whoever looks first; what a process that was killed had taken is due after `retry_s`. After MAX_ATTEMPTS it is given
+up, and stands among the dead of the route, from where it can be replayed. At most MAX_PENDING entries of a route are in
+hand or wait to be tried again: a receiver that is down is not flooded, and what comes meanwhile waits in the stream, as
+long as that keeps it (`SLUICE_OUT_KEPT`).
 
 Any number of processes may do this at once; each delivers what it took. The names of those that have ended are struck
 off the group.
@@ -30,7 +30,7 @@ from pydantic_core import to_json
 from service.clock import now_ms, time_of
 from service.config import Config
 from service.errors import GroupGone, StoreUnavailable
-from service.flow.webhooks import Undelivered, Webhooks
+from service.flow.webhooks import NotDelivered, Webhooks
 from service.schemas.flow import Passed, ToWebhook
 from service.store.consumer_group import Arrived, Group
 from service.store.inbox import SILENT_S
@@ -39,18 +39,18 @@ from service.store.routes import StoredRoute
 from service.store.topics import Store
 from service.tasks import cancel_all
 
-WINDOW = 32
-AT_ONCE = 8  # deliveries of a route
-ATTEMPTS = 50
-LOOK_S = 1.0  # between two looks at which routes there are, and for what is due
-PAUSE_S = 0.5  # before asking again when the store is in trouble
-TYPE = "sluice.decision"
-CHANCE = secrets.SystemRandom()  # so that those who failed together do not come back together
+MAX_PENDING = 32
+MAX_CONCURRENT = 8  # deliveries of a route
+MAX_ATTEMPTS = 50
+POLL_S = 1.0  # between two looks at which routes there are, and for what is due
+RETRY_S = 0.5  # before asking again when the store is in trouble
+EVENT_TYPE = "sluice.decision"
+RANDOM = secrets.SystemRandom()  # so that those who failed together do not come back together
 
 log = structlog.get_logger("sluice.flow")
 
 
-class Courier:
+class Deliveries:
     def __init__(self, store: Store, config: Config, name: str) -> None:
         self._routes = store.routes
         self._outbox = store.outbox
@@ -63,17 +63,17 @@ class Courier:
 
     async def run(self) -> None:
         """Delivers, until it is cancelled."""
-        looked_s = -LOOK_S
+        looked_s = -POLL_S
         try:
             while True:
                 try:
-                    if time.monotonic() - looked_s >= LOOK_S:
+                    if time.monotonic() - looked_s >= POLL_S:
                         looked_s = time.monotonic()
                         await self._follow(await self._routes.all())
                     await self._listen()
-                except StoreUnavailable as error:
-                    log.warning("lost the store", detail=error.detail)
-                    await asyncio.sleep(PAUSE_S)
+                except StoreUnavailable as NotDelivered:
+                    log.warning("lost the store", detail=NotDelivered.detail)
+                    await asyncio.sleep(RETRY_S)
         finally:
             await cancel_all([task for _, task in self._tasks.values()])
 
@@ -98,7 +98,7 @@ class Courier:
     async def _listen(self) -> None:
         """Wakes the routes of topics that let something through."""
         if not self._places:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
             return
         for topic, found in (await self._outbox.wait(self._places)).items():
             self._places[topic] = max(self._places[topic], found[-1].place, key=order)
@@ -109,8 +109,8 @@ class Courier:
     async def _carry(self, one: StoredRoute, woken: asyncio.Event) -> None:
         """Delivers along one route, for ever."""
         config, group = self._config, self._routes.group(one, self._name)
-        webhooks = Webhooks(self._tls, config.webhook_timeout_s, config.webhooks_private, AT_ONCE)
-        turns = asyncio.Semaphore(AT_ONCE if isinstance(one.route, ToWebhook) else 1)  # a stream has an order
+        webhooks = Webhooks(self._tls, config.webhook_timeout_s, config.webhooks_private, MAX_CONCURRENT)
+        turns = asyncio.Semaphore(MAX_CONCURRENT if isinstance(one.route, ToWebhook) else 1)  # a stream has an order
 
         async def deliver(arrived: Arrived) -> None:
             async with turns:
@@ -126,18 +126,18 @@ class Courier:
                         await self._routes.retire(group, SILENT_S)
                         retired_s = time.monotonic()
                     ended = await asyncio.gather(*map(deliver, taken), return_exceptions=True)
-                    for error in filter(None, ended):  # only now: none of them is left to run on by itself
-                        raise error
+                    for NotDelivered in filter(None, ended):  # only now: none of them is left to run on by itself
+                        raise NotDelivered
                 except GroupGone:
-                    await asyncio.sleep(PAUSE_S)
+                    await asyncio.sleep(RETRY_S)
                     await self._begin_again(one, group)
                     continue
-                except StoreUnavailable as error:
-                    log.warning("cannot deliver", route=one.id, detail=error.detail)
-                    await asyncio.sleep(PAUSE_S)
+                except StoreUnavailable as NotDelivered:
+                    log.warning("cannot deliver", route=one.id, detail=NotDelivered.detail)
+                    await asyncio.sleep(RETRY_S)
                     continue
                 if not taken:
-                    await _either(woken, LOOK_S)
+                    await _either(woken, POLL_S)
         finally:
             await webhooks.close()
 
@@ -149,8 +149,8 @@ class Courier:
 
     async def _take(self, group: Group) -> list[Arrived]:
         """What is due again, and what is new."""
-        due = await group.take_over(WINDOW, self._config.retry_s)
-        room = WINDOW - await group.pending()
+        due = await group.take_over(MAX_PENDING, self._config.retry_s)
+        room = MAX_PENDING - await group.pending()
         return [*due, *(await group.take_new(room) if room > 0 else ())]
 
     async def _deliver(self, one: StoredRoute, group: Group, webhooks: Webhooks, arrived: Arrived) -> None:
@@ -164,23 +164,23 @@ class Courier:
                 secret, now_s = one.route.secret or "", int(time.time())
                 await webhooks.send(one.route.url, secret, f"{entry.id}-{entry.decision}", body, now_s)
             elif refused := await self._routes.add(one.route.key, one.topic, arrived, self._config.out_kept):
-                raise Undelivered(f"The store refused it: {refused}")
-        except Undelivered as error:
-            due_s = None if arrived.times >= ATTEMPTS else self._config.retry_s - self._delay_s(arrived.times)
+                raise NotDelivered(f"The store refused it: {refused}")
+        except NotDelivered as error:
+            due_s = None if arrived.times >= MAX_ATTEMPTS else self._config.retry_s - self._delay_s(arrived.times)
             await self._routes.failed(one, group, arrived, str(error), now_ms(), due_s)
         else:
             await self._routes.delivered(one, group, arrived, now_ms())
 
     def _delay_s(self, attempts: int) -> float:
         longest = min(self._config.retry_s, 2.0 ** min(attempts - 1, 20))
-        return longest * CHANCE.uniform(0.5, 1)
+        return longest * RANDOM.uniform(0.5, 1)
 
 
 def message(topic: str, place: str, entry: Entry) -> bytes:
     """The body of a webhook, in the form that Standard Webhooks advises."""
     at = time_of(order(place)[0])
     data = Passed(topic=topic, at=at, **entry.said())
-    return to_json({"type": TYPE, "timestamp": at, "data": data})
+    return to_json({"type": EVENT_TYPE, "timestamp": at, "data": data})
 
 
 async def _either(woken: asyncio.Event, timeout_s: float) -> None:

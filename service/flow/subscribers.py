@@ -23,10 +23,10 @@ from service.topics.published import PublishedModel
 
 log = structlog.get_logger("sluice.flow")
 
-QUEUED = 1000  # events that a listener may be behind
+MAX_QUEUED = 1000  # events that a listener may be behind
 HEARTBEAT_S = 15.0  # of silence, after which a listener is shown that the connection lives
 RETRY_MS = 1000  # after which a client connects again
-PAUSE_S = 0.2  # before asking again after the connection broke
+RETRY_S = 0.2  # before asking again after the connection broke
 
 
 class Queue:
@@ -38,7 +38,7 @@ class Queue:
         self.overflowed = False
 
     def put(self, events: Sequence[tuple[str, bytes]]) -> None:
-        self.overflowed = self.overflowed or len(self._events) + len(events) > QUEUED
+        self.overflowed = self.overflowed or len(self._events) + len(events) > MAX_QUEUED
         if not self.overflowed:
             self._events.extend(events)
         self._filled.set()
@@ -74,11 +74,11 @@ class Subscribers:
                         self._deal(topic, found)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
-                await asyncio.sleep(PAUSE_S)
+                await asyncio.sleep(RETRY_S)
             except Exception:
                 # A bug, and loud; but those who listen must not be left waiting for nothing.
                 log.exception("reading for listeners failed and begins again")
-                await asyncio.sleep(PAUSE_S)
+                await asyncio.sleep(RETRY_S)
 
     @asynccontextmanager
     async def joined(self, topic: str, after: str | None) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -23,12 +23,12 @@ import httpx
 
 from service.addresses import is_public
 
-MOST_BYTES = 65536  # of an answer that are read, so that the connection can be used again
+MAX_REPLY_BYTES = 65536  # of an answer that are read, so that the connection can be used again
 PREFIX = "whsec_"
 PORTS = {"http": 80, "https": 443}
 
 
-class Undelivered(Exception):
+class NotDelivered(Exception):
     """The receiver did not take it; the message is a sentence."""
 
 
@@ -56,15 +56,15 @@ class Webhooks:
             async with asyncio.timeout(self._timeout_s):
                 status = await self._post(httpx.URL(url), signed(secret, message, body, now_s), body)
         except TimeoutError:
-            raise Undelivered(f"It did not answer within {self._timeout_s:g} seconds.") from None
+            raise NotDelivered(f"It did not answer within {self._timeout_s:g} seconds.") from None
         except httpx.TimeoutException:
-            raise Undelivered(f"It did not answer within {self._timeout_s:g} seconds.") from None
+            raise NotDelivered(f"It did not answer within {self._timeout_s:g} seconds.") from None
         except httpx.HTTPError as error:
-            raise Undelivered(f"It could not be reached: {type(error).__name__}.") from None
+            raise NotDelivered(f"It could not be reached: {type(error).__name__}.") from None
         if 300 <= status < 400:
-            raise Undelivered(f"It answered {status}; redirects are not followed.")
+            raise NotDelivered(f"It answered {status}; redirects are not followed.")
         if not 200 <= status < 300:
-            raise Undelivered(f"It answered {status}.")
+            raise NotDelivered(f"It answered {status}.")
 
     async def _post(self, url: httpx.URL, headers: dict[str, str], body: bytes) -> int:
         address = await self._address(url)
@@ -76,7 +76,7 @@ class Webhooks:
             read = 0
             async for chunk in answer.aiter_raw():
                 read += len(chunk)
-                if read > MOST_BYTES:
+                if read > MAX_REPLY_BYTES:
                     break
             return answer.status_code
 
@@ -87,10 +87,10 @@ class Webhooks:
                 url.raw_host.decode(), url.port or PORTS[url.scheme], type=socket.SOCK_STREAM
             )
         except (OSError, UnicodeError):  # the latter for a name that no resolver takes
-            raise Undelivered("Its name cannot be resolved.") from None
+            raise NotDelivered("Its name cannot be resolved.") from None
         addresses = [str(entry[4][0]) for entry in found]
         if not self._private and not all(map(is_public, addresses)):
-            raise Undelivered("Its address is not a public one (SLUICE_WEBHOOKS_PRIVATE allows others).")
+            raise NotDelivered("Its address is not a public one (SLUICE_WEBHOOKS_PRIVATE allows others).")
         return addresses[0]
 
 

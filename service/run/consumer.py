@@ -19,7 +19,7 @@ from service import logs
 from service.clock import now_ms
 from service.config import Config
 from service.errors import StoreUnavailable
-from service.flow.deliveries import Courier
+from service.flow.deliveries import Deliveries
 from service.store.inbox import ConsumerStats, Inbox
 from service.store.topics import Store
 from service.tasks import cancel_all
@@ -38,7 +38,7 @@ async def main() -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     store = Store(config.redis or "", config.store_timeout_s)
     inbox, started_ms = store.inbox, now_ms()
-    delivering = asyncio.create_task(Courier(store, config, inbox.name).run())
+    delivering = asyncio.create_task(Deliveries(store, config, inbox.name).run())
     delivering.add_done_callback(lambda task: _ended(task, stopping))
     await idle(inbox, ConsumerStats(started_ms), stopping)
     if not stopping.is_set():

@@ -33,10 +33,10 @@ from service.schemas import Goal
 from service.schemas.jobs import Retrain
 from service.sluice import Sluice
 from service.store.topics import Store
-from service.topics.background import KEPT, SOON, STALE, numbered, place_of
+from service.topics.background import KEPT_EPOCHS, STALE_EPOCHS, STALE_EPOCHS_OF_PROMISES, epoch_number, place_of
 from service.topics.counts import TopicCounts
 from service.topics.published import PublishedModel
-from service.topics.retrain_policy import Last, policy_of, standing
+from service.topics.retrain_policy import LastRetrain, policy_of, retrain_due
 from service.topics.state import TopicState
 
 GOALS_S = 60
@@ -76,7 +76,7 @@ async def keep_house(sluice: Sluice) -> None:
     for served in list(sluice.registry.topics.values()):
         named.add(served.epoch)
         behind = newest - place_of(lent.get(served.epoch, served.epoch))
-        if behind >= (STALE if served.settings.goal.max_abstain is None else SOON):
+        if behind >= (STALE_EPOCHS if served.settings.goal.max_abstain is None else STALE_EPOCHS_OF_PROMISES):
             try:
                 await sluice.topics.refresh(served.topic)
             except (NotFound, Conflict):
@@ -84,7 +84,7 @@ async def keep_house(sluice: Sluice) -> None:
             except (ArithmeticError, ValueError, LookupError) as error:
                 log.error("topic cannot be folded", topic=served.topic, exc_info=error)
     await _retrain(sluice)
-    await sluice.store.epochs.forget(numbered(newest - KEPT + 1), named)
+    await sluice.store.epochs.forget(epoch_number(newest - KEPT_EPOCHS + 1), named)
 
 
 async def note_goals(sluice: Sluice) -> None:
@@ -108,7 +108,7 @@ async def _retrain(sluice: Sluice) -> None:
     topics = [served for served, policy in asked.items() if policy]
     for served, tally in zip(topics, await sluice.counters.read([one.topic for one in topics]), strict=True):
         policy, last = asked[served], tally.retrained
-        if policy is None or policy.method is None or not standing(policy, served, last, now_ms()).due:
+        if policy is None or policy.method is None or not retrain_due(policy, served, last, now_ms()).due:
             continue
         since = last.version if last else 0
         try:
@@ -119,11 +119,11 @@ async def _retrain(sluice: Sluice) -> None:
             log.error("topic cannot be folded", topic=served.topic, exc_info=error)
             continue
         if not new:  # the events since then were not judgements: its own publication, a refreshed background
-            await _mark(sluice, served, last, Last(served.version, now_ms(), last.job if last else ""))
+            await _mark(sluice, served, last, LastRetrain(served.version, now_ms(), last.job if last else ""))
             continue
-        if not standing(policy, served, last, now_ms(), new).due:
+        if not retrain_due(policy, served, last, now_ms(), new).due:
             continue
-        job = Last(served.version, now_ms(), new_id())
+        job = LastRetrain(served.version, now_ms(), new_id())
         request = Retrain(
             kind="retrain", topics=[served.topic], method=policy.method, params=policy.params, publish=policy.publish
         )
@@ -136,7 +136,7 @@ async def _retrain(sluice: Sluice) -> None:
                 return
 
 
-async def _mark(sluice: Sluice, served: PublishedModel, was: Last | None, now: Last | None) -> bool:
+async def _mark(sluice: Sluice, served: PublishedModel, was: LastRetrain | None, now: LastRetrain | None) -> bool:
     """Notes what was submitted last, unless another worker has noted something else meanwhile."""
     expected, note = (last.to_text() if last else "" for last in (was, now))
     return await sluice.store.counts.mark_retrained(served.topic, served.born, expected=expected, note=note)

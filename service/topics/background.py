@@ -2,8 +2,8 @@
 
 An epoch is immutable. A process counts the documents it sees, and when enough are new it adds its counts to the newest
 epoch and publishes the sum as the next one, by compare-and-set: several processes may count at once and nothing is
-counted twice. Epochs come geometrically (a quarter more documents each), and once AGE documents are counted all counts
-are halved, so that frequencies follow a stream that changes and an epoch never lasts for ever.
+counted twice. Epochs come geometrically (a quarter more documents each), and once MAX_DOCUMENTS documents are counted
+all counts are halved, so that frequencies follow a stream that changes and an epoch never lasts for ever.
 
     number = place in its stream · 2³² + the first 32 bits of the digest of its bytes
 
@@ -34,14 +34,17 @@ from models.text.idf import Counter, Frequencies
 from service.store import codec
 from service.store.topics import Store
 
-SAMPLE = 1000  # documents; with fewer, thresholds of rare topics are left to chance
-FIRST, GROWTH = 16, 0.25  # new documents before the next epoch: this many, or this share of those counted
-PAUSE_S = 5.0  # at least so long between two epochs of one process
-AGE = 200_000
-HELD = 8  # epochs kept in memory
-STALE = 6  # epochs behind, which is about four times the documents: a topic is put under the newest
-SOON = 2  # the same for a topic that promises how much it abstains from: half as many again
-KEPT = 16  # newest epochs that are never forgotten: versions that can be restored name them
+SAMPLE_SIZE = 1000  # documents; with fewer, thresholds of rare topics are left to chance
+MIN_NEW_DOCUMENTS, MIN_GROWTH = (
+    16,
+    0.25,
+)  # new documents before the next epoch: this many, or this share of those counted
+MIN_INTERVAL_S = 5.0  # at least so long between two epochs of one process
+MAX_DOCUMENTS = 200_000
+MAX_LOADED = 8  # epochs kept in memory
+STALE_EPOCHS = 6  # epochs behind, which is about four times the documents: a topic is put under the newest
+STALE_EPOCHS_OF_PROMISES = 2  # the same for a topic that promises how much it abstains from: half as many again
+KEPT_EPOCHS = 16  # newest epochs that are never forgotten: versions that can be restored name them
 _DIGEST_BITS = 32
 
 
@@ -50,7 +53,7 @@ def place_of(number: int) -> int:
     return number >> _DIGEST_BITS
 
 
-def numbered(place: int, blob: bytes | None = None) -> int:
+def epoch_number(place: int, blob: bytes | None = None) -> int:
     """The number of the epoch that these bytes are, at that place of its stream; without any, the least there."""
     digest = blake2b(blob, digest_size=_DIGEST_BITS // 8).digest() if blob else b""
     return place << _DIGEST_BITS | int.from_bytes(digest)
@@ -103,8 +106,10 @@ class Epoch:
     def check(self) -> None:
         """Raises where this cannot have been counted: what comes from elsewhere may hold anything."""
         documents, ids = self.frequencies.documents, [s.document for s in self.sample]
-        counted = isinstance(documents, int) and 0 <= documents <= AGE and self.frequencies.df.max() <= documents
-        named = all(isinstance(name, str) for name in ids) and len(set(ids)) == len(ids) <= SAMPLE
+        counted = (
+            isinstance(documents, int) and 0 <= documents <= MAX_DOCUMENTS and self.frequencies.df.max() <= documents
+        )
+        named = all(isinstance(name, str) for name in ids) and len(set(ids)) == len(ids) <= SAMPLE_SIZE
         if not counted or not named or not all(map(_in_order, self.sample)):
             raise codec.Corrupt("the epoch holds what no stream can have given")
 
@@ -112,7 +117,11 @@ class Epoch:
         """The next epoch, but for its number: these counts added, and the newest documents of both samples."""
         fresh = {s.document for s in recent}
         sample = [s for s in self.sample if s.document not in fresh] + list(recent)
-        return Epoch(numbered(place_of(self.number) + 1), self.frequencies.plus(counted, age=AGE), sample[-SAMPLE:])
+        return Epoch(
+            epoch_number(place_of(self.number) + 1),
+            self.frequencies.plus(counted, age=MAX_DOCUMENTS),
+            sample[-SAMPLE_SIZE:],
+        )
 
 
 class Epochs:
@@ -124,8 +133,8 @@ class Epochs:
         self.current = self._held[0]
         self._counting = Lock()
         self._counter = Counter()
-        self._recent: deque[Sampled] = deque(maxlen=SAMPLE)
-        self._published_s = -PAUSE_S
+        self._recent: deque[Sampled] = deque(maxlen=SAMPLE_SIZE)
+        self._published_s = -MIN_INTERVAL_S
 
     async def load(self, number: int) -> Epoch:
         """That epoch, or one that knows nothing if it is gone."""
@@ -150,16 +159,18 @@ class Epochs:
         """Counts those of the documents that are new, each once; it has its bag at its place. Called from threads."""
         first: dict[str, int] = {}
         places = [i for i, document in enumerate(documents) if document in new and first.setdefault(document, i) == i]
-        newest = bags.take(places[-SAMPLE:])
-        sampled = [Sampled(documents[i], *newest[k]) for k, i in enumerate(places[-SAMPLE:])]
+        newest = bags.take(places[-SAMPLE_SIZE:])
+        sampled = [Sampled(documents[i], *newest[k]) for k, i in enumerate(places[-SAMPLE_SIZE:])]
         with self._counting:
             self._counter.add_all(bags if len(places) == len(documents) else bags.take(places))
             self._recent.extend(sampled)
 
     @property
     def due(self) -> bool:
-        waited = time.monotonic() - self._published_s >= PAUSE_S
-        return waited and self._counter.documents >= max(FIRST, GROWTH * self.current.frequencies.documents)
+        waited = time.monotonic() - self._published_s >= MIN_INTERVAL_S
+        return waited and self._counter.documents >= max(
+            MIN_NEW_DOCUMENTS, MIN_GROWTH * self.current.frequencies.documents
+        )
 
     async def publish(self) -> None:
         """Adds what this process has counted to the newest epoch."""
@@ -179,7 +190,7 @@ class Epochs:
 
     def _hold(self, epoch: Epoch) -> None:
         self._held[epoch.number] = epoch
-        while len(self._held) > HELD:
+        while len(self._held) > MAX_LOADED:
             self._held.popitem(last=False)
 
 
@@ -192,5 +203,5 @@ def _in_order(sampled: Sampled) -> bool:
 def _following(epoch: Epoch, counted: Counter, recent: Sequence[Sampled]) -> tuple[Epoch, bytes]:
     following = epoch.plus(counted, recent)
     blob = following.to_bytes()
-    following.number = numbered(place_of(following.number), blob)
+    following.number = epoch_number(place_of(following.number), blob)
     return following, blob

@@ -4,7 +4,7 @@ Only what is not rejected is written; rejected is what is left of the documents 
 all topics, since most requests name none; documents that were put to a topic by name are counted by the topic itself.
 
     ever     passed − since + named                  documents; `since` had passed when the topic was made
-    lately   the same over the last LATELY buckets of BUCKET documents of the stream
+    lately   the same over the last RECENT_BUCKETS buckets of BUCKET_SIZE documents of the stream
     newest   the same over as many, or, of a topic that has not seen twice as many, over the newer half
 
     as_now   `lately`, but only since the topic's settings last had it decide otherwise: what was decided by other
@@ -37,10 +37,10 @@ from service.store.topics import Step, Store
 from service.topics.published import PublishedModel
 from service.topics.registry import Registry
 from service.topics.results import Classified, Kept
-from service.topics.retrain_policy import Last
+from service.topics.retrain_policy import LastRetrain
 
-BUCKET, SLOTS, LATELY = 1000, 100, 10
-HEARD_S = 0.5  # so long a process relies on what it last heard of how many have passed
+BUCKET_SIZE, SLOTS, RECENT_BUCKETS = 1000, 100, 10
+POSITION_TTL_S = 0.5  # so long a process relies on what it last heard of how many have passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class TopicCounts:
     lately: StreamCounts
     newest: StreamCounts  # as against what came before
     as_now: StreamCounts
-    retrained: Last | None = None  # by itself, see retrain_policy.py
+    retrained: LastRetrain | None = None  # by itself, see retrain_policy.py
 
 
 class TopicCounters:
@@ -94,7 +94,7 @@ class TopicCounters:
     async def _position(self) -> int:
         """How many documents have passed, as far as this process has heard: its own are known, and those of others are
         asked for if they may be many. It only says which bucket is the newest."""
-        if time.monotonic() - self._heard_s > HEARD_S:
+        if time.monotonic() - self._heard_s > POSITION_TTL_S:
             self._passed, self._heard_s = await self._store.counts.passed(), time.monotonic()
         return self._passed
 
@@ -104,7 +104,7 @@ class TopicCounters:
 
     async def read(self, topics: Sequence[str]) -> list[TopicCounts]:
         passed, rows = await self._store.counts.load(topics)
-        return [tally_of(row, passed) for row in rows]
+        return [counts_of(row, passed) for row in rows]
 
     def _count_cmd(
         self, served: PublishedModel, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, named: int
@@ -129,7 +129,7 @@ class TopicCounters:
         )
 
 
-def tally_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
+def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
     def total(name: bytes) -> int:
         return int(stored.get(name, 0))
 
@@ -141,23 +141,23 @@ def tally_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
         oldest = _bucket(passed) - last + 1
         recent = [row for row in buckets if row[0] >= oldest]
         named, accepted, abstained = (sum(row[i] for row in recent) for i in (1, 2, 3))
-        return _passed(passed - max(since, oldest * BUCKET) + named, accepted, abstained)
+        return _passed(passed - max(since, oldest * BUCKET_SIZE) + named, accepted, abstained)
 
     half = max(1, (_bucket(passed) - _bucket(since)) // 2)
-    lately, totals = over(LATELY), [total(name) for name in (b"named", b"accepted", b"abstained")]
+    lately, totals = over(RECENT_BUCKETS), [total(name) for name in (b"named", b"accepted", b"abstained")]
     then, *before = (int(n) for n in stored.get(b"anew", b"%d 0 0 0" % since).split())
     named, accepted, abstained = (now - was for now, was in zip(totals, before, strict=True))
     anew = _passed(passed - max(since, then) + named, accepted, abstained)
     return TopicCounts(
         _passed(passed - since + totals[0], totals[1], totals[2]),
         lately,
-        over(min(LATELY, half)),
+        over(min(RECENT_BUCKETS, half)),
         min(lately, anew, key=lambda some: some.documents),
-        Last.of(stored[b"retrained"].decode()) if b"retrained" in stored else None,
+        LastRetrain.of(stored[b"retrained"].decode()) if b"retrained" in stored else None,
     )
 
 
-def stored(ever: StreamCounts, lately: StreamCounts, passed: int) -> list[str | int]:
+def stored_counts(ever: StreamCounts, lately: StreamCounts, passed: int) -> list[str | int]:
     """A tally that was counted elsewhere, as it is kept here, when so many have passed: what came before was named."""
     bucket = _bucket(passed)
     row = f"{bucket} {lately.documents} {lately.accepted} {lately.abstained}"
@@ -166,7 +166,7 @@ def stored(ever: StreamCounts, lately: StreamCounts, passed: int) -> list[str | 
 
 
 def _bucket(passed: int) -> int:
-    return max(0, passed - 1) // BUCKET
+    return max(0, passed - 1) // BUCKET_SIZE
 
 
 def _passed(documents: int, accepted: int, abstained: int) -> StreamCounts:

@@ -36,8 +36,8 @@ from service.topics.state import TopicState
 
 log = structlog.get_logger("sluice.topics")
 
-ATTEMPTS = 20
-HELD_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
+MAX_ATTEMPTS = 20
+MAX_STATE_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
 SLACK = 0.1  # by this share a log may be over its limit before it is compacted: one refold for many judgements
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -286,7 +286,7 @@ class Learning:
 
     async def _amend(self, topic: str, amended: Callable[[TopicState], Amendment | None]) -> None:
         async def amend(topic: str) -> None:
-            for _ in range(ATTEMPTS):
+            for _ in range(MAX_ATTEMPTS):
                 fold = await self._read(topic)
                 amendment = amended(fold)
                 if amendment is None:
@@ -296,7 +296,7 @@ class Learning:
                     await self._publish(await self._read(topic))
                     return
                 # Somebody appended since we read. Look again.
-            raise Conflict(f"The topic changed {ATTEMPTS} times meanwhile; try again.")
+            raise Conflict(f"The topic changed {MAX_ATTEMPTS} times meanwhile; try again.")
 
         await self._alone(topic, amend)
 
@@ -372,7 +372,7 @@ class Learning:
         self._folds[fold.topic] = fold
         self._sizes[fold.topic] = fold.nbytes
         self._held_bytes += fold.nbytes
-        while len(self._folds) > 1 and self._held_bytes > HELD_BYTES:
+        while len(self._folds) > 1 and self._held_bytes > MAX_STATE_BYTES:
             self._release(next(iter(self._folds)))
 
     def _release(self, topic: str) -> None:

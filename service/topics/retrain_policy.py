@@ -20,7 +20,7 @@ from service.topics.published import PublishedModel
 NIGHT = 3  # o'clock, UTC
 
 
-class Last(NamedTuple):
+class LastRetrain(NamedTuple):
     """The retraining that was last submitted for a topic."""
 
     version: int  # at which the topic was
@@ -31,7 +31,7 @@ class Last(NamedTuple):
         return f"{self.version} {self.at_ms} {self.job}"
 
     @classmethod
-    def of(cls, text: str) -> "Last":
+    def of(cls, text: str) -> "LastRetrain":
         version, at_ms, job = text.split(" ")
         return cls(int(version), int(at_ms), job)
 
@@ -54,8 +54,8 @@ def policy_of(served: PublishedModel, config: Config) -> Policy | None:
     return own if own.method is not None and (own.after or own.on_drift or own.nightly) else None
 
 
-def standing(
-    policy: Policy, served: PublishedModel, last: Last | None, now_ms: int, new: int | None = None
+def retrain_due(
+    policy: Policy, served: PublishedModel, last: LastRetrain | None, now_ms: int, new: int | None = None
 ) -> RetrainDue:
     """Whether the topic is to be retrained now, and why or why not. How many judgements are `new` may be known."""
     if served.relevant < refit.MIN_OF_EACH:

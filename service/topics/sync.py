@@ -22,8 +22,8 @@ from service.topics.registry import Registry
 
 log = structlog.get_logger("sluice.topics")
 
-CHUNK = 1000  # topics that are looked at together
-PAUSE_S = 0.2  # before listening again after the connection broke
+CHUNK_SIZE = 1000  # topics that are looked at together
+RETRY_S = 0.2  # before listening again after the connection broke
 
 
 class Sync:
@@ -52,7 +52,7 @@ class Sync:
             except Exception:
                 # A bug, and loud; but a process that goes on deciding must not stop hearing of what the others learn.
                 log.exception("listening failed and begins again")
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(RETRY_S)
 
     async def sweep(self) -> None:
         """Looks again at some topics, now and then, for ever."""
@@ -61,9 +61,9 @@ class Sync:
             await asyncio.sleep(self._sweep_s)
             try:
                 await self._epochs.follow()
-                topics = await self._store.topics(at, CHUNK)
+                topics = await self._store.topics(at, CHUNK_SIZE)
                 await self.look(topics)
-                end = topics[-1] if len(topics) == CHUNK else ""
+                end = topics[-1] if len(topics) == CHUNK_SIZE else ""
                 # What is served and not listed, of the same part of the alphabet: it is gone, or its listing is.
                 between = [one for one in list(self._registry.topics) if at < one and (not end or one <= end)]
                 unlisted = list(set(between).difference(topics))
@@ -81,8 +81,8 @@ class Sync:
     async def look(self, topics: Sequence[str]) -> None:
         """Compares what is served with what is published, and what is published with the log."""
         lagging: set[str] = set()
-        for start in range(0, len(topics), CHUNK):
-            some = topics[start : start + CHUNK]
+        for start in range(0, len(topics), CHUNK_SIZE):
+            some = topics[start : start + CHUNK_SIZE]
             # In this order, what is read later can only be ahead of what was read before.
             serving = [self._registry.topics.get(topic) for topic in some]
             published = await self._store.versions.published(some)

@@ -8,7 +8,7 @@ from typing import Any
 
 from redis import Redis
 
-from service.flow.consumer import BATCH, Consumer
+from service.flow.consumer import MAX_BATCH, Consumer
 from service.store.connection import Connection
 from service.store.inbox import Inbox
 from service.store.keys import DEAD, IN
@@ -16,7 +16,7 @@ from tests.support.api import OIL, Api
 from tests.support.waiting import soon
 
 OUT = "sluice:out:crude"
-MANY = 8 * BATCH  # fewer than a topic's stream keeps
+MANY = 8 * MAX_BATCH  # fewer than a topic's stream keeps
 
 
 @asynccontextmanager

@@ -12,7 +12,16 @@ from redis import Redis
 
 from service.errors import GroupGone
 from service.flow.classify import Batch
-from service.flow.consumer import ALONE, BATCH, BATCH_BYTES, FIRST, GIVEN_UP, IN_HAND, Consumer, ConsumerBatch
+from service.flow.consumer import (
+    ALONE_AFTER,
+    BATCH_BYTES,
+    FIRST_BATCH,
+    GIVE_UP_AFTER,
+    MAX_BATCH,
+    MAX_IN_FLIGHT,
+    Consumer,
+    ConsumerBatch,
+)
 from service.store.connection import Connection
 from service.store.consumer_group import Arrived
 from service.store.inbox import GROUP, ConsumerStats, Inbox
@@ -36,7 +45,7 @@ async def take_and_die(redis_url: str, times: int = 1) -> None:
     for n in range(times):
         inbox = Inbox(connection)
         await inbox.group.open()
-        assert await (inbox.group.take_over(BATCH, 0) if n else inbox.group.take_new(BATCH))
+        assert await (inbox.group.take_over(MAX_BATCH, 0) if n else inbox.group.take_new(MAX_BATCH))
     await connection.close()
 
 
@@ -117,11 +126,11 @@ async def test_what_somebody_took_and_did_not_decide_is_taken_over(api: Api, sto
 async def test_what_ended_everybody_who_took_it_is_given_up(api: Api, store: "Redis", redis_url: str) -> None:
     for document in accepted(3):
         add(store, document)
-    await take_and_die(redis_url, GIVEN_UP)
+    await take_and_die(redis_url, GIVE_UP_AFTER)
     async with consuming(api):
         await settled(store)
     assert let_through(store) == []
-    assert all(f"Taken {GIVEN_UP + 1} times" in one["reason"] for one in dead(store))
+    assert all(f"Taken {GIVE_UP_AFTER + 1} times" in one["reason"] for one in dead(store))
     assert [json.loads(one["document"])["id"] for one in dead(store)] == ["o0", "o1", "o2"]
 
 
@@ -130,7 +139,7 @@ async def test_what_ended_some_is_decided_by_itself(
 ) -> None:
     for document in accepted(3):
         add(store, document)
-    await take_and_die(redis_url, ALONE)
+    await take_and_die(redis_url, ALONE_AFTER)
     batches: list[int] = []
     decide = Batch.decide
 
@@ -162,7 +171,7 @@ async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_u
 
     monkeypatch.setattr(Batch, "decide", deadly)
     connection = Connection(str(api.sluice.config.redis), 1.0)
-    for _ in range(GIVEN_UP):
+    for _ in range(GIVE_UP_AFTER):
         inbox = Inbox(connection)
         await inbox.group.open()
         async with asyncio.timeout(PATIENCE_S):
@@ -177,14 +186,14 @@ async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_u
 
 async def test_a_consumer_takes_fewer_documents_when_they_are_long(api: Api, store: "Redis") -> None:
     async with consuming(api) as consumer:
-        for document in accepted(3 * BATCH):
+        for document in accepted(3 * MAX_BATCH):
             add(store, document)
         await settled(store)
-        assert consumer.most == BATCH
+        assert consumer.most == MAX_BATCH
         for n in range(10):
             store.xadd(IN, {"document": "x" * 1_000_000 + str(n)})
         await settled(store)
-        assert consumer.most == 1 < FIRST
+        assert consumer.most == 1 < FIRST_BATCH
 
 
 async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_something(
@@ -216,7 +225,7 @@ def test_a_consumer_that_nobody_needs_has_loaded_neither_kernels_nor_models() ->
 async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_others(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for document in accepted(2 * FIRST):
+    for document in accepted(2 * FIRST_BATCH):
         add(store, document)
     run, decide, decided = Inbox.run, Batch.decide, 0
 
@@ -236,7 +245,7 @@ async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_othe
     monkeypatch.setattr(Inbox, "run", slow)
     async with consuming(api):
         await settled(store)
-    assert len(let_through(store)) == 2 * FIRST
+    assert len(let_through(store)) == 2 * FIRST_BATCH
 
 
 def held_up(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -253,7 +262,7 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 
 async def taken_ahead(store: "Redis") -> None:
     async def more_than_the_first() -> bool:
-        return int(store.xpending(IN, GROUP)["pending"]) > FIRST
+        return int(store.xpending(IN, GROUP)["pending"]) > FIRST_BATCH
 
     await soon(more_than_the_first)
 
@@ -263,7 +272,7 @@ async def test_what_is_taken_ahead_of_long_documents_is_little(
 ) -> None:
     """How long they are is known when they are taken, not only when they are decided."""
     monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
-    for n in range(3 * FIRST):
+    for n in range(3 * FIRST_BATCH):
         add(store, {"id": str(n), "text": "x" * (BATCH_BYTES // 2)})
     go = held_up(monkeypatch)
     async with consuming(api) as consumer:
@@ -273,7 +282,7 @@ async def test_what_is_taken_ahead_of_long_documents_is_little(
         go.set()
         await settled(store)
         assert consumer.most == 1
-    assert taken <= FIRST + IN_HAND
+    assert taken <= FIRST_BATCH + MAX_IN_FLIGHT
 
 
 async def test_what_one_consumer_lets_through_is_in_the_order_in_which_it_came(api: Api, store: "Redis") -> None:
@@ -293,7 +302,7 @@ async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(
     async with consuming(api):
         await taken_ahead(store)
         asyncio.get_running_loop().call_soon(go.set)  # after the end of the block, which tells it to stop
-    assert 0 < store.xlen(IN) < MANY - FIRST
+    assert 0 < store.xlen(IN) < MANY - FIRST_BATCH
     assert store.xpending(IN, GROUP)["pending"] == 0
     assert len(let_through(store)) == MANY - store.xlen(IN)
 

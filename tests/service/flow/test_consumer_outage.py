@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 
 from service.errors import StoreUnavailable
 from service.flow.classify import Batch
-from service.flow.consumer import BATCH, FIRST, IN_HAND, Consumer
+from service.flow.consumer import FIRST_BATCH, MAX_BATCH, MAX_IN_FLIGHT, Consumer
 from service.store.connection import Connection
 from service.store.consumer_group import Arrived, Group
 from service.store.inbox import GROUP, ConsumerStats, Inbox
@@ -58,7 +58,9 @@ async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
             await asyncio.sleep(1)
             assert 1 <= tries <= 4  # after .1, .3 and .7 seconds
             assert store.xlen(IN) == MANY
-            assert store.xpending(IN, GROUP)["pending"] <= IN_HAND * BATCH < MANY  # before the first was refused
+            assert (
+                store.xpending(IN, GROUP)["pending"] <= MAX_IN_FLIGHT * MAX_BATCH < MANY
+            )  # before the first was refused
             assert let_through(store) == []
             store.config_set("maxmemory", 0)
             await settled(store)
@@ -92,7 +94,7 @@ async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_aft
 ) -> None:
     """The store did all that a round trip asked for, and its answer was lost; nobody else takes it over."""
     monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
-    for document in accepted(3 * FIRST):
+    for document in accepted(3 * FIRST_BATCH):
         add(store, document)
     run, rounds = Inbox.run, 0
 
@@ -107,8 +109,8 @@ async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_aft
     monkeypatch.setattr(Inbox, "run", unheard)
     async with consuming(api):
         await settled(store)
-    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(3 * FIRST))
-    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] <= 3 * FIRST
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(3 * FIRST_BATCH))
+    assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] <= 3 * FIRST_BATCH
     assert store.xpending(IN, GROUP)["pending"] == 0
     assert rounds > 2
 
@@ -168,17 +170,17 @@ async def test_a_batch_whose_scripts_the_store_does_not_know_any_more_is_written
 
 async def test_nothing_is_settled_that_could_not_be_let_through(api: Api, store: "Redis") -> None:
     """Somebody has put something else where a topic's stream should be: that is loud, and no document is lost by it."""
-    for document in accepted(FIRST):
+    for document in accepted(FIRST_BATCH):
         add(store, document)
     store.set(OUT, "mine")
     with pytest.raises(ResponseError, match="WRONGTYPE"):
         async with consuming(api):
             await asyncio.sleep(1)
-    assert store.xlen(IN) == FIRST
+    assert store.xlen(IN) == FIRST_BATCH
     store.delete(OUT)
     async with consuming(api):
         await settled(store)
-    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(FIRST))
+    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(FIRST_BATCH))
 
 
 async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_taken(

@@ -17,8 +17,8 @@ from redis import Redis
 from service.addresses import is_public
 from service.config import Config
 from service.errors import PreconditionFailed
-from service.flow.deliveries import WINDOW, Courier
-from service.flow.webhooks import Undelivered, Webhooks, signed
+from service.flow.deliveries import MAX_PENDING, Deliveries
+from service.flow.webhooks import NotDelivered, Webhooks, signed
 from service.run.supervisor import APPLICATION, WORKER
 from service.store.topics import Store
 from service.tasks import cancel_all
@@ -49,7 +49,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 async def delivering(api: Api, **settings: Any) -> AsyncIterator[None]:
     config = Config(redis=api.sluice.config.redis, **(FAST | settings))
     store = Store(str(config.redis), 1.0)
-    task = asyncio.create_task(Courier(store, config, "tester").run())
+    task = asyncio.create_task(Deliveries(store, config, "tester").run())
     try:
         yield
     finally:
@@ -166,10 +166,10 @@ async def test_a_receiver_that_hangs_keeps_nobody_else_waiting_and_is_not_floode
         hanging.answer = lambda n: None
         await put(api, webhook(receiver), webhook(hanging))
         async with delivering(api, webhook_timeout_s=SOON):
-            sent = await accept(api, 3 * WINDOW)
+            sent = await accept(api, 3 * MAX_PENDING)
             await all_taken(receiver, sent)
             (_, stuck) = await standing(api)
-            assert stuck["pending"] <= WINDOW
+            assert stuck["pending"] <= MAX_PENDING
             hanging.answer = lambda n: 200
             await all_taken(hanging, sent)
 
@@ -177,7 +177,7 @@ async def test_a_receiver_that_hangs_keeps_nobody_else_waiting_and_is_not_floode
 async def test_what_fails_too_often_is_dead_until_it_is_replayed(
     api: Api, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.flow.deliveries.ATTEMPTS", 2)
+    monkeypatch.setattr("service.flow.deliveries.MAX_ATTEMPTS", 2)
     (route,) = await put(api, webhook(receiver))
     receiver.answer = lambda n: 500
     path = f"/topics/crude/routes/{route['id']}"
@@ -337,7 +337,7 @@ async def test_a_name_is_looked_up_once_and_every_address_it_has_must_be_public(
     strict, lax = (Webhooks(ssl.create_default_context(), 1.0, private, 1) for private in (False, True))
     for found in (["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["93.184.216.34", "::1"]):
         answers[:] = [found, ["127.0.0.1"]]
-        with pytest.raises(Undelivered, match="public"):
+        with pytest.raises(NotDelivered, match="public"):
             await strict.send(url, SECRET, "m", b'{"data": 1}', 1)
         assert len(answers) == 1
     assert receiver.asked == 0

@@ -15,7 +15,7 @@ import pytest
 from redis import Redis
 
 from service.errors import NotFound
-from service.flow.subscribers import QUEUED, Queue
+from service.flow.subscribers import MAX_QUEUED, Queue
 from service.store import outbox
 from service.store.embedded import Embedded
 from tests.service.api.test_openapi import check
@@ -339,7 +339,7 @@ async def test_whoever_does_not_read_is_sent_away_and_holds_up_nobody(remote: Ap
         assert slow.recv(15) == b"HTTP/1.1 200 OK"
         async with listening(remote) as quick:
             batches = [[one | {"text": "and so on " * 1200} for one in oil(200, f"long{n}-")] for n in range(8)]
-            assert sum(map(len, batches)) > 1.5 * QUEUED
+            assert sum(map(len, batches)) > 1.5 * MAX_QUEUED
             heard = asyncio.create_task(quick.take(sum(map(len, batches))))
             sent = [document for batch in batches for document in await let_through(remote, batch)]
             assert await heard == sent
@@ -356,7 +356,7 @@ async def test_whoever_does_not_read_is_sent_away_and_holds_up_nobody(remote: Ap
 def test_a_queue_takes_no_more_than_it_may_and_keeps_what_it_took() -> None:
     async def fill() -> None:
         queue = Queue()
-        events = [(f"{n}-0", b"") for n in range(QUEUED)]
+        events = [(f"{n}-0", b"") for n in range(MAX_QUEUED)]
         queue.put(events)
         assert not queue.overflowed
         queue.put(events[:1])

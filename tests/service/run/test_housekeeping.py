@@ -12,7 +12,7 @@ import pytest
 
 from service.run.housekeeping import keep_house
 from service.run.replay import replay
-from service.topics.background import KEPT, SOON, STALE, place_of
+from service.topics.background import KEPT_EPOCHS, STALE_EPOCHS, STALE_EPOCHS_OF_PROMISES, place_of
 from tests.service.topics.test_background import count, texts
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.waiting import PATIENCE_S, soon
@@ -39,13 +39,13 @@ async def kinds(api: Api, topic: str = "crude") -> list[str]:
 
 
 async def test_a_topic_is_refreshed_when_its_background_is_old(api: Api) -> None:
-    await advance(api, STALE - 1)
+    await advance(api, STALE_EPOCHS - 1)
     await keep_house(api.sluice)
     assert "refreshed" not in await kinds(api)
     await advance(api, 1)
     await keep_house(api.sluice)
     assert await kinds(api) == ["created", "judged", "judged", "refreshed"]
-    assert place_of(api.sluice.registry.get("crude").epoch) == STALE
+    assert place_of(api.sluice.registry.get("crude").epoch) == STALE_EPOCHS
     await keep_house(api.sluice)
     assert (await kinds(api)).count("refreshed") == 1
     (newest, *_) = (await api.ok("GET", "/topics/crude/versions"))["items"]
@@ -56,7 +56,7 @@ async def test_a_topic_is_refreshed_when_its_background_is_old(api: Api) -> None
 
 async def test_a_topic_that_promises_how_much_it_abstains_from_is_refreshed_sooner(api: Api) -> None:
     await api.topic("promising", goal={"max_abstain": 0.1})
-    await advance(api, SOON)
+    await advance(api, STALE_EPOCHS_OF_PROMISES)
     await keep_house(api.sluice)
     assert await kinds(api, "promising") == ["created", "refreshed"]
     assert "refreshed" not in await kinds(api)
@@ -65,7 +65,7 @@ async def test_a_topic_that_promises_how_much_it_abstains_from_is_refreshed_soon
 async def test_two_workers_at_once_refresh_once(api: Api, redis_url: str) -> None:
     for n in range(5):
         await api.topic(f"t{n}")
-    await advance(api, STALE)
+    await advance(api, STALE_EPOCHS)
     async with serving(redis_url) as other:
         await asyncio.gather(keep_house(api.sluice), keep_house(other.sluice))
     for n in range(5):
@@ -73,17 +73,17 @@ async def test_two_workers_at_once_refresh_once(api: Api, redis_url: str) -> Non
 
 
 async def test_epochs_that_nobody_names_are_forgotten_but_for_the_newest(api: Api) -> None:
-    await advance(api, KEPT + 5)
+    await advance(api, KEPT_EPOCHS + 5)
     await keep_house(api.sluice)  # refreshes; the epochs of before are still named by what was served until now
     await keep_house(api.sluice)
-    assert [place_of(number) for number in await api.sluice.store.epochs.numbers()] == list(range(6, KEPT + 6))
+    assert [place_of(number) for number in await api.sluice.store.epochs.numbers()] == list(range(6, KEPT_EPOCHS + 6))
 
 
 async def test_an_epoch_that_a_topic_names_is_kept_however_old(api: Api) -> None:
     await advance(api, 1)
     await api.judge(OIL | {"id": "more"}, True)
     named = api.sluice.epochs.current.number
-    await advance(api, KEPT + 5)
+    await advance(api, KEPT_EPOCHS + 5)
     blob = await api.sluice.store.epochs.load(named)
     await keep_house(api.sluice)
     assert blob
@@ -94,7 +94,7 @@ async def test_a_version_whose_background_is_forgotten_is_restored_under_the_pre
     await advance(api, 1)
     await api.judge(OIL | {"id": "more"}, True)
     named = api.sluice.epochs.current.number
-    await advance(api, KEPT + 2)
+    await advance(api, KEPT_EPOCHS + 2)
     for _ in range(2):
         await keep_house(api.sluice)
     assert named not in await api.sluice.store.epochs.numbers()
@@ -105,11 +105,11 @@ async def test_a_version_whose_background_is_forgotten_is_restored_under_the_pre
 
 
 async def test_the_process_does_its_work_and_ends_when_asked(api: Api, redis_url: str) -> None:
-    await advance(api, KEPT + STALE)
+    await advance(api, KEPT_EPOCHS + STALE_EPOCHS)
     with worker(redis_url) as process:
 
         async def done() -> bool:
-            return "refreshed" in await kinds(api) and len(await api.sluice.store.epochs.numbers()) == KEPT
+            return "refreshed" in await kinds(api) and len(await api.sluice.store.epochs.numbers()) == KEPT_EPOCHS
 
         await soon(done)
         process.send_signal(signal.SIGTERM)

@@ -11,7 +11,15 @@ from models.text.analysis import Analysis, bags
 from models.text.idf import Counter
 from service.run.replay import replay
 from service.store.topics import Store
-from service.topics.background import AGE, FIRST, SAMPLE, Epoch, Epochs, numbered, place_of
+from service.topics.background import (
+    MAX_DOCUMENTS,
+    MIN_NEW_DOCUMENTS,
+    SAMPLE_SIZE,
+    Epoch,
+    Epochs,
+    epoch_number,
+    place_of,
+)
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.readers import Reader
 from tests.support.waiting import PATIENCE_S, soon
@@ -44,7 +52,7 @@ async def test_an_epoch_survives_the_store(store: Store) -> None:
     count(epochs, documents)
     await epochs.publish()
     read = await Epochs(store).load(epochs.current.number)
-    assert read.number == epochs.current.number == numbered(1, read.to_bytes())
+    assert read.number == epochs.current.number == epoch_number(1, read.to_bytes())
     assert read.to_bytes() == epochs.current.to_bytes()
     assert read.frequencies.documents == 30
     assert [sampled.document for sampled in read.sample] == list(documents)
@@ -80,18 +88,18 @@ async def test_what_several_processes_count_at_once_is_counted_once(store: Store
 
 async def test_the_sample_holds_the_newest_documents_each_once(store: Store) -> None:
     epochs = Epochs(store)
-    first, second = texts("a", SAMPLE - 10), texts("b", 100)
+    first, second = texts("a", SAMPLE_SIZE - 10), texts("b", 100)
     count(epochs, first)
     await epochs.publish()
     count(epochs, second)
     await epochs.publish()
     sampled = [one.document for one in epochs.current.sample]
-    assert sampled == [*first, *second][-SAMPLE:]
-    assert len(set(sampled)) == SAMPLE
+    assert sampled == [*first, *second][-SAMPLE_SIZE:]
+    assert len(set(sampled)) == SAMPLE_SIZE
 
 
 async def test_epochs_come_more_rarely_as_the_stream_grows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.topics.background.PAUSE_S", 0.0)
+    monkeypatch.setattr("service.topics.background.MIN_INTERVAL_S", 0.0)
     epochs = Epochs(store)
     published = []
     for n in range(2000):
@@ -99,7 +107,7 @@ async def test_epochs_come_more_rarely_as_the_stream_grows(store: Store, monkeyp
         if epochs.due:
             await epochs.publish()
             published.append(n + 1)
-    assert published[:2] == [FIRST, 2 * FIRST]
+    assert published[:2] == [MIN_NEW_DOCUMENTS, 2 * MIN_NEW_DOCUMENTS]
     assert 10 < len(published) < 30
     assert all(later - sooner >= sooner // 4 for sooner, later in pairwise(published))
 
@@ -107,21 +115,21 @@ async def test_epochs_come_more_rarely_as_the_stream_grows(store: Store, monkeyp
 async def test_old_documents_fade(store: Store) -> None:
     epochs = Epochs(store)
     counted = frequencies_of(["oil"])
-    counted.documents = AGE
+    counted.documents = MAX_DOCUMENTS
     aged = epochs.current.plus(counted, ()).plus(frequencies_of(["wheat"]), ())
-    assert aged.frequencies.documents < AGE
+    assert aged.frequencies.documents < MAX_DOCUMENTS
 
 
 async def test_documents_are_counted_as_they_come_once_each(redis_url: str) -> None:
     async with serving(redis_url) as api:
         await api.topic()
-        documents = [{"id": name, "text": text} for name, text in texts("a", FIRST).items()]
+        documents = [{"id": name, "text": text} for name, text in texts("a", MIN_NEW_DOCUMENTS).items()]
         await api.ok("POST", "/classify", {"documents": documents[:-1] + documents[:5]})
         await api.ok("POST", "/classify", {"documents": documents, "store": False})
         assert api.sluice.epochs.current.number == 0
         await api.ok("POST", "/classify", {"documents": documents})
         await soon(lambda: at_epoch(api, 1))
-        assert api.sluice.epochs.current.frequencies.documents == FIRST
+        assert api.sluice.epochs.current.frequencies.documents == MIN_NEW_DOCUMENTS
 
 
 async def test_a_model_keeps_the_background_its_last_event_names(redis_url: str) -> None:

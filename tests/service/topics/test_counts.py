@@ -13,7 +13,7 @@ from models.goals.volume import StreamCounts, check_volume
 from service.errors import NotFound
 from service.run.replay import replay
 from service.store.counts import count_topic_cmd
-from service.topics.counts import BUCKET, LATELY, SLOTS, tally_of
+from service.topics.counts import BUCKET_SIZE, RECENT_BUCKETS, SLOTS, counts_of
 from tests.support.api import Api, serving
 from tests.support.live import live
 from tests.support.streaming import grain, oil, passes, status
@@ -137,7 +137,7 @@ def test_lately_is_the_newest_buckets_and_ever_is_everything(batches: list[tuple
     for size, accepted, abstained in batches:
         accepted, abstained = min(size, accepted), min(size - min(size, accepted), abstained)
         position += size
-        bucket = (position - 1) // BUCKET
+        bucket = (position - 1) // BUCKET_SIZE
         was = ring.get(bucket % SLOTS, [bucket, 0, 0, 0])
         ring[bucket % SLOTS] = (
             [bucket, 0, accepted, abstained] if was[0] != bucket else [bucket, 0, was[2] + accepted, was[3] + abstained]
@@ -145,20 +145,23 @@ def test_lately_is_the_newest_buckets_and_ever_is_everything(batches: list[tuple
         totals = [totals[0] + accepted, totals[1] + abstained]
     stored |= {str(slot).encode(): " ".join(map(str, row)).encode() for slot, row in ring.items()}
     stored |= {b"accepted": b"%d" % totals[0], b"abstained": b"%d" % totals[1]}
-    tally = tally_of(stored, position)
+    tally = counts_of(stored, position)
     assert (tally.ever.documents, tally.ever.accepted, tally.ever.abstained) == (position, *totals)
     assert tally.lately.rejected >= 0
-    assert tally.lately.documents <= max(LATELY * BUCKET, sum(totals)) or position <= LATELY * BUCKET
-    if position <= LATELY * BUCKET:
+    assert (
+        tally.lately.documents <= max(RECENT_BUCKETS * BUCKET_SIZE, sum(totals))
+        or position <= RECENT_BUCKETS * BUCKET_SIZE
+    )
+    if position <= RECENT_BUCKETS * BUCKET_SIZE:
         assert tally.lately == tally.ever
-    if position > 2 * LATELY * BUCKET:
+    if position > 2 * RECENT_BUCKETS * BUCKET_SIZE:
         assert tally.newest == tally.lately
 
 
 def test_a_young_topic_can_fall_silent_too() -> None:
     """Its newer half against the older, before there are ten thousand documents to look back on."""
     stored = {b"since": b"0", b"accepted": b"30", b"abstained": b"8", b"0": b"0 0 20 5", b"1": b"1 0 10 3"}
-    tally = tally_of(stored, 4700)
+    tally = counts_of(stored, 4700)
     assert tally.lately == tally.ever
     assert (tally.newest.documents, tally.newest.accepted, tally.newest.abstained) == (1700, 0, 0)
     before = StreamCounts(4700 - 1700, 30, 8)

@@ -15,7 +15,7 @@ from service.jobs import jobs
 from service.run.housekeeping import keep_house
 from service.schemas import Policy
 from service.topics.published import PublishedModel
-from service.topics.retrain_policy import Last, policy_of, standing
+from service.topics.retrain_policy import LastRetrain, policy_of, retrain_due
 from service.topics.settings import TopicSettings
 from tests.service.jobs.test_jobs import teach
 from tests.support.api import Api, serving
@@ -35,33 +35,33 @@ def served(version: int, relevant: int = 30, worse_for: int = 0, retrain: Policy
     [
         ({"after": 100}, 99, 0, None, False),
         ({"after": 100}, 100, 0, None, True),
-        ({"after": 100}, 250, 0, Last(151, 0, "j"), False),
-        ({"after": 100}, 250, 0, Last(150, 0, "j"), True),
+        ({"after": 100}, 250, 0, LastRetrain(151, 0, "j"), False),
+        ({"after": 100}, 250, 0, LastRetrain(150, 0, "j"), True),
         ({"on_drift": True}, 250, 0, None, False),
         ({"on_drift": True}, 250, 20, None, True),
-        ({"on_drift": True}, 250, 20, Last(230, 0, "j"), True),
-        ({"on_drift": True}, 250, 20, Last(231, 0, "j"), False),  # it was retrained after it had become worse
-        ({"nightly": True}, 250, 0, Last(240, NOON - 10 * HOUR, "j"), True),
-        ({"nightly": True}, 250, 0, Last(240, NOON - 8 * HOUR, "j"), False),
-        ({"nightly": True}, 250, 0, Last(250, NOON - 30 * HOUR, "j"), False),  # nothing is new
+        ({"on_drift": True}, 250, 20, LastRetrain(230, 0, "j"), True),
+        ({"on_drift": True}, 250, 20, LastRetrain(231, 0, "j"), False),  # it was retrained after it had become worse
+        ({"nightly": True}, 250, 0, LastRetrain(240, NOON - 10 * HOUR, "j"), True),
+        ({"nightly": True}, 250, 0, LastRetrain(240, NOON - 8 * HOUR, "j"), False),
+        ({"nightly": True}, 250, 0, LastRetrain(250, NOON - 30 * HOUR, "j"), False),  # nothing is new
     ],
 )
 def test_what_is_due_and_what_is_not(
-    policy: dict[str, Any], version: int, worse_for: int, last: Last | None, due: bool
+    policy: dict[str, Any], version: int, worse_for: int, last: LastRetrain | None, due: bool
 ) -> None:
-    found = standing(Policy(method="svm", **policy), served(version, worse_for=worse_for), last, NOON)
+    found = retrain_due(Policy(method="svm", **policy), served(version, worse_for=worse_for), last, NOON)
     assert found.due is due
     assert found.detail.endswith(".")
 
 
 def test_a_topic_with_too_little_is_never_due_and_says_why() -> None:
-    found = standing(Policy(method="svm", after=10), served(500, relevant=9), None, NOON)
+    found = retrain_due(Policy(method="svm", after=10), served(500, relevant=9), None, NOON)
     assert found == (False, "Too little to learn from: 9 relevant documents were judged, and it takes 10.")
 
 
 def test_what_comes_next_is_said() -> None:
     policy = Policy(method="svm", after=100, on_drift=True, nightly=True)
-    assert standing(policy, served(250), Last(200, NOON, "01ab"), NOON).detail == (
+    assert retrain_due(policy, served(250), LastRetrain(200, NOON, "01ab"), NOON).detail == (
         "Retrained at version 200 (job 01ab); again after 50 more judgements or when it becomes worse "
         "or at 3:00 UTC if there are new judgements."
     )
@@ -102,9 +102,9 @@ async def test_housekeeping_submits_what_is_due_once(api: Api) -> None:
         "params": {"C": 2.0},
         "publish": "if_better",
     }
-    standing = (await api.ok("GET", "/topics/crude"))["status"]["retraining"]
-    assert standing["due"] is False
-    assert f"job {job['id']}" in standing["detail"]
+    retrain_due = (await api.ok("GET", "/topics/crude"))["status"]["retraining"]
+    assert retrain_due["due"] is False
+    assert f"job {job['id']}" in retrain_due["detail"]
     await teach(api, "crude", 100, seed=2)
     await keep_house(api.sluice)
     assert len((await api.ok("GET", "/jobs"))["items"]) == 2

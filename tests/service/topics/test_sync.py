@@ -97,7 +97,7 @@ async def test_a_store_that_is_lost_while_a_process_starts_is_a_warning_and_no_b
 async def test_topics_that_went_while_nobody_listened_are_not_served_on_however_many_there_are(
     api: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync, "CHUNK", 2)
+    monkeypatch.setattr(sync, "CHUNK_SIZE", 2)
     for n in range(5):
         await api.topic(f"t{n}")
     with Redis.from_url(redis_url) as client:
