@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from service.run.supervisor import APPLICATION, CONSUMER, ENGINE
+from service.processes import API, APPLICATION, CONSUMER, JOB_QUEUE, command
 from service.store.embedded import Embedded
 
 HOST = "127.0.0.1"
@@ -43,7 +42,7 @@ def api_process(store: str, application: str = APPLICATION) -> Iterator[ApiProce
     """An API process, ready, until the end of the block."""
     with socket.create_server((HOST, 0), backlog=100) as listener:
         began = time.perf_counter()
-        process = _start(store, "service.run.api", str(listener.fileno()), application, inherit=[listener.fileno()])
+        process = _start(store, API, str(listener.fileno()), application, inherit=[listener.fileno()])
         port = int(listener.getsockname()[1])
     try:
         while not _ready(port):
@@ -58,7 +57,7 @@ def api_process(store: str, application: str = APPLICATION) -> Iterator[ApiProce
 @contextmanager
 def job_process(store: str) -> Iterator[None]:
     """A process that runs jobs, until the end of the block."""
-    process = _start(store, ENGINE)
+    process = _start(store, JOB_QUEUE)
     try:
         yield
     finally:
@@ -109,7 +108,7 @@ def latencies(waited_s: Sequence[float]) -> dict[str, float]:
 
 def _start(store: str, module: str, *arguments: str, inherit: Sequence[int] = ()) -> "subprocess.Popen[bytes]":
     environment = os.environ | {"SLUICE_REDIS": store, "SLUICE_LOG_LEVEL": "error"}
-    return subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, pass_fds=inherit)
+    return subprocess.Popen(command(module, *arguments), env=environment, pass_fds=inherit)
 
 
 def _stop(processes: Sequence["subprocess.Popen[bytes]"]) -> None:

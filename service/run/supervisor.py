@@ -1,14 +1,14 @@
-"""`sluice serve`: the store, the API processes and those that work in the background or on streams, started in this
-order and kept running.
+"""`sluice serve`: starts the store, the API processes, the housekeeper, job workers and consumers, in this order, and
+keeps them running.
 
 Every API process has a listening socket of its own on the same port (SO_REUSEPORT), opened here, so that the kernel
-deals out connections evenly: from one shared socket, the first process to wake takes all that wait (of 48 clients, 3
+spreads connections evenly: from one shared socket, the first process to wake takes all that wait (of 48 clients, 3
 processes got 4, 14 and 30). When a process dies, the others get the connections that would have been its own.
 A process that dies is started again after `BACKOFF_S`, and after twice as long each time it does not last;
 before the service was ready for the first time, an API process that dies ends the start instead, since it would only
-die again. Every process is tethered to this one (see `tether`), so nothing outlives it, however it ends.
+die again. Every process is tethered to this one (see `tether`), so none outlives it, however it ends.
 
-Signals are noticed in `Signals.pause` only, so that none can fall between starting a process and remembering it.
+Signals take effect in `Signals.pause` only, so that none can come between starting a process and recording it.
 """
 
 import errno
@@ -19,7 +19,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -31,35 +30,32 @@ from typing import Self
 import structlog
 
 from service.config import METRICS_DIR_VAR, PREFIX, PROCESS_VAR, Config, StartError
+from service.processes import API, APPLICATION, CONSUMER, HOUSEKEEPING, JOB_QUEUE, command
 from service.store.embedded import Embedded
 from service.tether import tethered
 
-APPLICATION = "service.api.app:create_app"
-WORKER = "service.run.housekeeping"
-ENGINE = "service.jobs.queue"
-CONSUMER = "service.run.consumer"
 BACKOFF_S = 0.1
-LONGEST_BACKOFF_S = 5.0
+MAX_BACKOFF_S = 5.0
 STEADY_S = 10.0  # a process that lived this long is not failing for a lasting reason
-STOP_S = 5.0
-LET_GO_S = 2.0
+STOP_S = 5.0  # for processes to end after SIGTERM
+PORT_S = 2.0  # for processes of a killed service to release the port
 WATCH_S = 0.5
 BACKLOG = 2048
-PATIENCE_S = 15.0  # until we say what we are waiting for
+PATIENCE_S = 15.0  # before a warning says what a start is waiting for
 
 log = structlog.stdlib.get_logger("sluice")
 
 
 class PortTaken(StartError):
-    """Somebody else listens where we should."""
+    """Another process listens on the port."""
 
 
 class Stopped(BaseException):
-    """A signal asked us to end. Not an Exception: nothing on the way may take it for a failure."""
+    """A signal asked for the end. Not an Exception, so that no handler takes it for a failure."""
 
 
 class Signals:
-    """Waiting that a signal cuts short: the end of a child, or a request to stop, which raises `Stopped`."""
+    """Pauses that a signal cuts short: when a child ends, or at a request to stop, which raises `Stopped`."""
 
     def __init__(self) -> None:
         self.stopping = False
@@ -71,7 +67,7 @@ class Signals:
         signal.set_wakeup_fd(self.waker.fileno(), warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._stop)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)  # only to be woken
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)  # only to wake up
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -94,20 +90,21 @@ class Signals:
 
 
 class Backoff:
-    """When something that keeps failing may be tried again."""
+    """Decides when something that keeps failing is tried again."""
 
     def __init__(self) -> None:
         self.delay_s = BACKOFF_S
         self.due = 0.0
 
     def failed(self, lasted_s: float) -> float:
-        self.delay_s = BACKOFF_S if lasted_s > STEADY_S else min(2 * self.delay_s, LONGEST_BACKOFF_S)
+        """Returns the delay before the next attempt, given how long this one lasted."""
+        self.delay_s = BACKOFF_S if lasted_s > STEADY_S else min(2 * self.delay_s, MAX_BACKOFF_S)
         self.due = time.monotonic() + self.delay_s
         return self.delay_s
 
 
 class Child:
-    """A process of ours that is started again when it ends."""
+    """A child process that is started again when it ends."""
 
     def __init__(
         self, name: str, command: Sequence[str], environment: dict[str, str], listener: socket.socket | None = None
@@ -121,6 +118,7 @@ class Child:
         self.process: subprocess.Popen[bytes] | None = None
 
     def tend(self) -> None:
+        """Starts the process if it is not running and the delay is over."""
         if self.process is not None and (code := self.process.poll()) is not None:
             delay_s = self.backoff.failed(time.monotonic() - self.started)
             log.warning("a process ended; starting it again", process=self.name, code=code, after_s=delay_s)
@@ -134,20 +132,21 @@ class Child:
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[self.listener.fileno()] if self.listener else [],
-                process_group=0,  # Ctrl-C is for us; we pass it on in order
+                process_group=0,  # Ctrl-C reaches only the supervisor, which stops the others in order
             )
 
     def _forget(self, process: int) -> None:
-        """Strikes out what it held, not what it counted; as prometheus_client does, which takes 50 ms to import."""
+        """Deletes the process's gauges but not its counters, as prometheus_client does, which takes 50 ms to import."""
         for file in Path(self.environment[METRICS_DIR_VAR]).glob(f"gauge_live*_{process}.db"):
             file.unlink()
 
     def _turn_away(self) -> None:
-        """Nobody is left waiting for us whom another process could serve. The next one listens when it is ready."""
-        # Once only: one that does not listen, because the process died while it began, would keep the mark of it, and
-        # so would every connection that is made when it listens again.
+        """Stops listening, so that no client waits here whom another process could serve. The next process listens
+        again when it is ready."""
+        # Only a socket that listens: on one that does not, because the process died while it started, the shutdown
+        # would stick, and break every connection made once it listens again.
         if self.listener and all(map(self._has, (socket.SO_REUSEPORT, socket.SO_ACCEPTCONN))):
-            with suppress(OSError):  # where a listening socket cannot be silenced, those who come have to wait
+            with suppress(OSError):  # where a listening socket cannot be shut down, clients have to wait
                 self.listener.shutdown(socket.SHUT_RD)
 
     def _has(self, option: int) -> bool:
@@ -167,14 +166,14 @@ class Child:
         try:
             self.process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            log.warning("a process does not stop; ending it", process=self.name)
+            log.warning("a process does not stop; killing it", process=self.name)
             self.process.kill()
             self.process.wait()
         self.process = None
 
 
 class SupervisedStore:
-    """The embedded store, served again when it dies. It does not give up: the API answers 503 meanwhile."""
+    """The embedded store, started again when it dies, however often: the API answers 503 meanwhile."""
 
     def __init__(self, embedded: Embedded) -> None:
         self.embedded = embedded
@@ -197,57 +196,56 @@ class SupervisedStore:
 
 
 def supervise(
-    settings: Config,
+    config: Config,
     *,
     api: bool = True,
     jobs: bool = True,
     consumers: int = 0,
     application: str = APPLICATION,
-    worker: str = WORKER,
+    housekeeper: str = HOUSEKEEPING,
 ) -> None:
-    """Serve until a signal says to stop; everything started here is then gone. Raises StartError if it cannot begin."""
+    """Serves until a signal asks to stop; by then every process started here has ended. Raises StartError if the
+    service cannot start."""
     with suppress(Stopped), Signals() as signals, ExitStack() as started:
-        environment = _environment(settings)
+        environment = _environment(config)
         stores: list[SupervisedStore] = []
         children: list[Child] = []
         if api:
-            listeners = _listen_soon(settings, signals)
+            listeners = _listen_soon(config, signals)
             started.callback(_close, listeners)
-        if settings.redis is None:
-            embedded = started.enter_context(Embedded(settings.data, pause=signals.pause))
+        if config.redis is None:
+            embedded = started.enter_context(Embedded(config.data, pause=signals.pause))
             environment[f"{PREFIX}REDIS"] = embedded.url
             stores.append(SupervisedStore(embedded))
         environment[METRICS_DIR_VAR] = started.enter_context(TemporaryDirectory(prefix="sluice-counts-"))
         started.callback(_stop, children)
         if api:
             for n, listener in enumerate(listeners, 1):
-                command = [sys.executable, "-m", "service.run.api", str(listener.fileno()), application]
-                children.append(Child(f"api-{n}", command, environment | {PROCESS_VAR: f"api-{n}"}, listener))
+                api_command = command(API, str(listener.fileno()), application)
+                children.append(Child(f"api-{n}", api_command, environment | {PROCESS_VAR: f"api-{n}"}, listener))
             _await_ready(stores, children, listeners, signals)
             print(f"Sluice is ready on {_address(listeners[0])} (Ctrl-C stops it).", flush=True)
-        if jobs:  # only now: nobody waits for it, and it would take time from those that are waited for
-            children.append(Child("worker", [sys.executable, "-m", worker], environment))
-            engine = [sys.executable, "-m", ENGINE]
-            children += [Child(f"jobs-{n}", engine, environment) for n in range(1, settings.job_workers + 1)]
-        consuming = [sys.executable, "-m", CONSUMER]
-        children += [Child(f"consumer-{n}", consuming, environment) for n in range(1, consumers + 1)]
-        kept: list[SupervisedStore | Child] = [*stores, *children]
+        if jobs:  # only now: nobody waits for these, and they would slow down the start of the API
+            children.append(Child("housekeeper", command(housekeeper), environment))
+            children += [Child(f"jobs-{n}", command(JOB_QUEUE), environment) for n in range(1, config.job_workers + 1)]
+        children += [Child(f"consumer-{n}", command(CONSUMER), environment) for n in range(1, consumers + 1)]
+        processes: list[SupervisedStore | Child] = [*stores, *children]
         while True:
-            for each in kept:
-                each.tend()
-            signals.pause(BACKOFF_S / 2 if any(each.down for each in kept) else WATCH_S)
+            for process in processes:
+                process.tend()
+            signals.pause(BACKOFF_S / 2 if any(process.down for process in processes) else WATCH_S)
 
 
 def listen(host: str, port: int, count: int) -> list[socket.socket]:
-    """Listening sockets on one port, or a sentence why there can be none."""
+    """Opens listening sockets on one port; raises StartError with a sentence if that is impossible."""
     listeners: list[socket.socket] = []
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        at = str(address[0])
-        with socket.create_server((at, port), family=family) as alone:  # fails if anybody has the port, sharing or not
-            port = alone.getsockname()[1]
+        ip = str(address[0])
+        with socket.create_server((ip, port), family=family) as probe:  # fails if the port is taken, shared or not
+            port = probe.getsockname()[1]
         while len(listeners) < count:
-            listeners.append(socket.create_server((at, port), family=family, backlog=BACKLOG, reuse_port=count > 1))
+            listeners.append(socket.create_server((ip, port), family=family, backlog=BACKLOG, reuse_port=count > 1))
     except OSError as error:
         _close(listeners)
         if error.errno == errno.EADDRINUSE:
@@ -257,12 +255,12 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
     return listeners
 
 
-def _listen_soon(settings: Config, signals: Signals) -> list[socket.socket]:
-    """As `listen`, but the processes of a service that was just killed have a moment to let go of the port."""
-    deadline = time.monotonic() + LET_GO_S
+def _listen_soon(config: Config, signals: Signals) -> list[socket.socket]:
+    """As `listen`, but gives the processes of a service that was just killed a moment to release the port."""
+    deadline = time.monotonic() + PORT_S
     while True:
         try:
-            return listen(settings.host, settings.port, settings.workers)
+            return listen(config.host, config.port, config.workers)
         except PortTaken:
             if time.monotonic() > deadline:
                 raise
@@ -279,19 +277,19 @@ def _await_ready(
 ) -> None:
     for api in apis:
         api.tend()
-    begun = time.monotonic()
-    said = False
-    # Whom a request reaches is for the kernel to choose; asked this often, hardly a process is left out.
+    begun_s = time.monotonic()
+    warned = False
+    # The kernel chooses which process gets a request; with so many requests, hardly any process is left out.
     wanted = 1 if len(listeners) == 1 else 5 * len(listeners)
     while wanted:
         if (reason := _why_not_ready(listeners[0])) is None:
             wanted -= 1
             continue
         if any(api.process is None or api.process.poll() is not None for api in apis):
-            raise StartError("The API ended while it was starting; its reason stands above.")
-        if not said and time.monotonic() - begun > PATIENCE_S:
+            raise StartError("The API ended while it was starting; the reason is above.")
+        if not warned and time.monotonic() - begun_s > PATIENCE_S:
             log.warning("still not ready", reason=reason)
-            said = True
+            warned = True
         for store in stores:
             store.tend()
         signals.pause(0.05)
@@ -299,7 +297,7 @@ def _await_ready(
 
 def _why_not_ready(listener: socket.socket) -> str | None:
     host, port = listener.getsockname()[:2]
-    connection = http.client.HTTPConnection(host, port, timeout=1)  # "any address" is a way to ourselves, too
+    connection = http.client.HTTPConnection(host, port, timeout=1)  # 0.0.0.0 can be connected to, too
     try:
         connection.request("GET", "/readyz")
         response = connection.getresponse()
@@ -315,10 +313,10 @@ def _address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _environment(settings: Config) -> dict[str, str]:
-    """What we were told, by the environment or the command line, as the processes we start will read it."""
-    told = {name: getattr(settings, name) for name in settings.model_fields_set}
-    return os.environ | {f"{PREFIX}{name.upper()}": str(value) for name, value in told.items() if value is not None}
+def _environment(config: Config) -> dict[str, str]:
+    """Returns the environment for child processes, with all settings that were given here, also as options."""
+    given = {name: getattr(config, name) for name in config.model_fields_set}
+    return os.environ | {f"{PREFIX}{name.upper()}": str(value) for name, value in given.items() if value is not None}
 
 
 def _stop(children: Sequence[Child]) -> None:

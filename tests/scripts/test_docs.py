@@ -14,7 +14,7 @@ import pytest
 from models.core.names import LEARNER_KINDS
 from service.api.app import create_app
 from service.config import PREFIX, Config
-from service.run.supervisor import APPLICATION
+from service.processes import APPLICATION
 from tests.support import ROOT
 from tests.support.processes import Serve
 from tests.support.terminal import Terminal

@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 import httpx
 
+from service.processes import API, APPLICATION, command
 from tests.support.processes import eventually
 from tests.support.waiting import PATIENCE_S
 
@@ -37,7 +37,7 @@ def live(redis_url: str, **settings: object) -> Iterator[Live]:
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         fd = listener.fileno()
         process = subprocess.Popen(
-            [sys.executable, "-m", "service.run.api", str(fd), "service.api.app:create_app"],
+            command(API, str(fd), APPLICATION),
             env=environment | {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"},
             pass_fds=[fd],
         )

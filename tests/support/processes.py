@@ -24,12 +24,12 @@ SERVE = """
 import sys
 from service.cli import main
 from service.run import supervisor
-supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), worker=sys.argv.pop(1))
+supervisor.supervise.__kwdefaults__.update(application=sys.argv.pop(1), housekeeper=sys.argv.pop(1))
 supervisor.STEADY_S = float(sys.argv.pop(1))
 supervisor.PATIENCE_S = supervisor.STOP_S = float(sys.argv.pop(1))
 main.main()
 """
-APPLICATION, WORKER = "tests.support.stub_app:create_app", "tests.support.stub_app"
+APPLICATION, HOUSEKEEPER = "tests.support.stub_app:create_app", "tests.support.stub_app"
 FEW = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # unless a test says otherwise: they take seconds to start
 
 
@@ -77,7 +77,7 @@ class Serve:
         *options: str,
         data: Path | None = None,
         application: str = APPLICATION,
-        worker: str = WORKER,
+        housekeeper: str = HOUSEKEEPER,
         steady_s: float = supervisor.STEADY_S,
         **settings: object,
     ) -> None:
@@ -85,7 +85,7 @@ class Serve:
         self.output = directory / f"output-{time.monotonic_ns()}"
         self.errors = directory / f"errors-{time.monotonic_ns()}"
         told = ["serve", "--port", "0", "--data", str(self.data), *options]
-        command = [sys.executable, "-c", SERVE, application, worker, str(steady_s), str(PATIENCE_S), *told]
+        command = [sys.executable, "-c", SERVE, application, housekeeper, str(steady_s), str(PATIENCE_S), *told]
         with self.output.open("w") as out, self.errors.open("w") as err:
             given = {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
             environment = FEW | os.environ | given
@@ -100,10 +100,10 @@ class Serve:
     def api(self) -> int:
         return int(httpx.get(f"{self.address}/pid", timeout=10).text)
 
-    def worker(self) -> int:
-        """The newest worker that has said its number."""
-        said = eventually(lambda: re.findall(r"^worker (\d+)$", self.output.read_text(), re.MULTILINE))
-        return int(said[-1])
+    def housekeeper(self) -> int:
+        """The newest housekeeper that has printed its process id."""
+        printed = eventually(lambda: re.findall(r"^housekeeper (\d+)$", self.output.read_text(), re.MULTILINE))
+        return int(printed[-1])
 
     def store(self) -> int:
         with Redis(unix_socket_path=str(socket_path(self.data))) as client:

@@ -61,7 +61,7 @@ def never_ready() -> Any:
 
 
 def main() -> None:
-    print("worker", os.getpid(), flush=True)
+    print("housekeeper", os.getpid(), flush=True)
     signal.sigwait({signal.SIGTERM})
 
 

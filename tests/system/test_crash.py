@@ -1,8 +1,9 @@
 """Processes are killed at random moments while readers judge: nothing that was acknowledged is ever lost.
 
-One `sluice serve` with two API processes, a worker and its embedded store. In every round the readers judge, something
-is killed with SIGKILL, and when the service is ready again (by itself, but for a killed supervisor) we ask: does every
-acknowledged judgement stand, is every topic there, and is each published model, bit for bit, the fold of its log?
+One `sluice serve` with two API processes, a housekeeper and its embedded store. In every round the readers judge,
+something is killed with SIGKILL, and when the service is ready again (by itself, but for a killed supervisor) we ask:
+does every acknowledged judgement stand, is every topic there, and is each published model, bit for bit, the fold of its
+log?
 """
 
 import asyncio
@@ -18,8 +19,8 @@ from pathlib import Path
 import httpx
 
 from service.config import Config
+from service.processes import API, APPLICATION, HOUSEKEEPING
 from service.run.replay import ReplayOutcome, replay
-from service.run.supervisor import APPLICATION, WORKER
 from service.store.embedded import socket_path
 from service.store.topics import Store
 from tests.support.processes import Serve, children, eventually
@@ -30,7 +31,7 @@ SEED = 20
 READERS = 5
 TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"}
 # What is killed, and how often.
-PLAN = {"store": 35, "store twice": 4, "api": 4, "api and store": 5, "worker": 2, "supervisor": 1, "everything": 1}
+PLAN = {"store": 35, "store twice": 4, "api": 4, "api and store": 5, "housekeeper": 2, "supervisor": 1, "everything": 1}
 BEFORE = 3  # judgements acknowledged in a round, at least, before something is killed
 
 
@@ -43,7 +44,7 @@ class Service:
 
     def _start(self) -> Serve:
         # A kill is no lasting reason to fail, so what was killed starts again without a growing delay.
-        return Serve(self._directory, "--workers", "2", application=APPLICATION, worker=WORKER, steady_s=0)
+        return Serve(self._directory, "--workers", "2", application=APPLICATION, housekeeper=HOUSEKEEPING, steady_s=0)
 
     @property
     def address(self) -> str:
@@ -56,16 +57,16 @@ class Service:
     def apis(self) -> list[int]:
         """The API processes that serve already."""
         said = re.findall(r"Started server process \[(\d+)\]", self._serve.errors.read_text())
-        return [pid for pid in self._running("service.run.api") if str(pid) in said]
+        return [pid for pid in self._running(API) if str(pid) in said]
 
     def kill(self, target: str, chance: random.Random) -> None:
-        one_api = chance.sample(self.apis() or self._running("service.run.api"), 1)
+        one_api = chance.sample(self.apis() or self._running(API), 1)
         victims = {
             "store": self._running("valkey-server"),
             "store twice": self._running("valkey-server"),
             "api": one_api,
             "api and store": [*one_api, *self._running("valkey-server")],
-            "worker": self._running("service.run.housekeeping"),
+            "housekeeper": self._running(HOUSEKEEPING),
             "supervisor": [self._serve.process.pid],
             "everything": [self._serve.process.pid, *self._running("")],
         }[target]

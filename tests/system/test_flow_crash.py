@@ -2,8 +2,8 @@
 
     python -m tests.system.test_flow_crash DOCUMENTS KILLS
 
-does the same at any size. One `sluice serve` with two consumers, an API process, a worker and its embedded store; a
-producer adds documents and tries again whatever was not acknowledged. At the end everything must be in the stream of
+does the same at any size. One `sluice serve` with two consumers, an API process, a housekeeper and its embedded store;
+a producer adds documents and tries again whatever was not acknowledged. At the end everything must be in the stream of
 what the topic let through, whatever came twice with the same id, nothing among the dead, and nothing left behind.
 """
 
@@ -25,7 +25,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from service.run.supervisor import APPLICATION, WORKER
+from service.processes import API, APPLICATION, CONSUMER, HOUSEKEEPING
 from service.store.embedded import socket_path
 from service.store.inbox import GROUP
 from service.store.keys import DEAD, IN, out_key
@@ -37,7 +37,7 @@ SEED = 20
 DOCUMENTS, KILLS = 3000, 22
 AT_ONCE = 50  # documents that are added together
 # What is killed; mostly the store, which is back in a tenth of a second: others take seconds to start.
-TARGETS = [*["valkey-server"] * 6, *["service.run.consumer"] * 3, "service.run.api", "service.run.housekeeping"]
+TARGETS = [*["valkey-server"] * 6, *[CONSUMER] * 3, API, HOUSEKEEPING]
 PAUSE_S = 0.2  # at most, from when documents are being decided until the next kill
 TOPIC = "news"
 
@@ -83,7 +83,7 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
     plan = (TARGETS * (kills // len(TARGETS) + 1))[:kills]
     chance.shuffle(plan)
     settings: dict[str, Any] = {"consumers": 2, "take_over_s": 1, "documents_kept": 2 * documents}
-    settings |= {"application": APPLICATION, "worker": WORKER, "steady_s": 0, "out_kept": 2 * documents}
+    settings |= {"application": APPLICATION, "housekeeper": HOUSEKEEPING, "steady_s": 0, "out_kept": 2 * documents}
     serve = Serve(directory, **settings)
     try:
         topic = {"id": TOPIC, "query": "report", "rules": {"accept_if": "title:report"}}

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from service.processes import JOB_CHILD
 from service.run.replay import replay
 from service.store.embedded import Embedded
 from tests.service.jobs.test_jobs import documents, teach
@@ -32,7 +33,7 @@ def server(tmp_path: Path) -> Iterator[Embedded]:
 
 def toiling(engine: subprocess.Popen[bytes]) -> list[int]:
     """The processes in which this worker has jobs done."""
-    return [pid for pid, command in children(engine.pid).items() if "service.jobs.child" in command]
+    return [pid for pid, command in children(engine.pid).items() if JOB_CHILD in command]
 
 
 async def at_work(engines: list[subprocess.Popen[bytes]]) -> tuple[int, int]:

@@ -16,9 +16,9 @@ from redis.exceptions import RedisError
 
 from service.config import Config, StartError
 from service.errors import StoreUnavailable
+from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
 from service.redis_url import Nodes, nodes
 from service.run.replay import replay_all
-from service.run.supervisor import APPLICATION, WORKER
 from service.store.connection import FULL, Connection
 from service.store.inbox import GROUP
 from service.store.keys import DEAD, IN, out_key, topic_key
@@ -212,7 +212,7 @@ async def test_routes_carry_on_to_a_stream_of_another_node(
     elsewhere = next(name for name in others if cluster.holder(name) is not cluster.holder(out_key("crude")))
     await api.topic()
     await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": elsewhere, "on": ["accept"]}]})
-    serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, worker=WORKER, consumers=1)
+    serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, housekeeper=HOUSEKEEPING, consumers=1)
     try:
         add(client, OIL | {"id": "o"})
         eventually(lambda: client.xlen(elsewhere))
@@ -357,14 +357,14 @@ class Campaign:
 
     def kill_a_consumer(self) -> None:
         found = children(self._serve.process.pid).items()
-        victims = [pid for pid, command in found if "service.run.consumer" in command]
+        victims = [pid for pid, command in found if CONSUMER in command]
         with suppress(ProcessLookupError):
             os.kill(self._chance.choice(victims), signal.SIGKILL)
 
 
 def test_whatever_is_killed_every_document_is_decided(cluster: Cluster, client: Any, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"consumers": 2, "take_over_s": 1, "store_timeout_s": 2, "steady_s": 0}
-    serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, worker=WORKER, **settings)
+    serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, housekeeper=HOUSEKEEPING, **settings)
     try:
         topic = {"id": "news", "query": "report", "rules": {"accept_if": "title:report"}}
         httpx.post(f"{serve.address}/topics", json=topic, timeout=PATIENCE_S).raise_for_status()

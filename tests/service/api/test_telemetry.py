@@ -12,8 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 
+from service.processes import API, APPLICATION
 from service.run import housekeeping
-from service.run.supervisor import APPLICATION
 from service.store.embedded import Embedded
 from service.store.inbox import ConsumerStats
 from tests.support import ROOT
@@ -239,12 +239,12 @@ def test_any_process_tells_of_all_and_none_forgets_what_the_dead_have_counted(tm
         assert [counted() for _ in range(10)] == [40] * 10
         assert processes() == {"api-1", "api-2"}
         before = counters(scrape())
-        serving = [pid for pid, command in children(sluice.process.pid).items() if "service.run.api" in command]
+        serving = [pid for pid, command in children(sluice.process.pid).items() if API in command]
         assert len(serving) == 2
         os.kill(serving[0], signal.SIGKILL)
 
         def restarted() -> bool:
-            now = [pid for pid, command in children(sluice.process.pid).items() if "service.run.api" in command]
+            now = [pid for pid, command in children(sluice.process.pid).items() if API in command]
             return len(now) == 2 and serving[0] not in now and processes() == {"api-1", "api-2"}
 
         eventually(restarted)

@@ -19,7 +19,7 @@ from service.config import Config
 from service.errors import PreconditionFailed
 from service.flow.deliveries import MAX_PENDING, Deliveries
 from service.flow.webhooks import NotDelivered, Webhooks, signed
-from service.run.supervisor import APPLICATION, WORKER
+from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
 from service.store.topics import Store
 from service.tasks import cancel_all
 from tests.support.api import OIL, QUERY, Api, serving
@@ -350,7 +350,7 @@ async def test_a_name_is_looked_up_once_and_every_address_it_has_must_be_public(
 
 
 async def test_deliveries_survive_the_death_of_whoever_makes_them(tmp_path: Path, receiver: Receiver) -> None:
-    settings: dict[str, Any] = {"application": APPLICATION, "worker": WORKER, "steady_s": 0, "consumers": 2}
+    settings: dict[str, Any] = {"application": APPLICATION, "housekeeper": HOUSEKEEPING, "steady_s": 0, "consumers": 2}
     serve = Serve(tmp_path, **(settings | FAST))
     receiver.answer = lambda n: 500 if n % 5 == 0 else 200
     try:
@@ -368,9 +368,7 @@ async def test_deliveries_survive_the_death_of_whoever_makes_them(tmp_path: Path
 
                 await soon(going_on)
                 found = await asyncio.to_thread(children, serve.process.pid)
-                os.kill(
-                    next(pid for pid, command in found.items() if "service.run.consumer" in command), signal.SIGKILL
-                )
+                os.kill(next(pid for pid, command in found.items() if CONSUMER in command), signal.SIGKILL)
             await all_taken(receiver, sent)
             assert len(set(receiver.ids)) == len(sent)
     finally:

@@ -4,12 +4,12 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from service.processes import HOUSEKEEPING, command
 from service.run.housekeeping import keep_house
 from service.run.replay import replay
 from service.topics.background import KEPT_EPOCHS, STALE_EPOCHS, STALE_EPOCHS_OF_PROMISES, place_of
@@ -106,7 +106,7 @@ async def test_a_version_whose_background_is_forgotten_is_restored_under_the_pre
 
 async def test_the_process_does_its_work_and_ends_when_asked(api: Api, redis_url: str) -> None:
     await advance(api, KEPT_EPOCHS + STALE_EPOCHS)
-    with worker(redis_url) as process:
+    with housekeeper(redis_url) as process:
 
         async def done() -> bool:
             return "refreshed" in await kinds(api) and len(await api.sluice.store.epochs.numbers()) == KEPT_EPOCHS
@@ -122,9 +122,9 @@ async def test_the_process_does_its_work_and_ends_when_asked(api: Api, redis_url
 
 
 @contextmanager
-def worker(redis_url: str) -> Iterator[subprocess.Popen[bytes]]:
+def housekeeper(redis_url: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {"SLUICE_REDIS": redis_url, "SLUICE_SWEEP_S": "0.1"}
-    with subprocess.Popen([sys.executable, "-m", "service.run.housekeeping"], env=environment) as process:
+    with subprocess.Popen(command(HOUSEKEEPING), env=environment) as process:
         try:
             yield process
         finally:

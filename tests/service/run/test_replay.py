@@ -2,7 +2,6 @@
 
 import asyncio
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from service import processes
 from service.config import Config
 from service.run.replay import replay
 from service.store.embedded import Embedded
@@ -22,7 +22,7 @@ TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "service.run.replay", *options]
+    command = processes.command(processes.REPLAY, *options)
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 

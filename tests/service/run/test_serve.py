@@ -36,7 +36,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Serve]]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_when_it_is_ready_and_a_signal_ends_everything(serve: Callable[..., Serve], number: int) -> None:
     sluice = serve("--workers", "2")
-    processes = [sluice.api(), sluice.worker(), sluice.store()]
+    processes = [sluice.api(), sluice.housekeeper(), sluice.store()]
     assert sluice.end(number) == 0
     assert all(gone(pid) for pid in processes)
     assert sluice.output.read_text().count("Sluice is ready on http://127.0.0.1:") == 1
@@ -54,13 +54,13 @@ def test_a_signal_while_it_is_still_starting_ends_everything_too(serve: Callable
 
 def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..., Serve]) -> None:
     sluice = serve()
-    api, worker, store = sluice.api(), sluice.worker(), sluice.store()
+    api, housekeeper, store = sluice.api(), sluice.housekeeper(), sluice.store()
     with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
         client.set("key", "kept")
-    for pid in (api, worker, store):
+    for pid in (api, housekeeper, store):
         os.kill(pid, signal.SIGKILL)
     assert eventually(lambda: sluice.api() != api)
-    assert eventually(lambda: sluice.worker() != worker)
+    assert eventually(lambda: sluice.housekeeper() != housekeeper)
     assert eventually(lambda: sluice.store() != store)
     with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
         assert client.get("key") == b"kept"
@@ -70,7 +70,7 @@ def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..
 def test_a_killed_supervisor_takes_everything_along_and_the_next_one_starts(serve: Callable[..., Serve]) -> None:
     sluice = serve("--workers", "2")
     port = httpx.URL(sluice.address).port
-    processes = [sluice.api(), sluice.worker(), sluice.store()]
+    processes = [sluice.api(), sluice.housekeeper(), sluice.store()]
     sluice.process.kill()
     again = serve("--workers", "2", "--port", str(port))
     assert again.api() not in processes
