@@ -20,9 +20,9 @@ from service.clock import now_ms
 from service.errors import StoreUnavailable
 from service.feedback.goals import report
 from service.sluice import Sluice
-from service.store.inbox import Look
+from service.store.inbox import InboxStatus
 from service.store.jobs import STATES
-from service.store.routes import Overall
+from service.store.routes import DeliveryTotals
 from service.topics.counts import TopicCounts
 from service.topics.published import PublishedModel
 
@@ -60,14 +60,14 @@ async def _stored(app: Sluice, shown: Sequence[PublishedModel]) -> list[Metric]:
         _gauge("sluice_jobs", "Background jobs that are remembered.", jobs, "state"),
         _gauge("sluice_store_memory_bytes", "Memory that the store holds.", used),
         _gauge("sluice_store_memory_limit_bytes", "Memory that the store may hold; 0: any.", most),
-        *_flow(await app.inbox.look()),
-        *_routes(await app.routes.look()),
+        *_flow(await app.inbox.load_status()),
+        *_routes(await app.routes.load_totals()),
         *await app.pool.run(_topics, shown, tallies),
     ]
 
 
-def _flow(look: Look) -> Iterator[Metric]:
-    alive = {one.name: one.figures for one in look.consumers if one.figures}
+def _flow(look: InboxStatus) -> Iterator[Metric]:
+    alive = {one.name: one.stats for one in look.consumers if one.stats}
     yield _gauge("sluice_in_lag", "Entries of sluice:in that nobody has taken yet.", look.lag)
     yield _gauge("sluice_in_lag_seconds", "Age of the oldest entry of sluice:in.", look.lag_s(now_ms()))
     yield _gauge("sluice_in_pending", "Entries of sluice:in that were taken and are not decided.", look.pending)
@@ -83,7 +83,7 @@ def _flow(look: Look) -> Iterator[Metric]:
     yield _gauge("sluice_consumer_documents_per_second", "Of the last ten seconds.", rates, "consumer")
 
 
-def _routes(look: Overall) -> Iterator[Metric]:
+def _routes(look: DeliveryTotals) -> Iterator[Metric]:
     tried = {result: look.deliveries[result] for result in ("delivered", "failed")}
     yield _counter("sluice_deliveries", "Attempts to deliver along routes.", tried, "result")
     yield _counter("sluice_deliveries_given_up", "Deliveries that were given up.", look.deliveries["given_up"])

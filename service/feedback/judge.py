@@ -22,7 +22,7 @@ from service.errors import NotFound, ServiceError
 from service.feedback.goals import Goals
 from service.schemas import Before, Decision, Document, Judgement, Learned
 from service.schemas.parsing import check_length
-from service.store.documents import Remembered, unpacked
+from service.store.documents import Remembered, unpack
 from service.store.log import Event
 from service.store.topics import Store
 from service.tasks import Pool
@@ -141,13 +141,13 @@ class Judge:
     async def _sources(self, judgements: Sequence[Judgement]) -> list[Source | ServiceError]:
         """For each judgement the document it is about, or what is wrong."""
         ids = [id_of(judgement.document) for judgement in judgements]
-        remembered = await self._store.documents.recall(ids)
+        remembered = await self._store.documents.load(ids)
         found: list[Source | ServiceError] = []
         brought: dict[tuple[str, str], Source | ServiceError] = {}  # by judgements before, in the same request
         for judgement, document, blob in zip(judgements, ids, remembered, strict=True):
             try:
                 created_ms = (await self._topics.find(judgement.topic)).settings.created_ms
-                known = unpacked(blob) if blob else None
+                known = unpack(blob) if blob else None
                 if isinstance(judgement.document, Document):
                     check_length(judgement.document, self._max_chars)
                     found.append(Source.of(judgement.document, known, created_ms))

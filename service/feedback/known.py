@@ -28,7 +28,7 @@ from service.feedback.judge import TITLE_CHARS, UNKNOWN, id_of
 from service.schemas import Document
 from service.schemas.parsing import check_length
 from service.schemas.review import KnownItem, KnownRecall
-from service.store.documents import unpacked
+from service.store.documents import unpack
 from service.store.known import KnownDocument
 from service.store.topics import Store
 from service.topics.background import Epoch, Epochs
@@ -52,7 +52,7 @@ class Known:
     async def add(self, served: PublishedModel, documents: Sequence[str | Document]) -> tuple[int, int]:
         """Keeps these items, all or none; how many there are now, and how many of them were not there before."""
         ids = [id_of(document) for document in documents]
-        remembered = await self._store.documents.recall(ids)
+        remembered = await self._store.documents.load(ids)
         found: dict[str, bytes] = {}
         epoch = self._epochs.current
         for i, (given, document, blob) in enumerate(zip(documents, ids, remembered, strict=True)):
@@ -60,7 +60,7 @@ class Known:
                 check_length(given, self._max_chars)
                 found[document] = await asyncio.to_thread(self._kept_form, given, epoch)
             elif blob:
-                found[document] = await asyncio.to_thread(self._kept_form, unpacked(blob).document, epoch)
+                found[document] = await asyncio.to_thread(self._kept_form, unpack(blob).document, epoch)
             else:
                 raise NotFound(UNKNOWN, [FieldError(pointer=f"/documents/{i}", detail="not known")])
         counts = await self._store.known.add(served.topic, served.born, found, self._kept)

@@ -19,7 +19,7 @@ from models.text.analysis import Analysis, bags
 from models.text.rules import Subject
 from service.schemas import Decision, Document, Effect
 from service.schemas.metrics import DecisionCounts, Move, PreviewComparison, PreviewExample, PreviewRequest
-from service.store.documents import unpacked
+from service.store.documents import unpack
 from service.store.log import Event, Resolved
 from service.store.topics import Store
 from service.tasks import Pool
@@ -101,8 +101,8 @@ class Previews:
         ids, found = [*newest, *(resolved.judged if ruled else ())], dict[str, Document]()
         for start in range(0, len(ids), NEWEST):
             some = ids[start : start + NEWEST]
-            blobs = zip(some, await self._store.documents.recall(some), strict=True)
-            found |= {document: unpacked(blob).document for document, blob in blobs if blob}
+            blobs = zip(some, await self._store.documents.load(some), strict=True)
+            found |= {document: unpack(blob).document for document, blob in blobs if blob}
         return found
 
     def _otherwise(

@@ -38,7 +38,7 @@ from service.config import Config
 from service.errors import NotFound
 from service.feedback.goals import Goals
 from service.schemas.review import Offer, Reason, ReviewPage
-from service.store.documents import unpacked
+from service.store.documents import unpack
 from service.store.topics import Store
 from service.topics.background import Epochs
 from service.topics.deciding import TopicVerdict, verdicts_of
@@ -119,16 +119,16 @@ class Review:
         return ReviewPage(items=items, next=None, enough=enough, detail=detail)
 
     async def skip(self, served: PublishedModel, document: str) -> None:
-        if not any(await self._store.documents.recall([document])):
+        if not any(await self._store.documents.load([document])):
             raise NotFound("This document is not known (any more), and so is not offered.")
         await self._store.review.skip(served.topic, served.born, document, at_ms=now_ms(), kept=self._skipped_kept)
 
     async def _look(self, served: PublishedModel, documents: Sequence[str], since_ms: int = 0) -> list[ReviewCandidate]:
         """Those of the documents that are remembered and came since then, with what the topic makes of them now."""
-        blobs = [blob for blob in await self._store.documents.recall(documents) if blob] if documents else []
+        blobs = [blob for blob in await self._store.documents.load(documents) if blob] if documents else []
 
         def look() -> list[ReviewCandidate]:
-            known = [one for one in map(unpacked, blobs) if one.passed(since_ms)]
+            known = [one for one in map(unpack, blobs) if one.passed(since_ms)]
             bags, verdicts = verdicts_of(
                 self._registry, served.topic, [one.document for one in known], self._epochs.current
             )

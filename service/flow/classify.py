@@ -23,7 +23,7 @@ from service.config import Config
 from service.errors import StoreUnavailable
 from service.schemas import ClassifyOptions, Document
 from service.store import outbox
-from service.store.documents import Remembering, packed
+from service.store.documents import RememberCall, pack
 from service.store.outbox import Entry
 from service.store.signatures import SignatureLog
 from service.store.topics import Step, Store
@@ -118,7 +118,7 @@ class Batch:
     _blobs: dict[str, bytes]
     _signatures: Signatures
     # by `remember_cmds`:
-    _remembering: Remembering
+    _remembering: RememberCall
     # by `write_cmds`:
     _seen_before: set[str]
     _classified: Classified
@@ -139,20 +139,20 @@ class Batch:
         await pool.run(self._prepare)
 
     def _prepare(self) -> None:
-        self._blobs = packed(self._decided.ids, self._decided.documents, now_ms(), self._options.topics is None)
+        self._blobs = pack(self._decided.ids, self._decided.documents, now_ms(), self._options.topics is None)
         self._signatures = signatures(self._decided.bags)
 
     async def remember_cmds(self) -> list[Step]:
-        note, likely = await self._classifier.signatures.note(self._decided.ids, self._signatures)
-        self._remembering = Remembering(self._blobs, self._classifier.config.documents_kept, likely)
-        return [note, *self._remembering.steps]
+        note, likely = await self._classifier.signatures.note_cmd(self._decided.ids, self._signatures)
+        self._remembering = RememberCall(self._blobs, self._classifier.config.documents_kept, likely)
+        return [note, *self._remembering.cmds]
 
     async def write_cmds(self, replies: Sequence[Any]) -> list[Step]:
         classifier, decided = self._classifier, self._decided
         noted, *remembered = replies
-        new, known = self._remembering.heard(remembered)
+        new, known = self._remembering.results(remembered)
         self._seen_before = set(decided.ids) - new
-        copied = await self._originals(await classifier.signatures.hear(decided.ids, noted), known)
+        copied = await self._originals(await classifier.signatures.repeats(decided.ids, noted), known)
         async with self._turn:
             found = await classifier.pool.run(
                 classified, classifier.registry, decided, self._options, self._epoch, copied
@@ -179,7 +179,7 @@ class Batch:
             return {}
         classifier, ids = self._classifier, set(repeated.values())
         missing = list(ids - known.keys())
-        recalled = await classifier.store.documents.recall(missing)
+        recalled = await classifier.store.documents.load(missing)
         found = {**known, **dict(zip(missing, recalled, strict=True))}
         blobs = [blob for document in ids if (blob := found[document])]
         return await classifier.pool.run(
@@ -193,7 +193,7 @@ class Batch:
             if model := self._classifier.registry.topics.get(topic):
                 entries = [self._entry(topic, one) for one in kept]
                 out_kept = self._classifier.config.out_kept
-                commands += outbox.append(topic, model.born, entries, out_kept, self._seen_before)
+                commands += outbox.append_cmds(topic, model.born, entries, out_kept, self._seen_before)
         return commands
 
     def _entry(self, topic: str, kept: Kept) -> Entry:

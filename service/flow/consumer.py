@@ -94,7 +94,7 @@ class Consumer:
                 await self._report()
                 if left := await self._left_behind():
                     await self._make_up(left)
-                elif first := await self._inbox.group.await_new(self.most):
+                elif first := await self._inbox.group.wait_new(self.most):
                     await self._consume(first, stopping)
             except StoreUnavailable as error:
                 self._lost(error)
@@ -117,14 +117,14 @@ class Consumer:
     async def _left_behind(self) -> list[Arrived]:
         """What this consumer took and lost sight of; what somebody else did, now and then."""
         if self._astray:
-            if held := await self._inbox.group.held(self.most):
+            if held := await self._inbox.group.own_pending(self.most):
                 return held
             self._astray = False
         if not self._due():
             return []
         # Refused by a store that is full, so that nobody takes what cannot be decided: it would seem to end them all.
         await self._inbox.report(self._figures)
-        left = await self._inbox.group.take_over(self.most, self._config.take_over_s)
+        left = await self._inbox.group.claim_idle(self.most, self._config.take_over_s)
         if left:  # and look again at once: there may be more
             self._figures = self._figures._replace(taken_over=self._figures.taken_over + len(left))
         else:
@@ -138,13 +138,13 @@ class Consumer:
         self._astray = True  # until all of it is settled
         self.most = self._fitting(left)
         group = self._inbox.group
-        suspects = [one for one in left if one.times > ALONE_AFTER]
+        suspects = [one for one in left if one.deliveries > ALONE_AFTER]
         if suspects:
-            await self._inbox.run([group.set_attempts_cmd(one.place, one.times - 1) for one in suspects])
+            await self._inbox.run([group.set_deliveries_cmd(one.place, one.deliveries - 1) for one in suspects])
         for one in suspects:
-            await self._inbox.run([group.set_attempts_cmd(one.place, one.times)])
+            await self._inbox.run([group.set_deliveries_cmd(one.place, one.deliveries)])
             await self._through([one])
-        if others := [one for one in left if one.times <= ALONE_AFTER]:
+        if others := [one for one in left if one.deliveries <= ALONE_AFTER]:
             await self._through(others)
 
     async def _through(self, arrived: Sequence[Arrived]) -> None:
@@ -194,7 +194,7 @@ class Consumer:
             some = []
             if not stopping.is_set() and not self._due():
                 try:
-                    some = await self._inbox.group.take_new(self.most)
+                    some = await self._inbox.group.read_new(self.most)
                 except StoreUnavailable as error:
                     self._lost(error)
         belt.put_nowait(None)
@@ -220,7 +220,7 @@ class Consumer:
     async def _write(self, batch: ConsumerBatch) -> ConsumerBatch:
         if batch.documents:
             # The figures go along because a store that is full refuses them, and with them the rest.
-            commands = [*batch.commands, *self._inbox.said(self._figures)]
+            commands = [*batch.commands, *self._inbox.report_cmds(self._figures)]
             await batch.documents.finish(await self._inbox.run(commands))
         return batch
 
@@ -232,8 +232,8 @@ class Consumer:
             documents=before.documents + documents, dead=before.dead + dead, per_s=self._rate()
         )
         places = [one.place for one in batch.arrived]
-        settled = self._inbox.settled(places, batch.dead, self._config.dead_kept)
-        await self._inbox.run([*settled, *self._inbox.said(self._figures)])
+        settled = self._inbox.ack_cmds(places, batch.dead, self._config.dead_kept)
+        await self._inbox.run([*settled, *self._inbox.report_cmds(self._figures)])
         self._pause_s = RETRY_S
 
     def _fitting(self, arrived: Sequence[Arrived]) -> int:
@@ -246,8 +246,8 @@ class Consumer:
         return [self._document(one) for one in arrived]
 
     def _document(self, arrived: Arrived) -> Document | Dead:
-        if arrived.times > GIVE_UP_AFTER:
-            return Dead(arrived, f"Taken {arrived.times} times, and whoever took it ended before it was decided.")
+        if arrived.deliveries > GIVE_UP_AFTER:
+            return Dead(arrived, f"Taken {arrived.deliveries} times, and whoever took it ended before it was decided.")
         try:
             if arrived.size > self._config.max_body_bytes:
                 raise TooLarge(f"The entry is longer than {self._config.max_body_bytes:,} bytes.")

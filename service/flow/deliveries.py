@@ -69,7 +69,7 @@ class Deliveries:
                 try:
                     if time.monotonic() - looked_s >= POLL_S:
                         looked_s = time.monotonic()
-                        await self._follow(await self._routes.all())
+                        await self._follow(await self._routes.load_all())
                     await self._listen()
                 except StoreUnavailable as NotDelivered:
                     log.warning("lost the store", detail=NotDelivered.detail)
@@ -93,7 +93,7 @@ class Deliveries:
         topics = {one.topic for one in wanted}
         self._places = {topic: place for topic, place in self._places.items() if topic in topics}
         for topic in topics - self._places.keys():
-            self._places[topic] = await self._outbox.last(topic)
+            self._places[topic] = await self._outbox.last_place(topic)
 
     async def _listen(self) -> None:
         """Wakes the routes of topics that let something through."""
@@ -123,7 +123,7 @@ class Deliveries:
                 try:
                     taken = await self._take(group)
                     if time.monotonic() - retired_s > SILENT_S:
-                        await self._routes.retire(group, SILENT_S)
+                        await self._routes.drop_idle(group, SILENT_S)
                         retired_s = time.monotonic()
                     ended = await asyncio.gather(*map(deliver, taken), return_exceptions=True)
                     for NotDelivered in filter(None, ended):  # only now: none of them is left to run on by itself
@@ -144,19 +144,19 @@ class Deliveries:
     async def _begin_again(self, one: StoredRoute, group: Group) -> None:
         """The topic was replaced by another of its name, with a new stream; or deleted, and its routes with it."""
         with suppress(StoreUnavailable):
-            if one in await self._routes.of(one.topic):
+            if one in await self._routes.load(one.topic):
                 await group.open()
 
     async def _take(self, group: Group) -> list[Arrived]:
         """What is due again, and what is new."""
-        due = await group.take_over(MAX_PENDING, self._config.retry_s)
-        room = MAX_PENDING - await group.pending()
-        return [*due, *(await group.take_new(room) if room > 0 else ())]
+        due = await group.claim_idle(MAX_PENDING, self._config.retry_s)
+        room = MAX_PENDING - await group.pending_count()
+        return [*due, *(await group.read_new(room) if room > 0 else ())]
 
     async def _deliver(self, one: StoredRoute, group: Group, webhooks: Webhooks, arrived: Arrived) -> None:
-        entry = Entry.read(arrived.fields)
+        entry = Entry.from_fields(arrived.fields)
         if entry.decision not in one.route.on:
-            await self._routes.passed_over(group, arrived)
+            await self._routes.skip(group, arrived)
             return
         try:
             if isinstance(one.route, ToWebhook):
@@ -166,7 +166,9 @@ class Deliveries:
             elif refused := await self._routes.add(one.route.key, one.topic, arrived, self._config.out_kept):
                 raise NotDelivered(f"The store refused it: {refused}")
         except NotDelivered as error:
-            due_s = None if arrived.times >= MAX_ATTEMPTS else self._config.retry_s - self._delay_s(arrived.times)
+            due_s = (
+                None if arrived.deliveries >= MAX_ATTEMPTS else self._config.retry_s - self._delay_s(arrived.deliveries)
+            )
             await self._routes.failed(one, group, arrived, str(error), now_ms(), due_s)
         else:
             await self._routes.delivered(one, group, arrived, now_ms())
@@ -179,7 +181,7 @@ class Deliveries:
 def message(topic: str, place: str, entry: Entry) -> bytes:
     """The body of a webhook, in the form that Standard Webhooks advises."""
     at = time_of(order(place)[0])
-    data = Passed(topic=topic, at=at, **entry.said())
+    data = Passed(topic=topic, at=at, **entry.as_dict())
     return to_json({"type": EVENT_TYPE, "timestamp": at, "data": data})
 
 

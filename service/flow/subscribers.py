@@ -86,7 +86,7 @@ class Subscribers:
         if sum(map(len, self._queues.values())) >= self._most:
             raise Busy(f"There are {self._most:,} listeners already; try again.")
         if topic not in self._places:
-            place = await self._outbox.last(topic)
+            place = await self._outbox.last_place(topic)
             self._places.setdefault(topic, place)
         queue = Queue()
         self._queues.setdefault(topic, set()).add(queue)
@@ -141,4 +141,4 @@ def event(topic: str, placed: Placed) -> bytes:
 
 def passed(topic: str, placed: Placed) -> Passed:
     at = time_of(placed.at_ms)
-    return Passed(topic=topic, at=at, **placed.entry.said())
+    return Passed(topic=topic, at=at, **placed.entry.as_dict())

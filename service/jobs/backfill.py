@@ -31,7 +31,7 @@ from service.jobs.context import JobContext
 from service.schemas import ClassifyOptions, Document
 from service.schemas.jobs import Backfill, Backfilled, BackfillHit, BackfillResult
 from service.schemas.parsing import check_length, parse
-from service.store.documents import unpacked
+from service.store.documents import unpack
 from service.store.review import Offered
 from service.topics.features import analysis_of
 from service.topics.published import PublishedModel
@@ -103,8 +103,8 @@ async def _remembered(context: JobContext, request: Backfill, registry: Registry
     seen = 0
     for start in range(0, len(ids), BATCH_SIZE):
         context.begin_part(start, len(ids), f"Decided {start:,} of {len(ids):,} documents.")
-        blobs = await context.store.documents.recall(ids[start : start + BATCH_SIZE])
-        documents = [unpacked(blob).document for blob in blobs if blob]
+        blobs = await context.store.documents.load(ids[start : start + BATCH_SIZE])
+        documents = [unpack(blob).document for blob in blobs if blob]
         rows = await context.in_thread(decide, registry, documents, context)
         _count(counts, rows)
         seen += len(documents)

@@ -32,7 +32,7 @@ from models.text.analysis import terms
 from service.errors import NotFound
 from service.jobs.context import JobContext
 from service.schemas.jobs import Gain, Retrain, Retrained, RetrainResult, Score
-from service.store.documents import unpacked
+from service.store.documents import unpack
 from service.topics.background import Epoch
 from service.topics.features import analysis_of
 from service.topics.published import Base, Recipe
@@ -203,8 +203,8 @@ async def _words(context: JobContext, topic: str, linear: Linear) -> list[str]:
     unnamed, holders = set(strongest).difference(known), dict[int, str]()
     for sampled in context.epochs.current.sample:
         holders.update((feature, sampled.document) for feature in unnamed.intersection(sampled.features.tolist()))
-    blobs = await context.store.documents.recall(list(set(holders.values()))) if holders else []
-    for document in (unpacked(blob).document for blob in blobs if blob):
+    blobs = await context.store.documents.load(list(set(holders.values()))) if holders else []
+    for document in (unpack(blob).document for blob in blobs if blob):
         by_feature = terms(document.title, document.text, analysis_of(context.config))
         known |= {feature: term.canonical for feature, term in by_feature.items()}
     return list(dict.fromkeys(known[feature] for feature in strongest if feature in known))

@@ -1,17 +1,18 @@
-"""A consumer group on a stream: who was given what, until it is settled.
+"""A consumer group on a stream, as one consumer sees it.
 
-What somebody took and has not settled after a while is given to whoever asks for what was left behind. So nothing is
-lost with a process that is killed; and since an entry says how often it has been given, what ends everybody who takes
-it can be told from what was unlucky.
+An entry that was delivered to a consumer is pending until it is acknowledged. What a consumer has not acknowledged
+after a while may be claimed by another, so nothing is lost with a process that is killed. Redis counts how often an
+entry was delivered: so an entry that kills everybody who reads it can be told from one that was unlucky.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from service.store.connection import Connection, translated_errors
-from service.store.scripts import Arg, Command, Script
+from service.store.connection import Connection
+from service.store.redis_errors import translated_errors
+from service.store.scripts import Arg, Command, Script, entry_fields
 
-# Makes stream and group unless they are there, and this consumer known. Arguments: group, consumer, where it begins.
+# Makes the stream, the group and this consumer unless they are there. Arguments: group, consumer, the group's start.
 OPEN = """
 local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], ARGV[3], 'MKSTREAM')
 if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP') then return made end
@@ -19,24 +20,24 @@ redis.call('XGROUP', 'CREATECONSUMER', KEYS[1], ARGV[1], ARGV[2])
 return 1
 """
 
-# Forgets consumers that have been silent for long, unless they hold something: that would be forgotten with them. One
-# that was only slow is known again as soon as it asks for something. Arguments: group, milliseconds.
-RETIRE = """
-local retired = 0
+# Deletes consumers that have been idle for long, unless they have pending entries, which would be deleted with them. A
+# consumer that was only slow is made again by its next read. Arguments: group, milliseconds.
+DROP_IDLE = """
+local dropped = 0
 for _, flat in ipairs(redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local consumer = {}
   for i = 1, #flat, 2 do consumer[flat[i]] = flat[i + 1] end
   if consumer.pending == 0 and consumer.idle > tonumber(ARGV[2]) then
-    retired = retired + 1
+    dropped = dropped + 1
     redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
   end
 end
-return retired
+return dropped
 """
 
-# What this consumer has taken and not settled, oldest first, with how often each was given; what somebody deleted is
-# settled. Arguments: group, consumer, most.
-HELD = """
+# This consumer's pending entries, oldest first, with their delivery counts. Entries that somebody deleted are
+# acknowledged. Arguments: group, consumer, most entries.
+OWN_PENDING = """
 local found, rows = {}, {}
 repeat
   rows = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[3], ARGV[2])
@@ -53,16 +54,16 @@ until #found > 0 or #rows == 0
 return found
 """
 
-# An entry is held by this consumer, otherwise than as if just taken. Arguments: those of XCLAIM.
+# Claims an entry, and replies 1 if it exists. Arguments: those of XCLAIM.
 CLAIM = "return #redis.call('XCLAIM', KEYS[1], unpack(ARGV))"
 
 
 class Arrived(NamedTuple):
-    """An entry, and how often it has been given to somebody."""
+    """An entry, its place in the stream (the id that Redis gave it), and how often it has been delivered."""
 
     place: str
     fields: Mapping[bytes, bytes]
-    times: int = 1
+    deliveries: int = 1
 
     @property
     def size(self) -> int:
@@ -76,79 +77,77 @@ class Group:
         self.stream, self.group, self.consumer = stream, group, consumer
 
     async def open(self, start: str = "0") -> None:
-        """Stream and group are there, the group reading from that place on, and this consumer is known."""
+        """Makes the stream, the group and this consumer unless they are there; a new group reads from `start` on."""
         await self._connection.run([Script(OPEN, [self.stream], [self.group, self.consumer, start])])
 
-    async def await_new(self, most: int) -> list[Arrived]:
-        """Entries that nobody has taken yet, as soon as there are some; nothing if that takes too long."""
+    async def wait_new(self, limit: int) -> list[Arrived]:
+        """Entries that were never delivered, as soon as there are any; nothing if that takes too long."""
         with translated_errors():
-            found = await self._redis.xreadgroup(
-                self.group, self.consumer, {self.stream: ">"}, count=most, block=self._connection.block_ms
+            rows = await self._redis.xreadgroup(
+                self.group, self.consumer, {self.stream: ">"}, count=limit, block=self._connection.block_ms
             )
-        return _arrived(found)
+        return _arrived(rows)
 
-    async def take_new(self, most: int) -> list[Arrived]:
-        """Entries that nobody has taken yet, if there are some."""
-        async with self._connection.asking():
-            found = await self._redis.xreadgroup(self.group, self.consumer, {self.stream: ">"}, count=most)
-        return _arrived(found)
+    async def read_new(self, limit: int) -> list[Arrived]:
+        """Entries that were never delivered, without waiting."""
+        async with self._connection.acquire():
+            rows = await self._redis.xreadgroup(self.group, self.consumer, {self.stream: ">"}, count=limit)
+        return _arrived(rows)
 
-    async def take_over(self, most: int, silent_s: float) -> list[Arrived]:
-        """Entries that somebody took this long ago and has not settled."""
-        async with self._connection.asking():
-            idle_ms = int(1000 * silent_s)
+    async def claim_idle(self, limit: int, idle_s: float) -> list[Arrived]:
+        """Claims entries of any consumer that have been pending for so long."""
+        async with self._connection.acquire():
+            idle_ms = int(1000 * idle_s)
             _, claimed, *_ = await self._redis.xautoclaim(
-                self.stream, self.group, self.consumer, idle_ms, "0", count=most
+                self.stream, self.group, self.consumer, idle_ms, "0", count=limit
             )
             rows = [(place, fields) for place, fields in claimed if place]  # without those that somebody deleted
             if not rows:
                 return []
             first, last = rows[0][0], rows[-1][0]
-            pending = await self._redis.xpending_range(self.stream, self.group, first, last, most, self.consumer)
-        times = {one["message_id"]: int(one["times_delivered"]) for one in pending}
-        return [Arrived(place.decode(), fields, times.get(place, 1)) for place, fields in rows]
+            pending = await self._redis.xpending_range(self.stream, self.group, first, last, limit, self.consumer)
+        deliveries = {row["message_id"]: int(row["times_delivered"]) for row in pending}
+        return [Arrived(place.decode(), fields, deliveries.get(place, 1)) for place, fields in rows]
 
-    async def held(self, most: int) -> list[Arrived]:
-        """Entries that this consumer took and has not settled."""
-        (rows,) = await self._connection.run([Script(HELD, [self.stream], [self.group, self.consumer, most])])
-        return [
-            Arrived(place.decode(), dict(zip(flat[::2], flat[1::2], strict=True)), int(times))
-            for place, flat, times in rows
-        ]
+    async def own_pending(self, limit: int) -> list[Arrived]:
+        """Entries that are pending for this consumer."""
+        call = Script(OWN_PENDING, [self.stream], [self.group, self.consumer, limit])
+        (rows,) = await self._connection.run([call])
+        return [Arrived(place.decode(), entry_fields(fields), int(count)) for place, fields, count in rows]
 
-    async def pending(self) -> int:
-        """How many entries were taken and are not settled."""
-        async with self._connection.asking():
+    async def pending_count(self) -> int:
+        """How many entries are pending, for any consumer."""
+        async with self._connection.acquire():
             return int((await self._redis.xpending(self.stream, self.group))["pending"])
 
-    def settled(self, *places: str) -> Command:
-        """The command that says so."""
+    def ack_cmd(self, *places: str) -> Command:
+        """Command that acknowledges the entries."""
         return ("XACK", self.stream, self.group, *places)
 
-    def postpone_cmd(self, place: str, silent_s: float) -> Script:
-        """What gives an entry back, as if it had been taken this long ago."""
-        return self._claim(place, "IDLE", int(1000 * silent_s))
+    def postpone_cmd(self, place: str, idle_s: float) -> Script:
+        """Command that sets the idle time of a pending entry, and so when it can be claimed."""
+        return self._claim_cmd(place, "IDLE", int(1000 * idle_s))
 
-    def requeue_cmd(self, place: str, silent_s: float) -> Script:
-        """What has an entry taken once more, as if for the first time this long ago, though it was settled; 1 if it
-        is there."""
-        return self._claim(place, "IDLE", int(1000 * silent_s), "RETRYCOUNT", 0, "FORCE")
+    def requeue_cmd(self, place: str, idle_s: float) -> Script:
+        """Command that puts an acknowledged entry back into the pending list, with delivery count 0 and the given idle
+        time. Replies 1 if the entry still exists."""
+        return self._claim_cmd(place, "IDLE", int(1000 * idle_s), "RETRYCOUNT", 0, "FORCE")
 
-    def set_attempts_cmd(self, place: str, times: int) -> Script:
-        """What has an entry that is held as if it had been given so many times."""
-        return self._claim(place, "RETRYCOUNT", times)
+    def set_deliveries_cmd(self, place: str, count: int) -> Script:
+        """Command that sets the delivery count of a pending entry."""
+        return self._claim_cmd(place, "RETRYCOUNT", count)
 
     def heartbeat_cmd(self) -> Command:
-        """The command that shows that this consumer is there, though it takes nothing: nobody is idle for so long."""
+        """Command that resets this consumer's idle time: a claim of entries idle for longer than any can be."""
         return ("XAUTOCLAIM", self.stream, self.group, self.consumer, 1 << 40, "0", "COUNT", 1, "JUSTID")
 
-    def drop_idle_cmd(self, silent_s: float) -> Script:
-        """What forgets consumers that have been silent for so long and hold nothing."""
-        return Script(RETIRE, [self.stream], [self.group, int(1000 * silent_s)])
+    def drop_idle_cmd(self, idle_s: float) -> Script:
+        """Command that deletes consumers which have been idle for so long and have nothing pending."""
+        return Script(DROP_IDLE, [self.stream], [self.group, int(1000 * idle_s)])
 
-    def _claim(self, place: str, *how: Arg) -> Script:
-        return Script(CLAIM, [self.stream], [self.group, self.consumer, 0, place, *how, "JUSTID"])
+    def _claim_cmd(self, place: str, *options: Arg) -> Script:
+        return Script(CLAIM, [self.stream], [self.group, self.consumer, 0, place, *options, "JUSTID"])
 
 
-def _arrived(found: Any) -> list[Arrived]:
-    return [Arrived(place.decode(), fields) for _, rows in found or () for place, fields in rows]
+def _arrived(rows: Any) -> list[Arrived]:
+    return [Arrived(place.decode(), fields) for _, entries in rows or () for place, fields in entries]

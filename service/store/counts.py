@@ -62,7 +62,7 @@ class CountStore:
 
     async def passed(self) -> int:
         """How many documents have been put to all topics."""
-        async with self._connection.asking():
+        async with self._connection.acquire():
             return int(await self._redis.get(PASSED) or 0)
 
     async def totals(self) -> tuple[int, dict[str, int]]:
@@ -73,7 +73,7 @@ class CountStore:
     async def load(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
         """How many documents have passed, and what each topic has counted of them."""
         replies: list[Any] = []
-        async with self._connection.asking():
+        async with self._connection.acquire():
             for start in range(0, max(1, len(topics)), BATCH_SIZE):
                 pipe = self._redis.pipeline(transaction=False)
                 for topic in topics[start : start + BATCH_SIZE]:
@@ -99,7 +99,7 @@ class CountStore:
         await self._connection.run([("DEL", GOALS), ("HSET", GOALS, *flat), ("EXPIRE", GOALS, kept_s)])
 
     async def load_goals(self) -> dict[str, int]:
-        async with self._connection.asking():
+        async with self._connection.acquire():
             return _numbers(await self._redis.hgetall(GOALS))
 
 

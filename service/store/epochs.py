@@ -1,10 +1,6 @@
-"""Epochs of the background as the store remembers them: what the stream as a whole looked like, now and earlier.
+"""Epochs of the background: what the stream as a whole looked like, now and earlier (see topics/background.py).
 
-    sluice:{background}:current    string   number of the newest
-    sluice:{background}:epochs     hash     number -> blob (see topics/background.py)
-    sluice:{background}:lent       hash     number of one that came with a topic -> the one then in force here
-
-Logs name the epoch under which their documents were weighed, so one is kept for as long as any log names it.
+Logs name the epoch under which their documents were weighed, so an epoch is kept for as long as any log names it.
 """
 
 from collections.abc import Collection
@@ -14,7 +10,7 @@ from service.store.connection import Connection
 from service.store.keys import CURRENT_EPOCH, EPOCHS, LENT_EPOCHS
 from service.store.scripts import Script
 
-# Publishes the next background epoch if nobody was faster. Arguments: expected number, number, blob.
+# Publishes the next epoch unless another process was faster. Arguments: expected number, number, blob.
 ADVANCE = """
 local current, epochs = KEYS[1], KEYS[2]
 if (redis.call('GET', current) or '0') ~= ARGV[1] then return 0 end
@@ -23,8 +19,8 @@ redis.call('HSET', epochs, ARGV[2], ARGV[3])
 return 1
 """
 
-# Takes over an epoch of another server, which counts as old as the one that is in force here. Where none is yet, the
-# one that was in force there is. Arguments: number, blob, the one that was in force there.
+# Adds an epoch of another server, which counts as old as the one that is in force here. Where none is yet, the one that
+# was in force there is. Arguments: number, blob, the one that was in force there.
 LEND = """
 local current, epochs, lent = KEYS[1], KEYS[2], KEYS[3]
 redis.call('HSET', epochs, ARGV[1], ARGV[2])
@@ -33,7 +29,7 @@ redis.call('HSET', lent, ARGV[1], redis.call('GET', current) or '0')
 return 1
 """
 
-# Forgets the epochs that are old and that nobody names. Arguments: the least number that is not old, then those named.
+# Deletes old epochs that no log names. Arguments: the least number that is not old, then those named.
 FORGET = """
 local epochs, lent = KEYS[1], KEYS[2]
 local named, forgotten = {}, {}
@@ -53,35 +49,37 @@ return #forgotten
 class EpochStore:
     def __init__(self, connection: Connection) -> None:
         self._redis = connection.redis
-        self._asking = connection.asking
+        self._acquire = connection.acquire
         self._run = connection.run
 
     async def current(self) -> int:
-        async with self._asking():
+        """The number of the newest epoch; 0 if there is none."""
+        async with self._acquire():
             return int(await self._redis.get(CURRENT_EPOCH) or 0)
 
     async def load(self, number: int) -> bytes | None:
-        async with self._asking():
+        async with self._acquire():
             return cast(bytes | None, await self._redis.hget(EPOCHS, str(number)))
 
     async def numbers(self) -> list[int]:
-        async with self._asking():
+        async with self._acquire():
             return sorted(int(number) for number in await self._redis.hkeys(EPOCHS))
 
     async def advance(self, expected: int, number: int, blob: bytes) -> bool:
-        """Publishes the epoch that follows `expected`; False if somebody else has."""
+        """Publishes the epoch that follows `expected`; False if another process has."""
         (advanced,) = await self._run([Script(ADVANCE, [CURRENT_EPOCH, EPOCHS], [expected, number, blob])])
         return bool(advanced)
 
     async def lend(self, number: int, blob: bytes, current: int) -> None:
-        """Takes over an epoch of another server; where none is in force yet, the one that was there is (if it came)."""
+        """Adds an epoch of another server. Where none is in force yet, the `current` one of that server is, if it has
+        been added."""
         await self._run([Script(LEND, [CURRENT_EPOCH, EPOCHS, LENT_EPOCHS], [number, blob, current])])
 
     async def lent(self) -> dict[int, int]:
-        """Of each epoch that came from elsewhere, the one of ours that was in force then."""
-        async with self._asking():
+        """For each epoch of another server, the one of ours that was in force when it was added."""
+        async with self._acquire():
             return {int(number): int(then) for number, then in (await self._redis.hgetall(LENT_EPOCHS)).items()}
 
     async def forget(self, before: int, named: Collection[int]) -> None:
-        """Forgets those that came before that number and that nobody names."""
+        """Deletes those that came before that number and are not named."""
         await self._run([Script(FORGET, [EPOCHS, LENT_EPOCHS], [before, *named])])

@@ -1,14 +1,10 @@
-"""Documents that come by a stream rather than by HTTP, and who is at work on them.
+"""Documents that come by a stream rather than by HTTP, and the consumers that decide them.
 
-    sluice:in              stream   documents to decide, added by anybody; each is deleted once it is decided
-    sluice:dead            stream   what could not be decided, with the reason; bounded
-    sluice:consumer:NAME   hash     what a consumer says of itself; expires when it falls silent
+All consumers are one consumer group (see consumer_group.py), so each document is decided at least once, whichever
+process dies. Nothing here drops an entry to make room: consumers read no more than they can hold, and the rest stays in
+the stream for as long as Redis has memory. Then Redis refuses further entries, and the producers get its error.
 
-All consumers are one consumer group (see consumer_group.py), so that a document is decided at least once, whoever dies.
-Nothing here drops an entry to make room: consumers take no more than they can hold, and the rest stays in the stream
-for as long as the store has memory. Then it refuses further ones, and the producers hear of it.
-
-As every entry is deleted when it is settled, what is in the stream is what is pending and what nobody has taken yet.
+An entry is deleted when it is acknowledged, so what is in the stream is pending or was never delivered.
 """
 
 import socket
@@ -17,17 +13,18 @@ from os import getpid
 from secrets import token_hex
 from typing import Any, NamedTuple, Self
 
-from service.store.connection import Connection, translated_errors
+from service.store.connection import Connection
 from service.store.consumer_group import Arrived, Group
 from service.store.keys import DEAD, IN, consumer_key
-from service.store.scripts import Arg, Script, Step
+from service.store.redis_errors import translated_errors
+from service.store.scripts import Arg, Script, Step, entry_number, flat
 
 GROUP = "sluice"
-SILENT_S = 30  # after which a consumer is not alive any more
-LONGEST_DEAD, CUT = 1_000_000, 1000  # bytes of an entry that is kept whole among the dead; of each field otherwise
+SILENT_S = 30  # without a report, after which a consumer does not count as alive
+MAX_DEAD_BYTES, CUT_BYTES = 1_000_000, 1000  # a larger entry is kept among the dead with each field cut to so much
 
-# How many entries there are, the oldest, and each consumer with how many it holds. Arguments: group.
-LOOK = """
+# How many entries there are, the oldest, and each consumer with how many entries it has pending. Arguments: group.
+STATUS = """
 local length, found = redis.call('XLEN', KEYS[1]), {}
 local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
 for _, flat in ipairs(consumers) do
@@ -55,35 +52,35 @@ class ConsumerStats(NamedTuple):
     per_s: float = 0.0  # documents, lately
 
     @classmethod
-    def read(cls, said: Mapping[bytes, bytes]) -> Self | None:
-        if not said:
+    def from_fields(cls, stored: Mapping[bytes, bytes]) -> Self | None:
+        if not stored:
             return None
-        started_ms, documents, dead, taken_over, per_s = (float(said[name.encode()]) for name in cls._fields)
+        started_ms, documents, dead, taken_over, per_s = (float(stored[name.encode()]) for name in cls._fields)
         return cls(int(started_ms), int(documents), int(dead), int(taken_over), per_s)
 
 
-class Holder(NamedTuple):
-    """A consumer: how many entries it holds, and its figures, if it is alive."""
+class ConsumerStatus(NamedTuple):
+    """A consumer: how many entries it has pending, and its statistics, if it is alive."""
 
     name: str
     pending: int
-    figures: ConsumerStats | None
+    stats: ConsumerStats | None
 
 
-class Look(NamedTuple):
+class InboxStatus(NamedTuple):
     entries: int
     oldest_ms: int | None  # when it was added
     dead: int
-    consumers: list[Holder]
+    consumers: list[ConsumerStatus]
 
     @property
     def pending(self) -> int:
-        """Entries that somebody has taken."""
-        return sum(one.pending for one in self.consumers)
+        """Entries that were delivered and not acknowledged."""
+        return sum(consumer.pending for consumer in self.consumers)
 
     @property
     def lag(self) -> int:
-        """Entries that nobody has taken yet."""
+        """Entries that were never delivered."""
         return max(0, self.entries - self.pending)
 
     def lag_s(self, now_ms: int) -> float:
@@ -101,43 +98,43 @@ class Inbox:
     # -- for consumers -------------------------------------------------------------------------------------------------
 
     async def wait(self) -> bool:
-        """Whether there is anything in the stream; comes back soon, in any case."""
+        """Whether there is any entry in the stream; waits a moment for one."""
         with translated_errors():
             return bool(await self._redis.xread({IN: "0"}, count=1, block=self._connection.block_ms))
 
-    def settled(self, places: Sequence[str], dead: Sequence[Dead], kept: int) -> list[Step]:
-        """What says that these entries are done with: their results are durable, or they are among the dead."""
-        steps: list[Step] = [("XADD", DEAD, "MAXLEN", "~", kept, "*", *_said(one)) for one in dead]
-        return [*steps, self.group.settled(*places), ("XDEL", IN, *places)]
+    def ack_cmds(self, places: Sequence[str], dead: Sequence[Dead], kept: int) -> list[Step]:
+        """Commands that acknowledge and delete entries whose results are durable, and those that are `dead`, which are
+        kept apart, at most `kept`."""
+        steps: list[Step] = [("XADD", DEAD, "MAXLEN", "~", kept, "*", *_dead_fields(entry)) for entry in dead]
+        return [*steps, self.group.ack_cmd(*places), ("XDEL", IN, *places)]
 
     async def run(self, steps: Sequence[Step]) -> list[Any]:
         return await self._connection.run(steps)
 
-    async def report(self, figures: ConsumerStats) -> None:
-        """Shows that this consumer is alive; consumers that have not been for long are forgotten. Refused by a store
-        that is full."""
+    async def report(self, stats: ConsumerStats) -> None:
+        """Reports that this consumer is alive, and deletes those that have been silent for long. Raises if Redis is
+        full."""
         await self._connection.ensure_room()
-        steps = [self.group.heartbeat_cmd(), *self.said(figures), self.group.drop_idle_cmd(SILENT_S)]
+        steps = [self.group.heartbeat_cmd(), *self.report_cmds(stats), self.group.drop_idle_cmd(SILENT_S)]
         await self._connection.run(steps)
 
-    def said(self, figures: ConsumerStats) -> list[Step]:
-        """What tells of this consumer. A store that is full refuses it, and with it all that goes in one round trip."""
-        flat = [part for pair in figures._asdict().items() for part in pair]
+    def report_cmds(self, stats: ConsumerStats) -> list[Step]:
+        """Commands that write the statistics. A full Redis refuses them, and all that is in the same round trip."""
         name = consumer_key(self.name)
-        return [("HSET", name, *flat), ("EXPIRE", name, SILENT_S)]
+        return [("HSET", name, *flat(stats._asdict())), ("EXPIRE", name, SILENT_S)]
 
-    # -- for those who look --------------------------------------------------------------------------------------------
+    # -- for those who watch -------------------------------------------------------------------------------------------
 
-    async def look(self) -> Look:
-        dead, (entries, oldest, rows) = await self._connection.run([("XLEN", DEAD), Script(LOOK, [IN], [GROUP])])
+    async def load_status(self) -> InboxStatus:
+        dead, (entries, oldest, rows) = await self._connection.run([("XLEN", DEAD), Script(STATUS, [IN], [GROUP])])
         names = [name.decode() for name, _ in rows]
-        said = await self._connection.run([("HGETALL", consumer_key(name)) for name in names])
-        figures = [ConsumerStats.read(one) for one in said]
-        consumers = [Holder(n, int(row[1]), f) for n, row, f in zip(names, rows, figures, strict=True)]
-        return Look(int(entries), int(oldest.partition(b"-")[0]) if oldest else None, int(dead), consumers)
+        reports = await self._connection.run([("HGETALL", consumer_key(name)) for name in names])
+        stats = map(ConsumerStats.from_fields, reports)
+        consumers = [ConsumerStatus(n, int(row[1]), s) for n, row, s in zip(names, rows, stats, strict=True)]
+        return InboxStatus(int(entries), entry_number(oldest) if oldest else None, int(dead), consumers)
 
 
-def _said(dead: Dead) -> list[Arg]:
-    whole = dead.arrived.size <= LONGEST_DEAD
-    fields: list[Arg] = [part if whole else part[:CUT] for pair in dead.arrived.fields.items() for part in pair]
+def _dead_fields(dead: Dead) -> list[Arg]:
+    whole = dead.arrived.size <= MAX_DEAD_BYTES
+    fields: list[Arg] = [part if whole else part[:CUT_BYTES] for pair in dead.arrived.fields.items() for part in pair]
     return [*fields, "entry", dead.arrived.place, "reason", dead.reason]

@@ -246,7 +246,7 @@ class JobStore:
 
     async def ids(self, before: str = "", limit: int | None = None) -> list[str]:
         """Returns ids of jobs, newest first, from those older than the given one on."""
-        async with self._connection.asking():
+        async with self._connection.acquire():
             last, most = f"({before}" if before else "+", -1 if limit is None else limit
             rows = await self._connection.redis.zrevrangebylex(ALL_JOBS, last, "-", start=0, num=most)
         return [row.decode() for row in rows]
@@ -257,7 +257,7 @@ class JobStore:
         return {_state(state.decode()): int(n) for state, n in zip(flat[::2], flat[1::2], strict=True)}
 
     async def load(self, ids: Sequence[str]) -> list[JobRecord | None]:
-        async with self._connection.asking():
+        async with self._connection.acquire():
             pipe = self._connection.redis.pipeline(transaction=False)
             for id in ids:
                 pipe.hgetall(JOB + id)

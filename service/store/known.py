@@ -50,7 +50,7 @@ class KnownStore:
         return (int(counts[0]), int(counts[1])) if counts else None
 
     async def load(self, topic: str) -> dict[str, bytes]:
-        async with self._connection.asking():
+        async with self._connection.acquire():
             stored = await self._connection.redis.hgetall(topic_key(topic, "known"))
         return {document.decode(): blob for document, blob in stored.items()}
 

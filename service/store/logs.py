@@ -142,7 +142,7 @@ class LogStore:
 
     async def topics(self) -> AsyncIterator[str]:
         """Every topic that has a log, listed or not."""
-        async with self._connection.asking():
+        async with self._connection.acquire():
             async for name in self._redis.scan_iter(match=topic_key("*", "log"), count=BATCH_SIZE):
                 yield name.decode().removeprefix("sluice:{").removesuffix("}:log")
 
@@ -151,7 +151,7 @@ class LogStore:
         events: list[Event] = []
         while True:
             after = f"({events[-1].seq}-0" if events else "-"
-            async with self._connection.asking():
+            async with self._connection.acquire():
                 rows = await self._redis.xrange(topic_key(topic, "log"), after, "+", count=BATCH_SIZE)
             events += [Event.from_fields(entry_number(id), fields) for id, fields in rows]
             if len(rows) < BATCH_SIZE:

@@ -95,7 +95,7 @@ class ReviewStore:
 
     async def skipped(self, topic: str) -> list[tuple[str, int]]:
         """Documents that are not to be offered again, and since when."""
-        async with self._connection.asking():
+        async with self._connection.acquire():
             rows = await self._connection.redis.zrange(topic_key(topic, "skipped"), 0, -1, withscores=True)
         return [(document.decode(), int(at_ms)) for document, at_ms in rows]
 

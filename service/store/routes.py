@@ -1,13 +1,8 @@
-"""Where topics send what they let through, and how the deliveries stand.
+"""Where topics send what they let through, and the status of the deliveries.
 
-    sluice:routes          hash     topic -> its routes, in JSON, secrets and all
-    sluice:route:ID        hash     delivered, failed; when and why last
-    sluice:deliveries      hash     delivered, failed, given_up: over all routes, ever, also those that are gone
-    {sluice:route:ID}:dead stream   place in the topic's stream, document and reason of what was given up; bounded
-
-A route is a consumer group on its topic's stream (`sluice:out:…`): what it has delivered is settled there, what it has
-not is pending, and how often an entry was tried is how often it was given. So any process may deliver, and none has
-anything to lose. A route that is put again with the same target stays the same one, and goes on where it was.
+A route is a consumer group on its topic's stream: an entry that was delivered is acknowledged there, others are
+pending, and how often delivery was tried is Redis's delivery count. So any process may deliver, and none has anything
+to lose. A route that is put again with the same target stays the same one, and goes on where it was.
 
 Routes stand beside the log: they are no part of the model, and a secret must not be in anything that is exported.
 """
@@ -28,18 +23,19 @@ from service.store.consumer_group import Arrived, Group
 from service.store.keys import DELIVERIES, ROUTES, out_key, route_dead_key, route_key
 from service.store.scripts import BATCH_SIZE, Script, Step
 
-READER = "-"  # in the name of nobody who delivers
-DEAD_KEPT = 1000  # of a route; the oldest are forgotten
-LOOKED = 1000  # routes that are looked at for an overview
+READER = "-"  # a consumer's name for whoever does not deliver
+DEAD_KEPT = 1000  # entries of a route; the oldest are deleted
+MAX_LISTED = 1000  # routes whose status is loaded for an overview
 State = Literal["waiting", "delivering", "failing"]
 
-# Adds to a stream, which may be none. Arguments: most entries kept, then fields.
+# Adds an entry to a stream; replies the error if the key holds something else. Arguments: most entries kept, then
+# fields.
 ADD = """
 local added = redis.pcall('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', unpack(ARGV, 2))
 return type(added) == 'table' and added.err or ''
 """
 
-# How many entries were taken and are not settled; none where there is no stream. Arguments: group.
+# How many entries are pending; 0 where there is no stream. Arguments: group.
 PENDING = """
 local found = redis.pcall('XPENDING', KEYS[1], ARGV[1])
 return type(found[1]) == 'number' and found[1] or 0
@@ -59,11 +55,11 @@ class StoredRoute(Answer):
         return blake2b(f"{self.topic} {self.route.to} {target}".encode(), digest_size=8).hexdigest()
 
 
-DESTINATIONS = TypeAdapter(list[StoredRoute])
+STORED_ROUTES = TypeAdapter(list[StoredRoute])
 
 
 class DeliveryStatus(NamedTuple):
-    """How the deliveries of a route stand."""
+    """The deliveries of a route."""
 
     delivered: int
     failed: int
@@ -77,8 +73,8 @@ class DeliveryStatus(NamedTuple):
         return "failing" if self.failing else "delivering" if self.delivered else "waiting"
 
 
-class Overall(NamedTuple):
-    """How all deliveries stand; what follows the first is None and 0 where there are too many routes to look at."""
+class DeliveryTotals(NamedTuple):
+    """The deliveries of all routes; if there are more than MAX_LISTED, only `deliveries` is counted."""
 
     deliveries: Mapping[str, int]  # delivered, failed, given_up: ever
     states: Mapping[State, int] | None
@@ -97,181 +93,184 @@ class Routes:
         self._connection = connection
         self._redis = connection.redis
 
-    async def all(self) -> list[StoredRoute]:
-        async with self._connection.asking():
+    async def load_all(self) -> list[StoredRoute]:
+        async with self._connection.acquire():
             rows = await self._redis.hvals(ROUTES)
-        return [one for row in rows for one in DESTINATIONS.validate_json(row)]
+        return [route for row in rows for route in STORED_ROUTES.validate_json(row)]
 
-    async def of(self, topic: str) -> list[StoredRoute]:
-        async with self._connection.asking():
+    async def load(self, topic: str) -> list[StoredRoute]:
+        async with self._connection.acquire():
             row = await self._redis.hget(ROUTES, topic)
-        return DESTINATIONS.validate_json(row) if row else []
+        return STORED_ROUTES.validate_json(row) if row else []
 
     async def put(self, topic: str, wanted: Sequence[Route], private: bool) -> list[StoredRoute]:
-        """These are the topic's routes now; new ones deliver what comes from now on. Addresses that are not public are
-        refused unless `private` ones are allowed; names are looked up when something is delivered."""
-        standing = {one.id: one for one in await self.of(topic)}
-        made = [StoredRoute(topic=topic, route=route) for route in wanted]
-        kept = [_kept(one, standing.get(one.id)) for one in made]
-        if wrong := [error for i, one in enumerate(kept) for error in _wrong(i, one, kept[:i], private)]:
-            raise BadInput("Some routes cannot be.", wrong)
-        for one in kept:
-            await self.group(one, READER).open("$")
-        await self._connection.run([("HSET", ROUTES, topic, DESTINATIONS.dump_json(kept))])
-        ids = {one.id for one in kept}
-        await self._forget([one for one in standing.values() if one.id not in ids])
-        return kept
+        """Replaces the topic's routes; new ones deliver what comes from now on. Addresses that are not public are
+        refused unless `private` ones are allowed; names are resolved when something is delivered."""
+        previous = {route.id: route for route in await self.load(topic)}
+        requested = [StoredRoute(topic=topic, route=route) for route in wanted]
+        routes = [_with_secret(route, previous.get(route.id)) for route in requested]
+        if errors := [error for i, route in enumerate(routes) for error in _errors(i, route, routes[:i], private)]:
+            raise BadInput("Some routes are invalid.", errors)
+        for route in routes:
+            await self.group(route, READER).open("$")
+        await self._connection.run([("HSET", ROUTES, topic, STORED_ROUTES.dump_json(routes))])
+        ids = {route.id for route in routes}
+        await self._delete([route for route in previous.values() if route.id not in ids])
+        return routes
 
     async def forget(self, topic: str) -> None:
-        """The topic is gone, and its stream with all groups on it."""
-        gone = await self.of(topic)
+        """Deletes the routes of a topic whose stream is gone, and with it all groups on it."""
+        routes = await self.load(topic)
         await self._connection.run([("HDEL", ROUTES, topic)])
-        await self._connection.run([("DEL", name) for one in gone for name in _keys(one.id)])
+        await self._connection.run([("DEL", key) for route in routes for key in _keys(route)])
 
-    async def standing(self, one: StoredRoute) -> DeliveryStatus:
-        (found,) = await self._standing([one])
-        return found
+    async def load_status(self, route: StoredRoute) -> DeliveryStatus:
+        (status,) = await self._load_statuses([route])
+        return status
 
-    async def look(self) -> Overall:
-        """How all routes stand, together."""
-        (said,) = await self._connection.run([("HGETALL", DELIVERIES)])
-        deliveries = {name: int(said.get(name.encode(), 0)) for name in ("delivered", "failed", "given_up")}
-        routes = await self.all()
-        if len(routes) > LOOKED:
-            return Overall(deliveries, None)
-        found = await self._standing(routes)
+    async def load_totals(self) -> DeliveryTotals:
+        (stored,) = await self._connection.run([("HGETALL", DELIVERIES)])
+        deliveries = {name: int(stored.get(name.encode(), 0)) for name in ("delivered", "failed", "given_up")}
+        routes = await self.load_all()
+        if len(routes) > MAX_LISTED:
+            return DeliveryTotals(deliveries, None)
+        statuses = await self._load_statuses(routes)
         states: dict[State, int] = {"waiting": 0, "delivering": 0, "failing": 0}
-        for one in found:
-            states[one.state] += 1
-        return Overall(deliveries, states, sum(one.pending for one in found), sum(one.dead for one in found))
+        for status in statuses:
+            states[status.state] += 1
+        pending, dead = sum(status.pending for status in statuses), sum(status.dead for status in statuses)
+        return DeliveryTotals(deliveries, states, pending, dead)
 
-    async def _standing(self, routes: Sequence[StoredRoute]) -> list[DeliveryStatus]:
+    async def _load_statuses(self, routes: Sequence[StoredRoute]) -> list[DeliveryStatus]:
         commands: list[Step] = []
-        for one in routes:
-            figures, dead = _keys(one.id)
-            commands += [("HGETALL", figures), ("XLEN", dead)]
-        groups = [self.group(one, READER) for one in routes]
+        for route in routes:
+            stats, dead = _keys(route)
+            commands += [("HGETALL", stats), ("XLEN", dead)]
+        groups = [self.group(route, READER) for route in routes]
         pending = [Script(PENDING, [group.stream], [group.group]) for group in groups]
-        found = await self._connection.run([*commands, *pending])
-        rows = zip(found[: len(commands) : 2], found[1 : len(commands) : 2], found[len(commands) :], strict=True)
-        return [_standing(said, int(given_up), int(pending)) for said, given_up, pending in rows]
+        replies = await self._connection.run([*commands, *pending])
+        end = len(commands)
+        rows = zip(replies[:end:2], replies[1:end:2], replies[end:], strict=True)
+        return [_status(stored, int(dead), int(pending)) for stored, dead, pending in rows]
 
-    async def dead(self, one: StoredRoute, before: str | None, limit: int) -> list[tuple[str, GivenUp]]:
-        """What was given up before that place, newest first, each with its own place among the dead."""
+    async def load_dead(self, route: StoredRoute, before: str | None, limit: int) -> list[tuple[str, GivenUp]]:
+        """Entries that were given up, newest first, each with its place among the dead, which is before `before`."""
         if before and outbox.order(before) == outbox.order(outbox.START):
             return []
-        async with self._connection.asking():
+        async with self._connection.acquire():
             last = f"({before}" if before else "+"
-            rows = await self._redis.xrevrange(_keys(one.id)[1], last, "-", count=limit)
+            rows = await self._redis.xrevrange(route_dead_key(route.id), last, "-", count=limit)
         return [
             (place.decode(), GivenUp(*(fields[name.encode()].decode() for name in GivenUp._fields)))
             for place, fields in rows
         ]
 
-    async def replay(self, one: StoredRoute, after: str | None, due_s: float) -> int:
-        """What is dead, or everything after that place, is delivered once more; how many these are."""
+    async def replay(self, route: StoredRoute, after: str | None, idle_s: float) -> int:
+        """Requeues the dead entries, or all entries after that place; how many these are."""
         if after is None:
-            dead = await self.dead(one, None, DEAD_KEPT)
+            dead = await self.load_dead(route, None, DEAD_KEPT)
             places = [given_up.place for _, given_up in dead]
-            done: list[Step] = [("XDEL", _keys(one.id)[1], *(place for place, _ in dead))] if dead else []
+            delete: list[Step] = [("XDEL", route_dead_key(route.id), *(place for place, _ in dead))] if dead else []
         else:
-            places, done = await self._places(one.topic, after), []
-        group = self.group(one, READER)
-        # In this order: should the store fail half-way, some are delivered twice rather than never.
-        answers = await self._connection.run([*(group.requeue_cmd(place, due_s) for place in places), *done])
-        return sum(answers[: len(places)])
+            places, delete = await self._places(route.topic, after), []
+        group = self.group(route, READER)
+        # In this order: if Redis fails half-way, some are delivered twice rather than never.
+        replies = await self._connection.run([*(group.requeue_cmd(place, idle_s) for place in places), *delete])
+        return sum(replies[: len(places)])
 
     async def _places(self, topic: str, after: str) -> list[str]:
-        found: list[str] = []
+        places: list[str] = []
         while True:
-            async with self._connection.asking():
-                at = found[-1] if found else after
-                rows = await self._redis.xrange(out_key(topic), f"({at}", "+", count=BATCH_SIZE)
-            found += [place.decode() for place, _ in rows]
+            async with self._connection.acquire():
+                last = places[-1] if places else after
+                rows = await self._redis.xrange(out_key(topic), f"({last}", "+", count=BATCH_SIZE)
+            places += [place.decode() for place, _ in rows]
             if len(rows) < BATCH_SIZE:
-                return found
+                return places
 
     # -- for those who deliver -----------------------------------------------------------------------------------------
 
-    def group(self, one: StoredRoute, consumer: str) -> Group:
-        return Group(self._connection, out_key(one.topic), f"route:{one.id}", consumer)
+    def group(self, route: StoredRoute, consumer: str) -> Group:
+        return Group(self._connection, out_key(route.topic), f"route:{route.id}", consumer)
 
     async def add(self, key: str, topic: str, arrived: Arrived, kept: int) -> str:
-        """The entry is in another stream, with the topic that let it through; else, why it is not."""
+        """Adds the entry to another stream, with the topic that let it through; the error if that fails, or ""."""
         fields = [part for pair in arrived.fields.items() for part in pair]
-        (refused,) = await self._connection.run([Script(ADD, [key], [kept, "topic", topic, *fields])])
-        return str(refused.decode())
+        (error,) = await self._connection.run([Script(ADD, [key], [kept, "topic", topic, *fields])])
+        return str(error.decode())
 
-    async def delivered(self, one: StoredRoute, group: Group, arrived: Arrived, now_ms: int) -> None:
-        figures, _ = _keys(one.id)
+    async def drop_idle(self, group: Group, idle_s: float) -> None:
+        """Deletes consumers that have been idle for so long and have nothing pending."""
+        await self._connection.run([group.drop_idle_cmd(idle_s)])
+
+    async def skip(self, group: Group, arrived: Arrived) -> None:
+        """Acknowledges an entry that the route does not want."""
+        await self._connection.run([group.ack_cmd(arrived.place)])
+
+    async def delivered(self, route: StoredRoute, group: Group, arrived: Arrived, now_ms: int) -> None:
+        """Acknowledges an entry that was delivered."""
+        stats, _ = _keys(route)
         steps: list[Step] = [
-            group.settled(arrived.place),
-            ("HINCRBY", figures, "delivered", 1),
-            ("HSET", figures, "delivered_ms", now_ms),
+            group.ack_cmd(arrived.place),
+            ("HINCRBY", stats, "delivered", 1),
+            ("HSET", stats, "delivered_ms", now_ms),
             ("HINCRBY", DELIVERIES, "delivered", 1),
         ]
         await self._connection.run(steps)
 
-    async def retire(self, group: Group, silent_s: float) -> None:
-        """Whoever has been silent for so long and holds nothing is forgotten."""
-        await self._connection.run([group.drop_idle_cmd(silent_s)])
-
-    async def passed_over(self, group: Group, arrived: Arrived) -> None:
-        """The route does not want it."""
-        await self._connection.run([group.settled(arrived.place)])
-
     async def failed(
-        self, one: StoredRoute, group: Group, arrived: Arrived, reason: str, now_ms: int, silent_s: float | None
+        self, route: StoredRoute, group: Group, arrived: Arrived, reason: str, now_ms: int, idle_s: float | None
     ) -> None:
-        """It is tried again when it has been silent for long enough; or never, where that is None."""
-        figures, dead = _keys(one.id)
+        """Postpones an entry, as if it had been idle for `idle_s`; gives it up where that is None."""
+        stats, dead = _keys(route)
         document = arrived.fields[b"document"]
         steps: list[Step] = [
-            ("HINCRBY", figures, "failed", 1),
-            ("HSET", figures, "document", document, "reason", reason, "at_ms", now_ms),
+            ("HINCRBY", stats, "failed", 1),
+            ("HSET", stats, "document", document, "reason", reason, "at_ms", now_ms),
             ("HINCRBY", DELIVERIES, "failed", 1),
         ]
-        if silent_s is not None:
-            steps.append(group.postpone_cmd(arrived.place, silent_s))
+        if idle_s is not None:
+            steps.append(group.postpone_cmd(arrived.place, idle_s))
         else:
             given_up = ("place", arrived.place, "document", document, "reason", reason)
-            steps += [("XADD", dead, "MAXLEN", "~", DEAD_KEPT, "*", *given_up), group.settled(arrived.place)]
+            steps += [("XADD", dead, "MAXLEN", "~", DEAD_KEPT, "*", *given_up), group.ack_cmd(arrived.place)]
             steps += [("HINCRBY", DELIVERIES, "given_up", 1)]
         await self._connection.run(steps)
 
-    async def _forget(self, gone: Sequence[StoredRoute]) -> None:
-        for one in gone:
-            group = self.group(one, READER)
-            keys: list[Step] = [("DEL", name) for name in _keys(one.id)]
+    async def _delete(self, routes: Sequence[StoredRoute]) -> None:
+        for route in routes:
+            group = self.group(route, READER)
+            keys: list[Step] = [("DEL", key) for key in _keys(route)]
             await self._connection.run([*keys, ("XGROUP", "DESTROY", group.stream, group.group)])
 
 
-def _kept(made: StoredRoute, standing: StoredRoute | None) -> StoredRoute:
+def _with_secret(requested: StoredRoute, previous: StoredRoute | None) -> StoredRoute:
     """The route with the secret that it had, unless another is given."""
-    route, was = made.route, standing.route if standing else None
-    if isinstance(route, ToWebhook) and isinstance(was, ToWebhook) and route.secret is None:
-        return made.model_copy(update={"route": route.model_copy(update={"secret": was.secret})})
-    return made
+    route, before = requested.route, previous.route if previous else None
+    if isinstance(route, ToWebhook) and isinstance(before, ToWebhook) and route.secret is None:
+        return requested.model_copy(update={"route": route.model_copy(update={"secret": before.secret})})
+    return requested
 
 
-def _standing(said: Mapping[bytes, bytes], dead: int, pending: int) -> DeliveryStatus:
-    found = {name.decode(): value.decode() for name, value in said.items()}
-    error = {name: found[name] for name in ("document", "reason", "at_ms")} if "reason" in found else None
-    failing = int(found.get("at_ms", 0)) > int(found.get("delivered_ms", 0))
-    delivered, failed = int(found.get("delivered", 0)), int(found.get("failed", 0))
+def _status(stored: Mapping[bytes, bytes], dead: int, pending: int) -> DeliveryStatus:
+    stats = {name.decode(): value.decode() for name, value in stored.items()}
+    error = {name: stats[name] for name in ("document", "reason", "at_ms")} if "reason" in stats else None
+    failing = int(stats.get("at_ms", 0)) > int(stats.get("delivered_ms", 0))
+    delivered, failed = int(stats.get("delivered", 0)), int(stats.get("failed", 0))
     return DeliveryStatus(delivered, failed, pending, dead, failing, error)
 
 
-def _wrong(i: int, one: StoredRoute, others: Sequence[StoredRoute], private: bool) -> Iterator[FieldError]:
-    if one.id in [other.id for other in others]:
+def _errors(i: int, route: StoredRoute, others: Sequence[StoredRoute], private: bool) -> Iterator[FieldError]:
+    if route.id in [other.id for other in others]:
         yield FieldError(pointer=f"/routes/{i}", detail="There is another with the same target.")
-    if isinstance(one.route, ToWebhook):
-        if one.route.secret is None:
+    if isinstance(route.route, ToWebhook):
+        if route.route.secret is None:
             yield FieldError(pointer=f"/routes/{i}/secret", detail="A new webhook needs a secret.")
-        if not private and not may_be_public(one.route.url):
+        if not private and not may_be_public(route.route.url):
             detail = "This is not a public address; SLUICE_WEBHOOKS_PRIVATE allows others."
             yield FieldError(pointer=f"/routes/{i}/url", detail=detail)
 
 
-def _keys(route: str) -> tuple[str, str]:
-    return route_key(route), route_dead_key(route)
+def _keys(route: StoredRoute) -> tuple[str, str]:
+    """The keys of its statistics and of its dead entries."""
+    return route_key(route.id), route_dead_key(route.id)

@@ -7,7 +7,7 @@ from service.clock import now_ms
 from service.store import outbox
 from service.store.connection import Connection
 from service.store.counts import CountStore
-from service.store.documents import Memory
+from service.store.documents import DocumentStore
 from service.store.epochs import EpochStore
 from service.store.imports import ImportStore
 from service.store.inbox import Inbox
@@ -68,7 +68,7 @@ class Store:
         self.connection = Connection(url, timeout_s)
         self.logs = LogStore(self.connection)
         self.versions = VersionStore(self.connection)
-        self.documents = Memory(self.connection)
+        self.documents = DocumentStore(self.connection)
         self.epochs = EpochStore(self.connection)
         self.counts = CountStore(self.connection)
         self.review = ReviewStore(self.connection)
@@ -79,13 +79,13 @@ class Store:
         self.routes = Routes(self.connection)
         self.jobs = JobStore(self.connection)
         self._redis = self.connection.redis
-        self._asking = self.connection.asking
+        self._acquire = self.connection.acquire
 
     async def close(self) -> None:
         await self.connection.close()
 
     async def ping(self) -> None:
-        async with self._asking():
+        async with self._acquire():
             await self.connection.ping()
 
     async def memory(self) -> tuple[int, int]:
@@ -102,19 +102,19 @@ class Store:
 
     async def topics(self, after: str = "", limit: int | None = None) -> list[str]:
         """Ids of topics in order, those that come after the given one."""
-        async with self._asking():
+        async with self._acquire():
             rows = await self._redis.zrangebylex(
                 TOPICS, f"({after}" if after else "-", "+", start=0, num=-1 if limit is None else limit
             )
         return [row.decode() for row in rows]
 
     async def count_topics(self) -> int:
-        async with self._asking():
+        async with self._acquire():
             return int(await self._redis.zcard(TOPICS))
 
     async def heads(self, topics: Sequence[str]) -> list[Head | None]:
         """Where each topic's log stands, in one round trip; None where there is no topic."""
-        async with self._asking():
+        async with self._acquire():
             pipe = self._redis.pipeline(transaction=False)
             for topic in topics:
                 pipe.hmget(topic_key(topic, "topic"), ["born", "seq", "floor"])
@@ -135,27 +135,27 @@ class Store:
 
     async def begin_stream(self, topic: str, born: str) -> None:
         """Gives the topic an empty stream of its own for what it lets through."""
-        await self.connection.run([outbox.begin(topic, born, now_ms())])
+        await self.connection.run([outbox.begin_cmd(topic, born, now_ms())])
 
     async def delete(self, topic: str, born: str, version: int | None = None) -> bool:
         """Deletes this topic, if it is there, and at that version where one is given."""
         message, expected = ModelChange(topic, born, 0).to_message(), "" if version is None else version
         if not await self._call(DELETE, topic, PARTS, born, CHANGES, message, expected):
             return False
-        await self.connection.run([outbox.end(topic, born)])
+        await self.connection.run([outbox.end_cmd(topic, born)])
         await self._unlist(topic)
         return True
 
     async def clear(self, topic: str) -> bool:
         """Finishes the deletion of a topic that was cut short; False if there was nothing left to delete."""
-        async with self._asking():
+        async with self._acquire():
             listed = await self._redis.zscore(TOPICS, topic)
             owner = await self._redis.get(out_part_key(topic, "owner"))
         # In this order: if another topic has been made meanwhile, the stream is its own, or has the owner it had.
         if listed is None or (await self.heads([topic]))[0]:
             return False
         if owner:
-            await self.connection.run([outbox.end(topic, owner.decode())])
+            await self.connection.run([outbox.end_cmd(topic, owner.decode())])
         await self._unlist(topic)
         return True
 

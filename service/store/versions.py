@@ -75,7 +75,7 @@ class VersionStore:
     async def load(self, topics: Sequence[str]) -> list[Saved | None]:
         """The published model of each topic, in as few round trips as it takes."""
         rows: list[Any] = []
-        async with self._connection.asking():
+        async with self._connection.acquire():
             for start in range(0, len(topics), BATCH_SIZE):
                 pipe = self._redis.pipeline(transaction=False)
                 for topic in topics[start : start + BATCH_SIZE]:
@@ -85,13 +85,13 @@ class VersionStore:
 
     async def load_digest(self, topic: str) -> str | None:
         """The stored digest of the published model."""
-        async with self._connection.asking():
+        async with self._connection.acquire():
             digest = await self._redis.hget(topic_key(topic, "model"), "digest")
         return None if digest is None else digest.decode()
 
     async def published(self, topics: Sequence[str]) -> list[int | None]:
         """The number of each topic's published version."""
-        async with self._connection.asking():
+        async with self._connection.acquire():
             pipe = self._redis.pipeline(transaction=False)
             for topic in topics:
                 pipe.hget(topic_key(topic, "model"), "version")
@@ -100,14 +100,14 @@ class VersionStore:
 
     async def records(self, topic: str, before: int, limit: int) -> list[tuple[int, str]]:
         """Versions before the given one (0: all) and their records, newest first."""
-        async with self._connection.asking():
+        async with self._connection.acquire():
             last = f"({before}-0" if before else "+"
             rows = await self._redis.xrevrange(topic_key(topic, "versions"), last, "-", count=limit)
         return [(entry_number(id), fields[b"record"].decode()) for id, fields in rows]
 
     async def forget(self, topic: str) -> None:
         """Deletes the published model, so that the next to fold the log saves it again."""
-        async with self._connection.asking():
+        async with self._connection.acquire():
             await self._redis.delete(topic_key(topic, "model"))
 
     async def changes(self) -> AsyncGenerator[ModelChange | None, None]:

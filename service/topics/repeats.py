@@ -13,7 +13,7 @@ from models.core.vectors import Bag
 from models.text.duplicates import are_duplicates
 from models.text.minhash import signatures
 from service.schemas import ClassifyOptions, Document
-from service.store.documents import unpacked
+from service.store.documents import unpack
 from service.topics.background import Epoch
 from service.topics.deciding import Decided, TopicVerdict, decide_documents
 from service.topics.registry import Registry
@@ -50,7 +50,7 @@ def originals(
     epoch: Epoch,
 ) -> dict[int, Original]:
     """By place in the batch, the remembered documents that others repeat; not those whose text has changed since."""
-    remembered = [unpacked(blob) for blob in blobs]
+    remembered = [unpack(blob) for blob in blobs]
     models = decide_documents(registry, [one.document for one in remembered], options, epoch, apply_rules=False)
     theirs, ours = signatures(models.bags), signatures(decided.bags)
     place_of = {document: i for i, document in enumerate(models.ids)}

@@ -19,10 +19,11 @@ from service.errors import StoreUnavailable
 from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
 from service.redis_url import Nodes, nodes
 from service.run.replay import replay_all
-from service.store.connection import FULL, Connection
+from service.store.connection import Connection
 from service.store.inbox import GROUP
 from service.store.keys import DEAD, IN, out_key, topic_key
 from service.store.outbox import entry_id
+from service.store.redis_errors import FULL
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.clustering import PRIMARIES, Cluster, Node, clustered
 from tests.support.consuming import accepted, add, consuming, dead, let_through, settled
@@ -315,7 +316,7 @@ async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, a
 async def test_a_replica_that_dies_is_done_without(cluster: Cluster, api: Api) -> None:
     await api.topic()
     log, connection = topic_key("crude", "log"), api.sluice.store.connection
-    assert await connection.with_replicas([("XLEN", log)])
+    assert await connection.primaries_with_replicas([("XLEN", log)])
     replica = cluster.replica_of(cluster.holder(log))
     replica.kill()
     try:
@@ -325,7 +326,7 @@ async def test_a_replica_that_dies_is_done_without(cluster: Cluster, api: Api) -
             nonlocal n
             n += 1
             await api.judge({"id": f"d{n}", "text": f"Document {n}"}, True)
-            return not await connection.with_replicas([("XLEN", log)])
+            return not await connection.primaries_with_replicas([("XLEN", log)])
 
         await soon(done_without)
     finally:

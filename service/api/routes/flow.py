@@ -30,7 +30,7 @@ from service.schemas.flow import (
     ToWebhook,
 )
 from service.sluice import Sluice
-from service.store.inbox import Holder
+from service.store.inbox import ConsumerStatus
 from service.store.outbox import order
 from service.store.routes import DeliveryStatus, StoredRoute
 
@@ -73,7 +73,7 @@ async def put_routes(request: Request, app: App, topic: TopicPath) -> Response:
 async def list_routes(app: App, topic: TopicPath) -> Response:
     """Where the topic's decisions go, and how the deliveries stand."""
     await app.topics.find(topic)
-    return reply(await _routes(app, await app.routes.of(topic)))
+    return reply(await _routes(app, await app.routes.load(topic)))
 
 
 @router.get("/topics/{topic}/routes/{route}/dead", tags=["flow"], **answers(Page[DeadDelivery], 404))
@@ -81,7 +81,7 @@ async def list_dead(
     app: App, topic: TopicPath, route: RoutePath, limit: Limit = 100, cursor: PlaceCursor = None
 ) -> Response:
     """Deliveries that were given up, newest first."""
-    found = await app.routes.dead(await _route(app, topic, route), cursor, limit + 1)
+    found = await app.routes.load_dead(await _route(app, topic, route), cursor, limit + 1)
     items = [
         DeadDelivery(document=one.document, reason=one.reason, at=time_of(order(place)[0]))
         for place, one in found[:limit]
@@ -101,14 +101,14 @@ async def replay(request: Request, app: App, topic: TopicPath, route: RoutePath)
 @router.get("/flow", tags=["flow"], **answers(Flow))
 async def flow(app: App) -> Response:
     """How the stream of documents to decide stands: how far behind, and what each consumer does."""
-    found = await app.inbox.look()
-    consumers = [_consumer(one) for one in found.consumers if one.figures or one.pending]
+    found = await app.inbox.load_status()
+    consumers = [_consumer(one) for one in found.consumers if one.stats or one.pending]
     lag_s = found.lag_s(now_ms())
     return reply(Flow(lag=found.lag, lag_s=lag_s, pending=found.pending, dead=found.dead, consumers=consumers))
 
 
-def _consumer(one: Holder) -> ConsumerInfo:
-    done = one.figures
+def _consumer(one: ConsumerStatus) -> ConsumerInfo:
+    done = one.stats
     return ConsumerInfo(
         name=one.name,
         alive=done is not None,
@@ -123,14 +123,14 @@ def _consumer(one: Holder) -> ConsumerInfo:
 
 async def _route(app: Sluice, topic: str, route: str) -> StoredRoute:
     await app.topics.find(topic)
-    for one in await app.routes.of(topic):
+    for one in await app.routes.load(topic):
         if one.id == route:
             return one
     raise NotFound("The topic has no such route.")
 
 
 async def _routes(app: Sluice, found: Sequence[StoredRoute]) -> RouteList:
-    return RouteList(items=[_info(one, await app.routes.standing(one)) for one in found])
+    return RouteList(items=[_info(one, await app.routes.load_status(one)) for one in found])
 
 
 def _info(one: StoredRoute, standing: DeliveryStatus) -> RouteInfo:

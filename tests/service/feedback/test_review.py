@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from models.goals.audit import drawn
-from service.store.documents import unpacked
+from service.store.documents import unpack
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.live import live
 from tests.support.refusals import refused, send
@@ -226,8 +226,8 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
 
     async def drawn_of(documents: list[Any]) -> list[float]:
         served = await api.sluice.topics.find("late")
-        blobs = await api.sluice.store.documents.recall([one["id"] for one in documents])
-        came = [unpacked(blob).came_ms for blob in blobs if blob]
+        blobs = await api.sluice.store.documents.load([one["id"] for one in documents])
+        came = [unpack(blob).came_ms for blob in blobs if blob]
         asked = zip(documents, came, strict=True)
         return [chance for one, at in asked if (chance := api.sluice.goals.chance(served, one["id"], at))]
 

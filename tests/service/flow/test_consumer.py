@@ -45,7 +45,7 @@ async def take_and_die(redis_url: str, times: int = 1) -> None:
     for n in range(times):
         inbox = Inbox(connection)
         await inbox.group.open()
-        assert await (inbox.group.take_over(MAX_BATCH, 0) if n else inbox.group.take_new(MAX_BATCH))
+        assert await (inbox.group.claim_idle(MAX_BATCH, 0) if n else inbox.group.read_new(MAX_BATCH))
     await connection.close()
 
 
@@ -204,10 +204,10 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
     for inbox in (idle, holding, alive, waiting):
         await inbox.group.open()
     add(store, OIL)
-    assert len(await holding.group.take_new(1)) == 1
+    assert len(await holding.group.read_new(1)) == 1
     await asyncio.sleep(0.5)
     await waiting.report(ConsumerStats(0))  # has nothing to do, and says so
-    await alive.group.take_over(1, 60)
+    await alive.group.claim_idle(1, 60)
     await connection.run([alive.group.drop_idle_cmd(0.4)])
     names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
     assert names == {holding.name, alive.name, waiting.name}
@@ -313,11 +313,11 @@ async def test_what_is_held_is_found_behind_what_somebody_deleted(store: "Redis"
     await inbox.group.open()
     for document in accepted(20):
         add(store, document)
-    taken = await inbox.group.take_new(20)
+    taken = await inbox.group.read_new(20)
     store.xdel(IN, *(one.place for one in taken[:16]))
-    assert [one.place for one in await inbox.group.held(8)] == [one.place for one in taken[16:]]
-    assert await inbox.group.pending() == 4
+    assert [one.place for one in await inbox.group.own_pending(8)] == [one.place for one in taken[16:]]
+    assert await inbox.group.pending_count() == 4
     store.delete(IN)
     with pytest.raises(GroupGone):
-        await inbox.group.held(8)
+        await inbox.group.own_pending(8)
     await connection.close()

@@ -45,14 +45,14 @@ async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
     """The store is full: nothing new is taken, nothing is dropped, nobody is blamed; then there is room again."""
     for document in accepted(MANY):
         add(store, document)
-    said, tries = Inbox.said, 0
+    said, tries = Inbox.report_cmds, 0
 
     def counted(inbox: Inbox, figures: ConsumerStats) -> list[Step]:
         nonlocal tries
         tries += 1
         return said(inbox, figures)
 
-    monkeypatch.setattr(Inbox, "said", counted)
+    monkeypatch.setattr(Inbox, "report_cmds", counted)
     try:
         async with consuming(api, full=store):
             await asyncio.sleep(1)
@@ -189,7 +189,7 @@ async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_take
     documents = [*oil(300), *grain(300)]
     for document in documents:
         add(store, document)
-    take, times = Group.take_new, 0
+    take, times = Group.read_new, 0
 
     async def refused(group: Group, most: int) -> list[Arrived]:
         nonlocal times
@@ -198,7 +198,7 @@ async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_take
             raise StoreUnavailable("Too many requests wait for the store; try again.")
         return await take(group, most)
 
-    monkeypatch.setattr(Group, "take_new", refused)
+    monkeypatch.setattr(Group, "read_new", refused)
     async with consuming(api):
         await settled(store)
     assert times > 1

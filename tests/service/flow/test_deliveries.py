@@ -112,7 +112,7 @@ async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_not
 ) -> None:
     monkeypatch.setattr("service.flow.deliveries.SILENT_S", 0.2)
     await put(api, webhook(receiver))
-    (destination,) = await api.sluice.routes.of("crude")
+    (destination,) = await api.sluice.routes.load("crude")
     idle, holding = (api.sluice.routes.group(destination, name) for name in ("idle", "holding"))
 
     def known() -> set[str]:
@@ -120,7 +120,7 @@ async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_not
 
     await idle.open()
     sent = await accept(api, 1)
-    assert len(await holding.take_new(1)) == 1
+    assert len(await holding.read_new(1)) == 1
     async with delivering(api, retry_s=3600):  # what somebody has taken stays with them
 
         async def only_the_holder() -> bool:

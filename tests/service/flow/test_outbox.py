@@ -159,11 +159,11 @@ async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "R
     born = (await api.sluice.topics.find("crude")).born
     entries = [entry(f"d{i % 9000}") for i in range(10_000)]
     entries[7] = entries[8]
-    many = outbox.append("crude", born, entries, 20_000)
+    many = outbox.append_cmds("crude", born, entries, 20_000)
     run = api.sluice.store.connection.run
     assert sum(await run(many)) == 9000
     assert sum(await run(many)) == 0
-    assert await run(outbox.append("crude", born, [entries[0]._replace(decision="abstain")], 20_000)) == [1]
+    assert await run(outbox.append_cmds("crude", born, [entries[0]._replace(decision="abstain")], 20_000)) == [1]
     rows: Any = store.xrange(KEY)
     assert len(rows) == len({(fields["id"], fields["decision"]) for _, fields in rows}) == 9001
 
@@ -172,8 +172,8 @@ async def test_who_took_a_document_over_may_be_done_with_it_before_who_had_it_fi
     """To the one it had come before, to the other it is new; it is let through once."""
     born, run = (await api.sluice.topics.find("crude")).born, api.sluice.store.connection.run
     for one in (entry("d"), entry("e")._replace(decision="abstain")):
-        assert await run(outbox.append("crude", born, [one], 9, again={one.document})) == [1]
-        assert await run(outbox.append("crude", born, [one], 9)) == [0]
+        assert await run(outbox.append_cmds("crude", born, [one], 9, again={one.document})) == [1]
+        assert await run(outbox.append_cmds("crude", born, [one], 9)) == [0]
     rows: Any = store.xrange(KEY)
     assert [fields["document"] for _, fields in rows] == ["d", "e"]
 
@@ -182,7 +182,7 @@ async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: 
     await passes(api, oil(5))
     born = api.sluice.registry.get("crude").born
     await api.ok("DELETE", "/topics/crude")
-    late = outbox.append("crude", born, [entry("late")], 9)
+    late = outbox.append_cmds("crude", born, [entry("late")], 9)
     await api.sluice.store.connection.run(late)
     names: Any = store.keys("*out:crude*")
     assert names == [f"{{{KEY}}}:owner"]

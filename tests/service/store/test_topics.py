@@ -13,12 +13,13 @@ from redis.exceptions import ResponseError
 
 from service.errors import GroupGone, NotFound, StoreUnavailable
 from service.store import known, outbox, topics
-from service.store.connection import Packing, translated_errors
+from service.store.connection import Packing
 from service.store.counts import count_cmds, count_topic_cmd
-from service.store.documents import PARTITIONS, Remembering
+from service.store.documents import PARTITIONS, RememberCall
 from service.store.keys import PARTS
 from service.store.log import Event, Head
 from service.store.outbox import Entry
+from service.store.redis_errors import translated_errors
 from service.store.scripts import Script, Step, topic_script
 from service.store.topics import Store
 from service.store.versions import ModelChange, Saved
@@ -150,7 +151,9 @@ async def test_a_topic_is_deleted_at_the_version_that_was_read_or_not_at_all(sto
 
 async def test_a_deletion_that_was_cut_short_is_finished_by_the_next(store: Store) -> None:
     await store.create("t", "one", FIRST)
-    await store.connection.run(outbox.append("t", "one", [Entry("0" * 32, "accept", 1.0, 1, "d", "", "secret")], 10))
+    await store.connection.run(
+        outbox.append_cmds("t", "one", [Entry("0" * 32, "accept", 1.0, 1, "d", "", "secret")], 10)
+    )
     await store.run([topic_script(topics.DELETE, "t", PARTS, "one", "nobody", "", "")])  # and here the process died
     assert await store.topics() == ["t"]
     assert await store.clear("t")
@@ -160,7 +163,7 @@ async def test_a_deletion_that_was_cut_short_is_finished_by_the_next(store: Stor
     await store.create("t", "two", FIRST)
     assert not await store.clear("t")  # that is another one, and whole
     assert await store.connection.run(
-        outbox.append("t", "two", [Entry("0" * 32, "accept", 1.0, 1, "d", "", "")], 10)
+        outbox.append_cmds("t", "two", [Entry("0" * 32, "accept", 1.0, 1, "d", "", "")], 10)
     ) == [1]
 
 
@@ -212,8 +215,8 @@ async def test_publications_are_heard(store: Store) -> None:
 
 async def remember(store: Store, documents: dict[str, bytes], kept: int) -> set[str]:
     """Which ones are new."""
-    remembering = Remembering(documents, kept)
-    new, _ = remembering.heard(await store.connection.run(remembering.steps))
+    remembering = RememberCall(documents, kept)
+    new, _ = remembering.results(await store.run(remembering.cmds))
     return new
 
 
@@ -221,10 +224,10 @@ async def test_documents_are_remembered_once_and_the_oldest_are_forgotten(store:
     first = {f"d{i}": b"%d" % i for i in range(200)}
     assert await remember(store, first, 10_000) == set(first)
     assert await remember(store, first, 10_000) == set()
-    assert await store.documents.recall(["d7", "none"]) == [b"7", None]
+    assert await store.documents.load(["d7", "none"]) == [b"7", None]
     await remember(store, {f"e{i}": b"e" for i in range(3000)}, 320)
-    assert await store.documents.recall(["d7"]) == [None]
-    kept = [blob for blob in await store.documents.recall([f"e{i}" for i in range(3000)]) if blob]
+    assert await store.documents.load(["d7"]) == [None]
+    kept = [blob for blob in await store.documents.load([f"e{i}" for i in range(3000)]) if blob]
     assert len(kept) == 320
     assert 320 % PARTITIONS == 0
 
@@ -236,11 +239,11 @@ async def test_very_many_documents_at_once_are_remembered_and_the_newest_of_them
     again = [f"d{i}" for i in range(0, 150_000, 1000)]
     await remember(store, dict.fromkeys(again, early + b"before"), 1_000_000)
     assert await remember(store, many, 1_000_000) == many.keys() - set(again)
-    assert await store.documents.recall(["d1000", "d1001"]) == [early + b"1000", late + b"1001"]
+    assert await store.documents.load(["d1000", "d1001"]) == [early + b"1000", late + b"1001"]
     newer = [f"e{i}" for i in range(150_000)]
     await remember(store, dict.fromkeys(newer, late), 20 * PARTITIONS)
-    assert not any(await store.documents.recall(list(many)))
-    kept = [i for i, blob in enumerate(await store.documents.recall(newer)) if blob]
+    assert not any(await store.documents.load(list(many)))
+    kept = [i for i, blob in enumerate(await store.documents.load(newer)) if blob]
     assert len(kept) == 20 * PARTITIONS
     assert min(kept) > 149_000
 
