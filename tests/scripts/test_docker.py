@@ -104,7 +104,7 @@ def test_the_commands_start(command: list[str]) -> None:
 
 def test_the_programs_run_while_building_exist() -> None:
     run = " ".join(instructions("RUN"))
-    for module in re.findall(r"python -m (service\.\w+)", run):
+    for module in re.findall(r"python -m (service[.\w]+)", run):
         assert (ROOT / f"{module.replace('.', '/')}.py").exists()
     assert "service.run.warm" in run
 
