@@ -4,6 +4,8 @@ The examples are true: sent in the order of the paths to an empty Sluice they ar
 sends them.
 """
 
+import json
+from importlib.resources import files
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -14,10 +16,11 @@ from pydantic_core import to_json
 from service import schemas
 from service.api.bodies import JSON, NDJSON
 from service.api.problems import MEDIA_TYPE
-from service.archive import file
+from service.archive import file as archive
 from service.archive.lines import ArchiveLine
-from service.schemas import Problem, flow, jobs, metrics, review
-from service.schemas import models as schemas_models
+from service.schemas import Problem, flow, jobs, review
+from service.schemas.metrics import PreviewRequest
+from service.schemas.models import ModelFile
 
 EVENTS = "text/event-stream"
 _REF = "#/components/schemas/{model}"
@@ -38,80 +41,27 @@ _ETAG = {"ETag": {"description": "For If-Match.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Where it is.", "schema": {"type": "string"}}}
 _RETRY = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
 
-_OIL = {"title": "OPEC meets", "text": "Crude prices rose after OPEC agreed to cut output."}
-_GRAIN = {"id": "d2", "text": "Farmers in Kansas expect a smaller wheat harvest after the drought."}
-_JUDGEMENT = {"topic": "crude", "document": "d1", "relevant": True}
-EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
-    schemas.NewTopic: {
-        "a query is enough": {"id": "crude", "name": "Crude oil", "query": "crude oil OPEC barrels output price"},
-        "with a learner and a goal": {
-            "name": "Grain",
-            "query": "wheat maize harvest",
-            "learner": {"kind": "winnow", "params": {"variant": "balanced", "alpha": 1.3}},
-            "goal": {"min_precision": 0.95, "max_abstain": 0.15},
-        },
-    },
-    schemas.TopicChange: {
-        "another learner": {"name": "Oil", "learner": {"kind": "eg"}},
-        "no goal": {"goal": None},
-        "single words": {"terms": {"pin": ["opec", "brent"], "ban": ["reuters"]}},
-    },
-    schemas.Classify: {
-        "for every topic": {"documents": [{"id": "d1", **_OIL}, _GRAIN]},
-        "for one, and why": {"documents": [_OIL], "topics": ["crude"], "explain": True, "store": False},
-    },
-    schemas.Document: {"": _OIL},
-    schemas.Judgement: {
-        "by id": _JUDGEMENT,
-        "with its text": {"topic": "crude", "document": _GRAIN, "relevant": False, "by": "ann"},
-    },
-    schemas.Judgements: {"several": {"judgements": [_JUDGEMENT, _JUDGEMENT | {"document": _OIL}]}},
-    metrics.PreviewRequest: {
-        "a goal": {"goal": {"min_precision": 0.9, "max_abstain": 0.2}},
-        "a rule, with few examples": {"rules": {"accept_if": None, "reject_if": "sport"}, "limit": 5},
-    },
-    jobs.Retrain: {
-        "all topics, if it helps": {"kind": "retrain", "method": "svm"},
-        "one, without publishing": {
-            "kind": "retrain",
-            "topics": ["crude"],
-            "method": "boosting",
-            "params": {"S": 100},
-            "publish": "never",
-        },
-    },
-    jobs.Compare: {"two methods": {"kind": "compare", "topic": "crude", "methods": [{"method": "svm"}]}},
-    jobs.Backfill: {"what is remembered": {"kind": "backfill", "topics": ["crude"]}},
-    flow.Routes: {
-        "to a webhook, and to a stream": {
-            "routes": [
-                {
-                    "to": "webhook",
-                    "url": "https://example.org/sluice",
-                    "on": ["accept"],
-                    "secret": "whsec_c2x1aWNlIHNsdWljZSBzbHVpY2Ugc2x1aWNl",
-                },
-                {"to": "stream", "key": "crude-news"},
-            ]
-        }
-    },
-    flow.Replay: {"what is dead": {"after": None}},
-    review.Skip: {"by id": {"document": "d2"}},
-    review.NewKnown: {"by id, and with its text": {"documents": ["d1", _OIL | {"id": "k1"}]}},
-    ArchiveLine: {str(n): line for n, line in enumerate(file.example())},
-    schemas_models.ModelFile: {
-        "two words": {
-            "format": "sluice-model/1",
-            "kind": "wh",
-            "view": "tfidf",
-            "bias": 0.05,
-            "rest": 0.0,
-            "reject_below": 0.1,
-            "accept_above": 0.2,
-            "terms": {"opec": 0.8, "wheat": -0.5},
-        }
-    },
-}
+# The bodies of requests. Their examples stand in examples.json, by the name of the type.
+BODIES: tuple[type[BaseModel], ...] = (
+    schemas.NewTopic,
+    schemas.TopicChange,
+    schemas.Classify,
+    schemas.Document,
+    schemas.Judgement,
+    schemas.Judgements,
+    PreviewRequest,
+    jobs.Retrain,
+    jobs.Compare,
+    jobs.Backfill,
+    flow.Routes,
+    flow.Replay,
+    review.Skip,
+    review.NewKnown,
+    ModelFile,
+)
+_examples = json.loads((files(__package__) / "examples.json").read_text(encoding="utf-8"))
+EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {body: _examples[body.__name__] for body in BODIES}
+EXAMPLES[ArchiveLine] = {str(n): line for n, line in enumerate(archive.example())}
 
 
 def takes(*models: type[BaseModel], line: type[BaseModel] | None = None) -> dict[str, Any]:
