@@ -32,21 +32,21 @@ T = TypeVar("T")
 # time of a small request, and behind whatever large one has the interpreter.
 
 
-async def _unready(request: Request) -> Sluice:
+async def _any_sluice(request: Request) -> Sluice:
     sluice: Sluice = request.app.state.sluice
     return sluice
 
 
-async def _sluice(request: Request) -> Sluice:
-    sluice = await _unready(request)
+async def _ready_sluice(request: Request) -> Sluice:
+    sluice = await _any_sluice(request)
     if not sluice.sync.ready.is_set():
         # Deciding with some of the topics would be a wrong answer that looks like a right one.
         raise StoreUnavailable("The topics are still being loaded; try again.")
     return sluice
 
 
-App = Annotated[Sluice, Depends(_sluice)]
-Unready = Annotated[Sluice, Depends(_unready)]  # perhaps with some of its topics only
+ReadySluice = Annotated[Sluice, Depends(_ready_sluice)]
+AnySluice = Annotated[Sluice, Depends(_any_sluice)]  # perhaps before all topics are loaded
 TopicPath = Annotated[TopicId, Path(description="The topic's id.")]
 DocumentPath = Annotated[str, Path(description="The document's id; slashes may stand as they are.", examples=["d1"])]
 VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
@@ -69,16 +69,16 @@ async def read(request: Request, adapter: TypeAdapter[T]) -> T:
     media_type(request, JSON)
     if request.query_params:
         raise BadInput("With a JSON body the options stand in the body, not in the address.")
-    app = await _unready(request)
-    raw = await body(request, app.config.max_body_bytes)
+    sluice = await _any_sluice(request)
+    raw = await body(request, sluice.config.max_body_bytes)
     if len(raw) > LONG:
-        return await app.pool.run(parse, adapter, raw, app.config)
-    return parse(adapter, raw, app.config)
+        return await sluice.pool.run(parse, adapter, raw, sluice.config)
+    return parse(adapter, raw, sluice.config)
 
 
-def at_most(app: Sluice, items: Sequence[object], what: str) -> None:
-    if len(items) > app.config.max_documents:
-        raise TooLarge(f"A request may have {app.config.max_documents:,} {what}; send the rest in another.")
+def at_most(sluice: Sluice, items: Sequence[object], what: str) -> None:
+    if len(items) > sluice.config.max_documents:
+        raise TooLarge(f"A request may have {sluice.config.max_documents:,} {what}; send the rest in another.")
 
 
 def reply(value: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -90,19 +90,19 @@ def paged(items: Sequence[BaseModel], following: str | None) -> Response:
 
 
 async def topic_answer(
-    app: Sluice, served: PublishedModel, status: int = 200, headers: dict[str, str] | None = None
+    sluice: Sluice, served: PublishedModel, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     try:
-        (tally,) = await app.counters.read([served.topic])
+        (tally,) = await sluice.counters.read([served.topic])
     except StoreUnavailable:
         tally = None  # what is known of the topic without the store is still worth an answer
-    return reply(present.topic(served, tally, app.config), status, {"ETag": present.etag(served)} | (headers or {}))
+    return reply(present.topic(served, tally, sluice.config), status, {"ETag": present.etag(served)} | (headers or {}))
 
 
 async def _own_name(request: Request) -> None:
     """Where only this machine can reach us, its browsers can, too: a page whose own name is made to lead here (DNS
     rebinding) would pass for ours. Such a name has a dot, and nobody has told us of it."""
-    config = (await _unready(request)).config
+    config = (await _any_sluice(request)).config
     if config.host not in LOOPBACK:
         return
     name = PORT.sub("", request.headers.get("host", "")).strip("[]").lower()

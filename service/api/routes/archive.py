@@ -9,7 +9,7 @@ from starlette.responses import Response
 from service import schemas
 from service.api import ndjson
 from service.api.bodies import NDJSON, lines, media_type
-from service.api.deps import App, TopicPath, new_router, topic_answer
+from service.api.deps import ReadySluice, TopicPath, new_router, topic_answer
 from service.api.openapi import answers, takes
 from service.archive.file import MOST_BYTES, ArchiveReader
 from service.archive.lines import ArchiveLine
@@ -22,9 +22,9 @@ router = new_router()
 
 
 @router.get("/topics/{topic}/export", tags=["moving"], **answers(None, 404, line=ArchiveLine))
-async def export_topic(app: App, topic: TopicPath) -> Response:
+async def export_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
     """The topic with its log as a file, NDJSON: to keep, or to import elsewhere."""
-    return ndjson.Pieces(await app.transfer.lines(topic), NDJSON)
+    return ndjson.Pieces(await sluice.transfer.lines(topic), NDJSON)
 
 
 @router.post(
@@ -32,17 +32,17 @@ async def export_topic(app: App, topic: TopicPath) -> Response:
 )
 async def import_topic(
     request: Request,
-    app: App,
+    sluice: ReadySluice,
     id: Annotated[TopicId | None, Query(description="Another name for the topic.")] = None,
     replace: Annotated[bool, Query(description="Take the place of a topic of that name.")] = False,
 ) -> Response:
     """Make a topic of a file that was exported, here or elsewhere: as a whole or not at all. It decides as it did. The
     same file again changes nothing; a name that is taken is refused, unless what has it is to be replaced."""
     media_type(request, NDJSON)
-    reader = ArchiveReader(lambda line: parse(ARCHIVE_LINE, line, app.config))
-    most = min(MOST_BYTES, app.config.max_stream_bytes)
-    async for some in lines(request, most, app.config.max_body_bytes):
-        await app.pool.run(reader.take, some)
-    served, outcome = await app.transfer.take(reader.finish(), id, replace)
+    reader = ArchiveReader(lambda line: parse(ARCHIVE_LINE, line, sluice.config))
+    most = min(MOST_BYTES, sluice.config.max_stream_bytes)
+    async for some in lines(request, most, sluice.config.max_body_bytes):
+        await sluice.pool.run(reader.take, some)
+    served, outcome = await sluice.transfer.take(reader.finish(), id, replace)
     status = 201 if outcome == "made" else 200
-    return await topic_answer(app, served, status, {"Location": f"/topics/{served.topic}"})
+    return await topic_answer(sluice, served, status, {"Location": f"/topics/{served.topic}"})

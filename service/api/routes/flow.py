@@ -7,7 +7,7 @@ from fastapi import Header, Path, Query, Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from service.api.deps import App, Limit, TopicPath, new_router, paged, read, reply
+from service.api.deps import Limit, ReadySluice, TopicPath, new_router, paged, read, reply
 from service.api.openapi import answers, takes
 from service.api.sse import Events
 from service.clock import now_ms, time_of
@@ -46,42 +46,44 @@ router = new_router()
 
 
 @router.get("/topics/{topic}/stream", tags=["flow"], **answers(None, 404, events=Passed))
-async def listen(app: App, topic: TopicPath, last_event_id: LastEventId = None) -> Response:
+async def listen(sluice: ReadySluice, topic: TopicPath, last_event_id: LastEventId = None) -> Response:
     """What the topic lets through (accepted or abstained from), as it happens: server-sent events, resumable."""
-    await app.topics.find(topic)
-    return Events(app.subscribers.joined(topic, last_event_id))
+    await sluice.topics.find(topic)
+    return Events(sluice.subscribers.joined(topic, last_event_id))
 
 
 @router.get("/topics/{topic}/accepted", tags=["flow"], **answers(Page[Passed], 404))
-async def list_passed(app: App, topic: TopicPath, limit: Limit = 100, cursor: PlaceCursor = None) -> Response:
+async def list_passed(
+    sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: PlaceCursor = None
+) -> Response:
     """What the topic has let through (accepted or abstained from), newest first."""
-    await app.topics.find(topic)
-    found = await app.outbox.newest(topic, cursor, limit + 1)
+    await sluice.topics.find(topic)
+    found = await sluice.outbox.newest(topic, cursor, limit + 1)
     items = [passed(topic, one) for one in found[:limit]]
     return paged(items, found[limit - 1].place if found[limit:] else None)
 
 
 @router.put("/topics/{topic}/routes", tags=["flow"], **takes(Routes), **answers(RouteList, 404))
-async def put_routes(request: Request, app: App, topic: TopicPath) -> Response:
+async def put_routes(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
     """Say where the topic's decisions go. These routes replace those before; one with the same target goes on."""
-    await app.topics.find(topic)
+    await sluice.topics.find(topic)
     asked = await read(request, ROUTES)
-    return reply(await _routes(app, await app.topics.put_routes(topic, asked.routes)))
+    return reply(await _routes(sluice, await sluice.topics.put_routes(topic, asked.routes)))
 
 
 @router.get("/topics/{topic}/routes", tags=["flow"], **answers(RouteList, 404))
-async def list_routes(app: App, topic: TopicPath) -> Response:
+async def list_routes(sluice: ReadySluice, topic: TopicPath) -> Response:
     """Where the topic's decisions go, and how the deliveries stand."""
-    await app.topics.find(topic)
-    return reply(await _routes(app, await app.routes.load(topic)))
+    await sluice.topics.find(topic)
+    return reply(await _routes(sluice, await sluice.routes.load(topic)))
 
 
 @router.get("/topics/{topic}/routes/{route}/dead", tags=["flow"], **answers(Page[DeadDelivery], 404))
 async def list_dead(
-    app: App, topic: TopicPath, route: RoutePath, limit: Limit = 100, cursor: PlaceCursor = None
+    sluice: ReadySluice, topic: TopicPath, route: RoutePath, limit: Limit = 100, cursor: PlaceCursor = None
 ) -> Response:
     """Deliveries that were given up, newest first."""
-    found = await app.routes.load_dead(await _route(app, topic, route), cursor, limit + 1)
+    found = await sluice.routes.load_dead(await _route(sluice, topic, route), cursor, limit + 1)
     items = [
         DeadDelivery(document=one.document, reason=one.reason, at=time_of(order(place)[0]))
         for place, one in found[:limit]
@@ -90,18 +92,18 @@ async def list_dead(
 
 
 @router.post("/topics/{topic}/routes/{route}/replay", tags=["flow"], **takes(Replay), **answers(Replayed, 404))
-async def replay(request: Request, app: App, topic: TopicPath, route: RoutePath) -> Response:
+async def replay(request: Request, sluice: ReadySluice, topic: TopicPath, route: RoutePath) -> Response:
     """Deliver again what was given up, or everything after a place in the topic's stream."""
-    one = await _route(app, topic, route)
+    one = await _route(sluice, topic, route)
     asked = await read(request, REPLAY)
-    again = await app.routes.replay(one, asked.after, app.config.retry_s)
+    again = await sluice.routes.replay(one, asked.after, sluice.config.retry_s)
     return reply(Replayed(topic=topic, route=route, deliveries=again))
 
 
 @router.get("/flow", tags=["flow"], **answers(Flow))
-async def flow(app: App) -> Response:
+async def flow(sluice: ReadySluice) -> Response:
     """How the stream of documents to decide stands: how far behind, and what each consumer does."""
-    found = await app.inbox.load_status()
+    found = await sluice.inbox.load_status()
     consumers = [_consumer(one) for one in found.consumers if one.stats or one.pending]
     lag_s = found.lag_s(now_ms())
     return reply(Flow(lag=found.lag, lag_s=lag_s, pending=found.pending, dead=found.dead, consumers=consumers))
@@ -121,16 +123,16 @@ def _consumer(one: ConsumerStatus) -> ConsumerInfo:
     )
 
 
-async def _route(app: Sluice, topic: str, route: str) -> StoredRoute:
-    await app.topics.find(topic)
-    for one in await app.routes.load(topic):
+async def _route(sluice: Sluice, topic: str, route: str) -> StoredRoute:
+    await sluice.topics.find(topic)
+    for one in await sluice.routes.load(topic):
         if one.id == route:
             return one
     raise NotFound("The topic has no such route.")
 
 
-async def _routes(app: Sluice, found: Sequence[StoredRoute]) -> RouteList:
-    return RouteList(items=[_info(one, await app.routes.load_status(one)) for one in found])
+async def _routes(sluice: Sluice, found: Sequence[StoredRoute]) -> RouteList:
+    return RouteList(items=[_info(one, await sluice.routes.load_status(one)) for one in found])
 
 
 def _info(one: StoredRoute, standing: DeliveryStatus) -> RouteInfo:

@@ -6,7 +6,7 @@ from fastapi import Path, Query, Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from service.api.deps import App, Limit, new_router, paged, read, reply
+from service.api.deps import Limit, ReadySluice, new_router, paged, read, reply
 from service.api.openapi import answers, takes
 from service.jobs.jobs import topics_of
 from service.schemas import Page
@@ -23,18 +23,18 @@ router = new_router()
 
 
 @router.post("/jobs", status_code=202, tags=["jobs"], **takes(Retrain, Compare, Backfill), **answers(Job, 404, 409))
-async def submit_job(request: Request, app: App) -> Response:
+async def submit_job(request: Request, sluice: ReadySluice) -> Response:
     """Retrain topics, compare methods, or decide about earlier documents, in the background."""
     asked = await read(request, NEW_JOB)
     for topic in dict.fromkeys(topics_of(asked) or ()):
-        await app.topics.find(topic)
-    job = await app.jobs.submit(asked)
+        await sluice.topics.find(topic)
+    job = await sluice.jobs.submit(asked)
     return reply(job, 202, {"Location": f"/jobs/{job.id}"})
 
 
 @router.get("/jobs", tags=["jobs"], **answers(Page[Job]))
 async def list_jobs(
-    app: App,
+    sluice: ReadySluice,
     limit: Limit = 100,
     cursor: JobCursor = None,
     state: Annotated[State | None, Query(description="Only jobs in this state.")] = None,
@@ -47,16 +47,16 @@ async def list_jobs(
         topics = job.request.get("topics") or [job.request.get("topic")]
         return (state in (None, job.state)) and (kind in (None, job.kind)) and (topic is None or topic in topics)
 
-    return paged(*await app.jobs.page(cursor or "", limit, wanted))
+    return paged(*await sluice.jobs.page(cursor or "", limit, wanted))
 
 
 @router.get("/jobs/{job}", tags=["jobs"], **answers(Job, 404))
-async def read_job(app: App, job: JobPath) -> Response:
+async def read_job(sluice: ReadySluice, job: JobPath) -> Response:
     """A job: how far it has come, or what came of it."""
-    return reply(await app.jobs.find(job))
+    return reply(await sluice.jobs.find(job))
 
 
 @router.delete("/jobs/{job}", status_code=202, tags=["jobs"], **answers(Job, 404))
-async def cancel_job(app: App, job: JobPath) -> Response:
+async def cancel_job(sluice: ReadySluice, job: JobPath) -> Response:
     """Cancel a job. One that runs is ended within two seconds; one that is over stays as it is."""
-    return reply(await app.jobs.cancel(job), 202)
+    return reply(await sluice.jobs.cancel(job), 202)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from models.goals.volume import StreamCounts
 from service.api import present
-from service.api.deps import App, TopicPath, new_router, read, reply
+from service.api.deps import ReadySluice, TopicPath, new_router, read, reply
 from service.api.openapi import answers, takes
 from service.feedback.metrics import evidence, metrics
 from service.schemas import Effect
@@ -21,27 +21,27 @@ router = new_router()
 
 
 @router.get("/topics/{topic}/metrics", tags=["measures"], **answers(Metrics, 404))
-async def read_metrics(app: App, topic: TopicPath) -> Response:
+async def read_metrics(sluice: ReadySluice, topic: TopicPath) -> Response:
     """How the topic has done, on documents it had decided before they were judged; each figure with an interval."""
-    served = await app.topics.find(topic)
-    judged = await app.learning.read(topic, evidence)
-    (tally,) = await app.counters.read([topic])
-    return reply(await app.pool.run(metrics, served, judged, tally))
+    served = await sluice.topics.find(topic)
+    judged = await sluice.learning.read(topic, evidence)
+    (tally,) = await sluice.counters.read([topic])
+    return reply(await sluice.pool.run(metrics, served, judged, tally))
 
 
 @router.post("/topics/{topic}/preview", tags=["measures"], **takes(PreviewRequest), **answers(Preview, 404))
-async def preview(request: Request, app: App, topic: TopicPath) -> Response:
+async def preview(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
     """What would change under other settings, without changing anything."""
-    await app.topics.find(topic)
-    outcome = await app.previews.preview(topic, await read(request, PREVIEW))
-    (tally,) = await app.counters.read([topic])
+    await sluice.topics.find(topic)
+    outcome = await sluice.previews.preview(topic, await read(request, PREVIEW))
+    (tally,) = await sluice.counters.read([topic])
     anew = effect_of(outcome.after.settings, outcome.before.settings) >= Effect.DECISIONS
     then = replace(tally, as_now=StreamCounts()) if anew else tally
     before, after = (
-        present.topic(served, counts, app.config).status
+        present.topic(served, counts, sluice.config).status
         for served, counts in ((outcome.before, tally), (outcome.after, then))
     )
-    rates = [app.goals.rate(served) for served in (outcome.before, outcome.after)]
+    rates = [sluice.goals.rate(served) for served in (outcome.before, outcome.after)]
     return reply(
         Preview(
             topic=topic,

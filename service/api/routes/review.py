@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from service import schemas
-from service.api.deps import App, DocumentPath, Limit, TopicPath, at_most, new_router, read, reply
+from service.api.deps import DocumentPath, Limit, ReadySluice, TopicPath, at_most, new_router, read, reply
 from service.api.openapi import answers, takes
 from service.feedback.known import BY_MODEL
 from service.schemas.fields import DOCUMENT_ID_CHARS
@@ -26,35 +26,37 @@ router = new_router()
 
 
 @router.get("/topics/{topic}/review", tags=["review"], **answers(ReviewPage, 404))
-async def review(app: App, topic: TopicPath, limit: ReviewLimit = 20) -> Response:
+async def review(sluice: ReadySluice, topic: TopicPath, limit: ReviewLimit = 20) -> Response:
     """Documents worth a judgement, best first, and whether more judgements would still help."""
-    served = await app.topics.find(topic)
-    report = await app.goals.report(served)
-    return reply(await app.review.offers(served, report, limit))
+    served = await sluice.topics.find(topic)
+    report = await sluice.goals.report(served)
+    return reply(await sluice.review.offers(served, report, limit))
 
 
 @router.post("/topics/{topic}/review/skip", tags=["review"], **takes(Skip), **answers(Skipped, 404))
-async def skip(request: Request, app: App, topic: TopicPath) -> Response:
+async def skip(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
     """Do not offer this document again. Skipping says nothing about its relevance."""
-    served, asked = await app.topics.find(topic), await read(request, SKIP)
-    await app.review.skip(served, asked.document)
+    served, asked = await sluice.topics.find(topic), await read(request, SKIP)
+    await sluice.review.skip(served, asked.document)
     return reply(Skipped(topic=topic, document=asked.document))
 
 
 @router.post("/topics/{topic}/known", tags=["review"], **takes(NewKnown), **answers(KnownAdded, 404))
-async def add_known(request: Request, app: App, topic: TopicPath) -> Response:
+async def add_known(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
     """Test the topic with relevant documents that were found elsewhere. They are never learned from."""
-    served, asked = await app.topics.find(topic), await read(request, NEW_KNOWN)
-    at_most(app, asked.documents, "documents")
-    total, new = await app.known.add(served, asked.documents)
+    served, asked = await sluice.topics.find(topic), await read(request, NEW_KNOWN)
+    at_most(sluice, asked.documents, "documents")
+    total, new = await sluice.known.add(served, asked.documents)
     return reply(KnownAdded(topic=topic, added=new, known=total))
 
 
 @router.get("/topics/{topic}/known", tags=["review"], **answers(KnownPage, 404))
-async def list_known(app: App, topic: TopicPath, limit: Limit = 100, cursor: DocumentCursor = None) -> Response:
+async def list_known(
+    sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: DocumentCursor = None
+) -> Response:
     """Known items by id, with what the topic makes of each now, and the recall that all of them show."""
-    served = await app.topics.find(topic)
-    items, recall = await app.known.read(served)
+    served = await sluice.topics.find(topic)
+    items, recall = await sluice.known.read(served)
     rest = [item for item in items if cursor is None or item.document > cursor]
     following = rest[limit - 1].document if rest[limit:] else None
     detail = BY_MODEL if compiled(served.settings.rules) else None
@@ -62,14 +64,14 @@ async def list_known(app: App, topic: TopicPath, limit: Limit = 100, cursor: Doc
 
 
 @router.delete("/topics/{topic}/known/{document:path}", status_code=204, tags=["review"], **answers(None, 404))
-async def delete_known(app: App, topic: TopicPath, document: DocumentPath) -> Response:
+async def delete_known(sluice: ReadySluice, topic: TopicPath, document: DocumentPath) -> Response:
     """Take a known item off the list."""
-    await app.topics.find(topic)
-    await app.known.remove(topic, document)
+    await sluice.topics.find(topic)
+    await sluice.known.remove(topic, document)
     return Response(status_code=204)
 
 
 @router.get("/recall", tags=["review"], **answers(schemas.PooledRecall))
-async def pooled_recall(app: App) -> Response:
+async def pooled_recall(sluice: ReadySluice) -> Response:
     """Recall over all topics that audit, together."""
-    return reply(await app.goals.pooled())
+    return reply(await sluice.goals.pooled())

@@ -15,13 +15,13 @@ from service import schemas
 from service.api import ndjson, present
 from service.api.bodies import JSON, NDJSON, media_type
 from service.api.deps import (
-    App,
+    AnySluice,
     Cursor,
     DocumentPath,
     Limit,
     NumberCursor,
+    ReadySluice,
     TopicPath,
-    Unready,
     VersionPath,
     at_most,
     new_router,
@@ -62,26 +62,26 @@ T = TypeVar("T")
 
 
 @router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409))
-async def create_topic(request: Request, app: App) -> Response:
+async def create_topic(request: Request, sluice: ReadySluice) -> Response:
     """Make a topic. It works from its query text at once, before any judgement."""
-    served = await app.topics.create(await read(request, NEW_TOPIC))
-    return await topic_answer(app, served, 201, {"Location": f"/topics/{served.topic}"})
+    served = await sluice.topics.create(await read(request, NEW_TOPIC))
+    return await topic_answer(sluice, served, 201, {"Location": f"/topics/{served.topic}"})
 
 
 @router.get("/topics", tags=["topics"], **answers(schemas.Page[schemas.Topic], tagged=True))
-async def list_topics(app: App, limit: Limit = 100, cursor: Cursor = None) -> Response:
+async def list_topics(sluice: ReadySluice, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All topics, by id."""
-    found, following = await app.topics.page(cursor or "", limit)
-    counts = await app.counters.read([served.topic for served in found])
-    page = paged([present.topic(*pair, app.config) for pair in zip(found, counts, strict=True)], following)
+    found, following = await sluice.topics.page(cursor or "", limit)
+    counts = await sluice.counters.read([served.topic for served in found])
+    page = paged([present.topic(*pair, sluice.config) for pair in zip(found, counts, strict=True)], following)
     page.headers["ETag"] = f'"{blake2b(page.body, digest_size=8).hexdigest()}"'
     return page
 
 
 @router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404, tagged=True))
-async def read_topic(app: App, topic: TopicPath) -> Response:
+async def read_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
     """A topic, its settings and how it stands."""
-    return await topic_answer(app, await app.topics.find(topic))
+    return await topic_answer(sluice, await sluice.topics.find(topic))
 
 
 @router.patch(
@@ -91,17 +91,19 @@ async def read_topic(app: App, topic: TopicPath) -> Response:
     **answers(schemas.Topic, 404, 409, 412, tagged=True),
 )
 async def change_topic(
-    request: Request, app: App, topic: TopicPath, if_match: Annotated[str | None, Header()] = None
+    request: Request, sluice: ReadySluice, topic: TopicPath, if_match: Annotated[str | None, Header()] = None
 ) -> Response:
     """Change some of a topic's settings. Another learner or query refolds all its judgements."""
-    expected = _matched(await app.topics.find(topic), if_match)
-    return await topic_answer(app, await app.topics.change(topic, await read(request, TOPIC_CHANGE), expected))
+    expected = _matched(await sluice.topics.find(topic), if_match)
+    return await topic_answer(sluice, await sluice.topics.change(topic, await read(request, TOPIC_CHANGE), expected))
 
 
 @router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404, 412))
-async def delete_topic(app: App, topic: TopicPath, if_match: Annotated[str | None, Header()] = None) -> Response:
+async def delete_topic(
+    sluice: ReadySluice, topic: TopicPath, if_match: Annotated[str | None, Header()] = None
+) -> Response:
     """Delete a topic and everything about it."""
-    await app.topics.delete(topic, None if if_match is None else _matched(await app.topics.find(topic), if_match))
+    await sluice.topics.delete(topic, None if if_match is None else _matched(await sluice.topics.find(topic), if_match))
     return Response(status_code=204)
 
 
@@ -116,7 +118,7 @@ async def delete_topic(app: App, topic: TopicPath, if_match: Annotated[str | Non
 )
 async def classify(
     request: Request,
-    app: App,
+    sluice: ReadySluice,
     topics: Annotated[list[TopicId] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
     explain: Annotated[bool, Query(description="NDJSON: say why.")] = False,
     store: Annotated[bool, Query(description="NDJSON: remember the documents.")] = True,
@@ -127,28 +129,28 @@ async def classify(
     telemetry: Telemetry = request.app.state.telemetry
     if media_type(request, JSON, NDJSON) == JSON:
         asked = await read(request, CLASSIFY)
-        at_most(app, asked.documents, "documents")
+        at_most(sluice, asked.documents, "documents")
         for one in asked.documents:
-            check_length(one, app.config.max_text_chars)
-        results = await app.classifier.classify(asked.documents, asked)
+            check_length(one, sluice.config.max_text_chars)
+        results = await sluice.classifier.classify(asked.documents, asked)
         telemetry.documents.inc(len(results))
-        return _results(await _written(app, results))
+        return _results(await _written(sluice, results))
     options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
     for topic in topics or ():
-        await app.topics.find(topic)
+        await sluice.topics.find(topic)
 
     def document(line: bytes) -> schemas.Document:
-        parsed = parse(DOCUMENT, line, app.config)
-        check_length(parsed, app.config.max_text_chars)
+        parsed = parse(DOCUMENT, line, sluice.config)
+        check_length(parsed, sluice.config.max_text_chars)
         return parsed
 
     async def classified(documents: Sequence[schemas.Document]) -> list[bytes]:
-        results = await app.classifier.classify_any(documents, options)
+        results = await sluice.classifier.classify_any(documents, options)
         telemetry.documents.inc(len(results))
-        return await _written(app, results)
+        return await _written(sluice, results)
 
-    each = partial(_each, app, document, classified)
-    return await ndjson.answer(request, app.config, each, duplex=duplex, in_turn=not store)
+    each = partial(_each, sluice, document, classified)
+    return await ndjson.answer(request, sluice.config, each, duplex=duplex, in_turn=not store)
 
 
 @router.post(
@@ -159,13 +161,13 @@ async def classify(
 )
 async def feedback(
     request: Request,
-    app: App,
+    sluice: ReadySluice,
     duplex: Annotated[bool, Query(description="NDJSON: answer while the request is being sent.")] = False,
 ) -> Response:
     """Say whether documents are relevant. The answer comes when the judgement is durable and has been learned."""
 
     async def judged(judgements: Sequence[schemas.Judgement]) -> list[schemas.Learned | ServiceError]:
-        answers = await app.judge.judge(judgements)
+        answers = await sluice.judge.judge(judgements)
         request.app.state.telemetry.judged(one.status for one in answers if isinstance(one, schemas.Learned))
         return answers
 
@@ -179,12 +181,12 @@ async def feedback(
     if media_type(request, JSON, NDJSON) == NDJSON:
 
         def judgement(line: bytes) -> schemas.Judgement:
-            return parse(JUDGEMENT, line, app.config)
+            return parse(JUDGEMENT, line, sluice.config)
 
-        return await ndjson.answer(request, app.config, partial(_each, app, judgement, learned), duplex=duplex)
+        return await ndjson.answer(request, sluice.config, partial(_each, sluice, judgement, learned), duplex=duplex)
     given = await read(request, FEEDBACK)
     if isinstance(given, schemas.Judgements):
-        at_most(app, given.judgements, "judgements")
+        at_most(sluice, given.judgements, "judgements")
         return _results(await learned(given.judgements))
     (answer,) = await judged([given])
     if isinstance(answer, ServiceError):
@@ -193,10 +195,12 @@ async def feedback(
 
 
 @router.get("/topics/{topic}/judgements", tags=["documents"], **answers(schemas.Page[schemas.PastJudgement], 404))
-async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None) -> Response:
+async def list_judgements(
+    sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None
+) -> Response:
     """The judgements that stand, newest first."""
     before = int(cursor) if cursor else None
-    judged = await app.learning.read(topic, lambda fold: list(fold.resolved.judged.values()))
+    judged = await sluice.learning.read(topic, lambda fold: list(fold.resolved.judged.values()))
     standing = sorted(judged, key=lambda one: -one.latest.seq)
     rest = [one for one in standing if before is None or one.latest.seq < before]
     items = [
@@ -215,9 +219,9 @@ async def list_judgements(app: App, topic: TopicPath, limit: Limit = 100, cursor
 
 
 @router.delete("/topics/{topic}/judgements/{document:path}", tags=["documents"], **answers(schemas.Withdrawn, 404))
-async def withdraw_judgement(app: App, topic: TopicPath, document: DocumentPath) -> Response:
+async def withdraw_judgement(sluice: ReadySluice, topic: TopicPath, document: DocumentPath) -> Response:
     """Take a judgement back. The model becomes what it would have been without it."""
-    version = await app.judge.withdraw(topic, document)
+    version = await sluice.judge.withdraw(topic, document)
     return reply(schemas.Withdrawn(topic=topic, document=document, version=version))
 
 
@@ -225,10 +229,12 @@ async def withdraw_judgement(app: App, topic: TopicPath, document: DocumentPath)
 
 
 @router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page[Version], 404))
-async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None) -> Response:
+async def list_versions(
+    sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None
+) -> Response:
     """Published models, newest first."""
-    await app.topics.find(topic)
-    records = await app.learning.versions(topic, int(cursor or 0), limit + 1)
+    await sluice.topics.find(topic)
+    records = await sluice.learning.versions(topic, int(cursor or 0), limit + 1)
     items = [Version(created=time_of(record.pop("created_ms")), **record) for record in records[:limit]]
     return paged(items, str(items[-1].version) if records[limit:] else None)
 
@@ -236,19 +242,19 @@ async def list_versions(app: App, topic: TopicPath, limit: Limit = 100, cursor: 
 @router.post(
     "/topics/{topic}/versions/{version}/restore", tags=["versions"], **answers(schemas.Topic, 404, 409, tagged=True)
 )
-async def restore_version(app: App, topic: TopicPath, version: VersionPath) -> Response:
+async def restore_version(sluice: ReadySluice, topic: TopicPath, version: VersionPath) -> Response:
     """Serve an old version again, as a new one. Judgements since then no longer count, until they are made again."""
-    return await topic_answer(app, await app.topics.restore(topic, version))
+    return await topic_answer(sluice, await sluice.topics.restore(topic, version))
 
 
 @router.get("/topics/{topic}/model", tags=["versions"], **answers(ModelInfo | ModelFile, 404))
 async def read_model(
-    app: App,
+    sluice: ReadySluice,
     topic: TopicPath,
     format: Annotated[str | None, Query(pattern="^export$", description="`export`: a portable file.")] = None,
 ) -> Response:
     """What decides: thresholds, and the terms that count most for and against."""
-    served, words = await app.topics.find(topic), await app.learning.read(topic, TopicState.terms)
+    served, words = await sluice.topics.find(topic), await sluice.learning.read(topic, TopicState.terms)
     return reply(present.model_file(served, words) if format else present.model_info(served, words))
 
 
@@ -258,11 +264,11 @@ async def read_model(
     **takes(ModelFile),
     **answers(schemas.Topic, 404, 409, tagged=True),
 )
-async def replace_model(request: Request, app: App, topic: TopicPath) -> Response:
+async def replace_model(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
     """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
     file = await read(request, MODEL_FILE)
-    model = present.model(file, app.config.served_weights)
-    return await topic_answer(app, await app.topics.put_model(topic, model, present.words(file)))
+    model = present.model(file, sluice.config.served_weights)
+    return await topic_answer(sluice, await sluice.topics.put_model(topic, model, present.words(file)))
 
 
 # -- health ------------------------------------------------------------------------------------------------------------
@@ -275,26 +281,26 @@ async def healthz() -> Response:
 
 
 @router.get("/readyz", tags=["health"], **answers(schemas.Health))
-async def readyz(app: App) -> Response:
+async def readyz(sluice: ReadySluice) -> Response:
     """The store answers and all models are loaded."""
-    await app.store.ping()
-    return reply(schemas.Health(status="ok", topics=len(app.registry.topics)))
+    await sluice.store.ping()
+    return reply(schemas.Health(status="ok", topics=len(sluice.registry.topics)))
 
 
 @router.get("/metrics", tags=["health"], **answers(None, text=CONTENT_TYPE))
-async def scrape(request: Request, app: Unready) -> Response:
+async def scrape(request: Request, sluice: AnySluice) -> Response:
     """What the service does and how it stands, for Prometheus; also while the store does not answer."""
     telemetry: Telemetry = request.app.state.telemetry
-    telemetry.note(len(app.registry.topics), app.registry.bank_bytes)
-    found = await overview(app, request.app.version)
-    return Response(await app.pool.run(telemetry.text, found), media_type=CONTENT_TYPE)
+    telemetry.note(len(sluice.registry.topics), sluice.registry.bank_bytes)
+    found = await overview(sluice, request.app.version)
+    return Response(await sluice.pool.run(telemetry.text, found), media_type=CONTENT_TYPE)
 
 
 # -- how ---------------------------------------------------------------------------------------------------------------
 
 
 async def _each(
-    app: Sluice,
+    sluice: Sluice,
     read: Callable[[bytes], T],
     handle: Callable[[Sequence[T]], Awaitable[list[bytes]]],
     lines: Sequence[bytes],
@@ -304,7 +310,7 @@ async def _each(
     def each_read() -> list[T | ServiceError]:
         return [_or_error(read, line) for line in lines]
 
-    parsed = await app.pool.run(each_read)
+    parsed = await sluice.pool.run(each_read)
     items = [one for one in parsed if not isinstance(one, ServiceError)]
     try:
         handled = iter(await handle(items) if items else [])
@@ -322,11 +328,11 @@ def _or_error(read: Callable[[bytes], T], line: bytes) -> T | ServiceError:
         return error
 
 
-async def _written(app: Sluice, results: Sequence[DocumentResult]) -> list[bytes]:
+async def _written(sluice: Sluice, results: Sequence[DocumentResult]) -> list[bytes]:
     """The results as JSON; many are written in a thread."""
     if sum(len(result.decisions) for result in results) <= FEW_DECISIONS:
         return present.results(results)
-    return await app.pool.run(present.results, results)
+    return await sluice.pool.run(present.results, results)
 
 
 def _results(results: Sequence[bytes]) -> Response:
