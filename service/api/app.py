@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from service.api import problems
 from service.api.openapi import Documented
-from service.api.routes import archive, flow, jobs, metrics, review, topics
+from service.api.routes import archive, documents, flow, health, jobs, metrics, review, topics, versions
 from service.api.telemetry import CountingApp, Telemetry
 from service.config import Config, StartError
 from service.sluice import Sluice
@@ -40,10 +40,10 @@ def create_app(settings: Config | None = None, store: Store | None = None) -> Fa
 
     app = _Watched(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)
     app.state.telemetry = Telemetry()
-    routers = tuple(each.router for each in (topics, flow, review, metrics, jobs, archive))
-    for router in routers:
-        app.include_router(router)
-    problems.install(app, [route for router in routers for route in router.routes])
+    pages = (topics, documents, versions, health, flow, review, metrics, jobs, archive)
+    for page in pages:
+        app.include_router(page.router)
+    problems.install(app, [route for page in pages for route in page.router.routes])
     return app
 
 

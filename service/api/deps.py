@@ -89,7 +89,7 @@ def paged(items: Sequence[BaseModel], following: str | None) -> Response:
     return reply(schemas.Page(items=list(items), next=following))
 
 
-async def topic_answer(
+async def reply_topic(
     sluice: Sluice, served: PublishedModel, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     try:

@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import structlog
 
-from service.clock import now_ms
+from service.clock import now_ms, time_of
 from service.config import Config
 from service.errors import NotFound, ServiceError
 from service.feedback.goals import Goals
-from service.schemas import Before, Decision, Document, Judgement, Learned
+from service.schemas import Before, Decision, Document, Judgement, Learned, PastJudgement
 from service.schemas.parsing import check_length
 from service.store.documents import Remembered, unpack
-from service.store.log import Event
+from service.store.log import Event, StandingJudgement
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
@@ -113,6 +113,14 @@ class Judge:
             raise NotFound("This document has no judgement that stands in this topic.")
         await self._mend(topic, [document])
         return version
+
+    async def page(self, topic: str, before: int | None, limit: int) -> tuple[list[PastJudgement], str | None]:
+        """The judgements that stand, newest first, of versions before the given one; and where the next page begins."""
+        judged = await self._learning.read(topic, lambda state: list(state.resolved.judged.values()))
+        newest = sorted(judged, key=lambda standing: -standing.latest.seq)
+        rest = [standing for standing in newest if before is None or standing.latest.seq < before]
+        items = [_past_judgement(standing) for standing in rest[:limit]]
+        return items, str(items[-1].version) if rest[limit:] else None
 
     async def _learn(
         self, topic: str, items: list[tuple[int, Event, Before]], answers: dict[int, Learned | ServiceError]
@@ -223,3 +231,16 @@ class Judge:
 
 def id_of(document: str | Document) -> str:
     return document if isinstance(document, str) else document.id or content_id(document)
+
+
+def _past_judgement(standing: StandingJudgement) -> PastJudgement:
+    first, latest = standing.first, standing.latest
+    return PastJudgement(
+        document=first.document,
+        relevant=standing.relevant,
+        title=first.title,
+        by=latest.by or None,
+        at=time_of(latest.at_ms),
+        version=latest.seq,
+        before=Before.model_validate({"decision": first.decision, "score": first.score}),
+    )

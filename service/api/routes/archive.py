@@ -9,7 +9,7 @@ from starlette.responses import Response
 from service import schemas
 from service.api import ndjson
 from service.api.bodies import NDJSON, lines, media_type
-from service.api.deps import ReadySluice, TopicPath, new_router, topic_answer
+from service.api.deps import ReadySluice, TopicPath, new_router, reply_topic
 from service.api.openapi import answers, takes
 from service.archive.file import MOST_BYTES, ArchiveReader
 from service.archive.lines import ArchiveLine
@@ -24,7 +24,7 @@ router = new_router()
 @router.get("/topics/{topic}/export", tags=["moving"], **answers(None, 404, line=ArchiveLine))
 async def export_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
     """The topic with its log as a file, NDJSON: to keep, or to import elsewhere."""
-    return ndjson.Pieces(await sluice.transfer.lines(topic), NDJSON)
+    return ndjson.ChunkedResponse(await sluice.transfer.lines(topic), NDJSON)
 
 
 @router.post(
@@ -45,4 +45,4 @@ async def import_topic(
         await sluice.pool.run(reader.take, some)
     served, outcome = await sluice.transfer.take(reader.finish(), id, replace)
     status = 201 if outcome == "made" else 200
-    return await topic_answer(sluice, served, status, {"Location": f"/topics/{served.topic}"})
+    return await reply_topic(sluice, served, status, {"Location": f"/topics/{served.topic}"})

@@ -1,0 +1,73 @@
+"""Versions of a topic, and its model: shown, exported, replaced."""
+
+from typing import Annotated
+
+from fastapi import Query, Request
+from pydantic import TypeAdapter
+from starlette.responses import Response
+
+from service import schemas
+from service.api import present
+from service.api.deps import (
+    Limit,
+    NumberCursor,
+    ReadySluice,
+    TopicPath,
+    VersionPath,
+    new_router,
+    paged,
+    read,
+    reply,
+    reply_topic,
+)
+from service.api.openapi import answers, takes
+from service.clock import time_of
+from service.schemas.models import ModelFile, ModelInfo, Version
+from service.topics.state import TopicState
+
+router = new_router()
+
+MODEL_FILE = TypeAdapter(ModelFile)
+
+
+@router.get("/topics/{topic}/versions", tags=["versions"], **answers(schemas.Page[Version], 404))
+async def list_versions(
+    sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None
+) -> Response:
+    """Published models, newest first."""
+    await sluice.topics.find(topic)
+    records = await sluice.learning.versions(topic, int(cursor or 0), limit + 1)
+    items = [Version(created=time_of(record.pop("created_ms")), **record) for record in records[:limit]]
+    return paged(items, str(items[-1].version) if records[limit:] else None)
+
+
+@router.post(
+    "/topics/{topic}/versions/{version}/restore", tags=["versions"], **answers(schemas.Topic, 404, 409, tagged=True)
+)
+async def restore_version(sluice: ReadySluice, topic: TopicPath, version: VersionPath) -> Response:
+    """Serve an old version again, as a new one. Judgements since then no longer count, until they are made again."""
+    return await reply_topic(sluice, await sluice.topics.restore(topic, version))
+
+
+@router.get("/topics/{topic}/model", tags=["versions"], **answers(ModelInfo | ModelFile, 404))
+async def read_model(
+    sluice: ReadySluice,
+    topic: TopicPath,
+    format: Annotated[str | None, Query(pattern="^export$", description="`export`: a portable file.")] = None,
+) -> Response:
+    """What decides: thresholds, and the terms that count most for and against."""
+    published, words = await sluice.topics.find(topic), await sluice.learning.read(topic, TopicState.terms)
+    return reply(present.model_file(published, words) if format else present.model_info(published, words))
+
+
+@router.put(
+    "/topics/{topic}/model",
+    tags=["versions"],
+    **takes(ModelFile),
+    **answers(schemas.Topic, 404, 409, tagged=True),
+)
+async def replace_model(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
+    """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
+    file = await read(request, MODEL_FILE)
+    model = present.model(file, sluice.config.served_weights)
+    return await reply_topic(sluice, await sluice.topics.put_model(topic, model, present.words(file)))
