@@ -90,13 +90,15 @@ def paged(items: Sequence[BaseModel], following: str | None) -> Response:
 
 
 async def reply_topic(
-    sluice: Sluice, served: PublishedModel, status: int = 200, headers: dict[str, str] | None = None
+    sluice: Sluice, published: PublishedModel, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     try:
-        (tally,) = await sluice.counters.read([served.topic])
+        (counts,) = await sluice.counters.read([published.topic])
     except StoreUnavailable:
-        tally = None  # what is known of the topic without the store is still worth an answer
-    return reply(present.topic(served, tally, sluice.config), status, {"ETag": present.etag(served)} | (headers or {}))
+        counts = None  # what is known of the topic without the store is still worth an answer
+    return reply(
+        present.topic(published, counts, sluice.config), status, {"ETag": present.etag(published)} | (headers or {})
+    )
 
 
 async def _own_name(request: Request) -> None:

@@ -37,44 +37,44 @@ from service.topics.retrain_policy import policy_of, retrain_due
 STRONGEST = 20  # terms shown for and against
 
 
-def topic(served: PublishedModel, tally: TopicCounts | None, config: Config) -> schemas.Topic:
+def topic(published: PublishedModel, counts: TopicCounts | None, config: Config) -> schemas.Topic:
     """The tally is None while the store does not answer."""
-    settings, model = served.settings, served.model
+    settings, model = published.settings, published.model
     return schemas.Topic(
-        id=served.topic,
+        id=published.topic,
         **settings.model_dump(exclude={"created_ms", "read", "drawn"}),
         created=time_of(settings.created_ms),
         status=schemas.Status(
-            version=served.version,
-            judged=schemas.Judged(relevant=served.relevant, irrelevant=served.irrelevant),
+            version=published.version,
+            judged=schemas.Judged(relevant=published.relevant, irrelevant=published.irrelevant),
             reject_below=model.reject_below,
             accept_above=model.accept_above,
-            passed=passed(tally) if tally else None,
-            goal=goal(served, tally),
-            retraining=retraining(served, tally, config),
+            passed=passed(counts) if counts else None,
+            goal=goal(published, counts),
+            retraining=retraining(published, counts, config),
         ),
     )
 
 
-def passed(tally: TopicCounts) -> schemas.PassedCounts:
-    return schemas.PassedCounts(**_counts(tally.ever), lately=schemas.Counts(**_counts(tally.lately)))
+def passed(counts: TopicCounts) -> schemas.PassedCounts:
+    return schemas.PassedCounts(**_counts(counts.ever), lately=schemas.Counts(**_counts(counts.lately)))
 
 
-def goal(served: PublishedModel, tally: TopicCounts | None) -> schemas.GoalStatus | None:
-    if tally is None and served.settings.goal != schemas.Goal():
+def goal(published: PublishedModel, counts: TopicCounts | None) -> schemas.GoalStatus | None:
+    if counts is None and published.settings.goal != schemas.Goal():
         return schemas.GoalStatus(state="learning", detail="The store does not answer: what has passed is not known.")
-    found = goals.report(served, tally) if tally else None
+    found = goals.report(published, counts) if counts else None
     if found is None:
         return None
     parts = {name: _estimate(getattr(found, name)) for name in ("precision", "recall", "error", "abstain")}
     return schemas.GoalStatus(state=found.state, detail=found.detail, **parts)
 
 
-def retraining(served: PublishedModel, tally: TopicCounts | None, config: Config) -> schemas.Retraining | None:
-    policy = policy_of(served, config)
-    if policy is None or tally is None:
+def retraining(published: PublishedModel, counts: TopicCounts | None, config: Config) -> schemas.Retraining | None:
+    policy = policy_of(published, config)
+    if policy is None or counts is None:
         return None
-    return schemas.Retraining(**retrain_due(policy, served, tally.retrained, now_ms())._asdict())
+    return schemas.Retraining(**retrain_due(policy, published, counts.retrained, now_ms())._asdict())
 
 
 def _estimate(part: PartReport | None) -> schemas.Estimate | None:
@@ -89,12 +89,12 @@ def _counts(counted: StreamCounts) -> dict[str, int]:
     return {**asdict(counted), "rejected": counted.rejected}
 
 
-def etag(served: PublishedModel) -> str:
-    return f'"{served.born}-{served.version}"'
+def etag(published: PublishedModel) -> str:
+    return f'"{published.born}-{published.version}"'
 
 
-def model_info(served: PublishedModel, words: dict[int, str]) -> ModelInfo:
-    linear, single = served.model.linear, served.settings.single
+def model_info(published: PublishedModel, words: dict[int, str]) -> ModelInfo:
+    linear, single = published.model.linear, published.settings.single
     weighed = np.flatnonzero(~np.isin(linear.features, single.banned))  # over `rest` a banned term has a weight
     order = weighed[np.argsort(linear.weights[weighed], kind="stable")]
 
@@ -111,19 +111,19 @@ def model_info(served: PublishedModel, words: dict[int, str]) -> ModelInfo:
     toward = [i for i in order[::-1][:STRONGEST] if linear.weights[i] > 0]
     against = [i for i in order[:STRONGEST] if linear.weights[i] < 0]
     return ModelInfo(
-        topic=served.topic,
-        kind=served.settings.learner.kind,
-        version=served.version,
-        reject_below=served.model.reject_below,
-        accept_above=served.model.accept_above,
+        topic=published.topic,
+        kind=published.settings.learner.kind,
+        version=published.version,
+        reject_below=published.model.reject_below,
+        accept_above=published.model.accept_above,
         weights=len(linear.features),
         terms=StrongestTerms(toward=shown(toward), against=shown(against)),
-        committee=_committee(served),
+        committee=_committee(published),
     )
 
 
-def model_file(served: PublishedModel, words: dict[int, str]) -> ModelFile:
-    together = served.model.committee
+def model_file(published: PublishedModel, words: dict[int, str]) -> ModelFile:
+    together = published.model.committee
     voters = None
     if together and together.rule:
         voters = Voters.model_construct(
@@ -132,12 +132,12 @@ def model_file(served: PublishedModel, words: dict[int, str]) -> ModelFile:
             members=[Form.model_construct(**_form(member, words)) for member in together.members],
         )
     return ModelFile.model_construct(  # unchecked: limits are for what comes in, and one can learn past them
-        kind=served.settings.learner.kind,
-        view=served.model.linear.view,
-        reject_below=served.model.reject_below,
-        accept_above=served.model.accept_above,
+        kind=published.settings.learner.kind,
+        view=published.model.linear.view,
+        reject_below=published.model.reject_below,
+        accept_above=published.model.accept_above,
         committee=voters,
-        **_form(served.model.linear, words),
+        **_form(published.model.linear, words),
     )
 
 
@@ -159,8 +159,8 @@ def words(file: ModelFile) -> list[str]:
     return list(dict.fromkeys(term for form in forms for term in form.terms))
 
 
-def _committee(served: PublishedModel) -> CommitteeInfo | None:
-    together = served.model.committee
+def _committee(published: PublishedModel) -> CommitteeInfo | None:
+    together = published.model.committee
     if not together:
         return None
     return CommitteeInfo(

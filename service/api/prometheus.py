@@ -30,9 +30,9 @@ Values = float | Mapping[Any, float]  # or one for each value of the label
 
 
 async def overview(app: Sluice, version: str) -> list[Metric]:
-    served = list(app.registry.topics.values())
-    judged = await app.pool.run(_judged, served)
-    shown = await app.pool.run(nsmallest, app.config.metrics_topics, served, key=_age)
+    published = list(app.registry.topics.values())
+    judged = await app.pool.run(_judged, published)
+    shown = await app.pool.run(nsmallest, app.config.metrics_topics, published, key=_age)
     try:
         found = await _stored(app, shown)
     except StoreUnavailable:
@@ -50,7 +50,7 @@ async def _stored(app: Sluice, shown: Sequence[PublishedModel]) -> list[Metric]:
     used, most = await app.store.memory()
     goals = await app.store.counts.load_goals()
     jobs = dict.fromkeys(STATES, 0) | await app.jobs.states()
-    tallies = await app.counters.read([one.topic for one in shown])
+    counts = await app.counters.read([one.topic for one in shown])
     decisions = {decision: decided.get(decision, 0) for decision in ("accept", "abstain")}
     return [
         _counter("sluice_documents", "Documents that have passed, each once.", passed + decided.get("named", 0)),
@@ -62,7 +62,7 @@ async def _stored(app: Sluice, shown: Sequence[PublishedModel]) -> list[Metric]:
         _gauge("sluice_store_memory_limit_bytes", "Memory that the store may hold; 0: any.", most),
         *_flow(await app.inbox.load_status()),
         *_routes(await app.routes.load_totals()),
-        *await app.pool.run(_topics, shown, tallies),
+        *await app.pool.run(_topics, shown, counts),
     ]
 
 
@@ -93,30 +93,30 @@ def _routes(look: DeliveryTotals) -> Iterator[Metric]:
         yield _gauge("sluice_routes_dead", "Deliveries that were given up and are kept.", look.dead)
 
 
-def _topics(shown: Sequence[PublishedModel], tallies: Sequence[TopicCounts]) -> list[Metric]:
+def _topics(shown: Sequence[PublishedModel], counts: Sequence[TopicCounts]) -> list[Metric]:
     documents = CounterMetricFamily("sluice_topic_documents", "Documents put to the topic.", labels=["topic"])
     decisions = CounterMetricFamily(
         "sluice_topic_decisions", "Decisions other than to reject.", labels=["topic", "decision"]
     )
     judged = GaugeMetricFamily("sluice_topic_judgements", "Judgements that stand.", labels=["topic", "label"])
     goals = GaugeMetricFamily("sluice_topic_goal", "1 for the state that the goal is in.", labels=["topic", "state"])
-    for served, tally in zip(shown, tallies, strict=True):
-        documents.add_metric([served.topic], tally.ever.documents)
-        decisions.add_metric([served.topic, "accept"], tally.ever.accepted)
-        decisions.add_metric([served.topic, "abstain"], tally.ever.abstained)
-        judged.add_metric([served.topic, "relevant"], served.relevant)
-        judged.add_metric([served.topic, "irrelevant"], served.irrelevant)
-        if found := report(served, tally):
-            goals.add_metric([served.topic, found.state], 1)
+    for published, of_topic in zip(shown, counts, strict=True):
+        documents.add_metric([published.topic], of_topic.ever.documents)
+        decisions.add_metric([published.topic, "accept"], of_topic.ever.accepted)
+        decisions.add_metric([published.topic, "abstain"], of_topic.ever.abstained)
+        judged.add_metric([published.topic, "relevant"], published.relevant)
+        judged.add_metric([published.topic, "irrelevant"], published.irrelevant)
+        if found := report(published, of_topic):
+            goals.add_metric([published.topic, found.state], 1)
     return [documents, decisions, judged, goals]
 
 
-def _judged(served: Sequence[PublishedModel]) -> dict[str, int]:
-    return {"relevant": sum(one.relevant for one in served), "irrelevant": sum(one.irrelevant for one in served)}
+def _judged(published: Sequence[PublishedModel]) -> dict[str, int]:
+    return {"relevant": sum(one.relevant for one in published), "irrelevant": sum(one.irrelevant for one in published)}
 
 
-def _age(served: PublishedModel) -> tuple[int, str]:
-    return served.settings.created_ms, served.topic
+def _age(published: PublishedModel) -> tuple[int, str]:
+    return published.settings.created_ms, published.topic
 
 
 def _counter(name: str, said: str, values: Values, label: str | None = None) -> Metric:

@@ -70,13 +70,13 @@ class Transfer:
 
     async def lines(self, topic: str) -> AsyncIterator[bytes]:
         """The topic as a file, line by line; what can fail for want of a topic or a store does so before the first."""
-        head, events = await self._learning.read(topic, lambda fold: (fold.head, tuple(fold.events)))
+        head, events = await self._learning.read(topic, lambda state: (state.head, tuple(state.events)))
         versions = await self._store.versions.records(topic, head.seq + 1, self._config.versions_kept)
         known = {
             document: KnownDocument.from_bytes(blob) for document, blob in (await self._store.known.load(topic)).items()
         }
         skipped = await self._store.review.skipped(topic)
-        (tally,) = await self._counters.read([topic])
+        (counts,) = await self._counters.read([topic])
         current = self._epochs.current.number
         wanted = {current} | {event.epoch for event in events if event.seq >= head.floor}
         held = wanted & set(await self._store.epochs.numbers())
@@ -97,7 +97,7 @@ class Transfer:
                 yield writer.line(KnownLine(document=document, title=found.title, words=Words.of(found.bag)))
             for document, at_ms in skipped:
                 yield writer.line(SkippedLine(document=document, at_ms=at_ms))
-            yield writer.line(_passed(tally))
+            yield writer.line(_passed(counts))
             yield writer.end()
 
         return written()
@@ -157,21 +157,21 @@ def _staged(archive: Archive, judged: dict[str, bool]) -> StagedTopic:
 def _folded(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, bool]:
     """The judgements that stand, once the log has been folded to its end for a try."""
     try:
-        fold = TopicState(topic, head, archive.events, weights)
-        number = fold.resolved.epoch
+        state = TopicState(topic, head, archive.events, weights)
+        number = state.resolved.epoch
         blob = archive.epochs.get(number)
-        fold.served(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
+        state.served(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
     except (ArithmeticError, ValueError, LookupError, TypeError) as error:
         raise BadInput("The log of this file cannot be folded.") from error
-    return {document: standing.relevant for document, standing in fold.resolved.judged.items()}
+    return {document: standing.relevant for document, standing in state.resolved.judged.items()}
 
 
 def _written(writer: Writer, events: Sequence[Event]) -> bytes:
     return b"".join(writer.line(EventLine.of(event)) for event in events)
 
 
-def _passed(tally: TopicCounts) -> PassedLine:
-    ever, lately = ([one.documents, one.accepted, one.abstained] for one in (tally.ever, tally.lately))
+def _passed(counts: TopicCounts) -> PassedLine:
+    ever, lately = ([one.documents, one.accepted, one.abstained] for one in (counts.ever, counts.lately))
     return PassedLine(ever=ever, lately=lately)
 
 

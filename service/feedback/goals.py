@@ -29,46 +29,46 @@ from service.topics.settings import audit_rate
 
 
 class Goals:
-    def __init__(self, tallies: TopicCounters, registry: Registry, repeats: SignatureLog, config: Config) -> None:
-        self._counters = tallies
+    def __init__(self, counters: TopicCounters, registry: Registry, signatures: SignatureLog, config: Config) -> None:
+        self._counters = counters
         self._registry = registry
-        self._signatures = repeats
+        self._signatures = signatures
         self._usual = config.audit_rate
 
-    def rate(self, served: PublishedModel) -> float:
+    def rate(self, published: PublishedModel) -> float:
         """The share of rejected documents that the topic draws for audit."""
-        return audit_rate(served.settings, self._usual)
+        return audit_rate(published.settings, self._usual)
 
     async def hear(self) -> None:
         """Before anything is drawn: which documents repeat others, for they have one lot together."""
         await self._signatures.catch_up()
 
-    def chance(self, served: PublishedModel, document: str, came_ms: int) -> float:
+    def chance(self, published: PublishedModel, document: str, came_ms: int) -> float:
         """The chance with which the document was drawn for audit, 0 if it was not."""
-        rate = self.rate(served)
+        rate = self.rate(published)
         if rate:
-            rate = next((then.rate for then in served.settings.drawn if came_ms < then.until_ms), rate)
-        return rate if rate and drawn(served.topic, [self._signatures.first(document)], rate)[0] else 0.0
+            rate = next((then.rate for then in published.settings.drawn if came_ms < then.until_ms), rate)
+        return rate if rate and drawn(published.topic, [self._signatures.first(document)], rate)[0] else 0.0
 
-    def drawn(self, served: PublishedModel, documents: Sequence[str]) -> list[str]:
+    def drawn(self, published: PublishedModel, documents: Sequence[str]) -> list[str]:
         """Those that may be drawn, whenever they came, in an order that says nothing about them and is the same for
         everybody."""
         firsts = [self._signatures.first(document) for document in documents]
-        rate = max(self.rate(served), *(then.rate for then in served.settings.drawn), 0.0)
-        mine = drawn(served.topic, firsts, rate).tolist()
+        rate = max(self.rate(published), *(then.rate for then in published.settings.drawn), 0.0)
+        mine = drawn(published.topic, firsts, rate).tolist()
         picked, of_them = list(compress(documents, mine)), list(compress(firsts, mine))
-        return [picked[i] for i in np.argsort(hashes(served.topic, of_them), kind="stable").tolist()]
+        return [picked[i] for i in np.argsort(hashes(published.topic, of_them), kind="stable").tolist()]
 
-    async def report(self, served: PublishedModel) -> Report | None:
+    async def report(self, published: PublishedModel) -> Report | None:
         """How the goal stands; None without one."""
-        (tally,) = await self._counters.read([served.topic])
-        return report(served, tally)
+        (counts,) = await self._counters.read([published.topic])
+        return report(published, counts)
 
     async def pooled(self) -> PooledRecall:
         """Recall over all topics that audit."""
-        auditing = [served for served in list(self._registry.topics.values()) if self.rate(served)]
-        tallies = await self._counters.read([served.topic for served in auditing])
-        every = [(one.model.evidence, tally.ever) for one, tally in zip(auditing, tallies, strict=True)]
+        auditing = [published for published in list(self._registry.topics.values()) if self.rate(published)]
+        counts = await self._counters.read([published.topic for published in auditing])
+        every = [(one.model.evidence, of_topic.ever) for one, of_topic in zip(auditing, counts, strict=True)]
         share = assurance.pooled_recall(every)
         audits = sum(evidence.audits for evidence, _ in every)
         return PooledRecall(
@@ -82,9 +82,9 @@ class Goals:
         )
 
 
-def report(served: PublishedModel, tally: TopicCounts) -> Report | None:
-    goal = Targets(**served.settings.goal.model_dump())
-    return assurance.report(goal, served.model.evidence, tally.ever, tally.as_now)
+def report(published: PublishedModel, counts: TopicCounts) -> Report | None:
+    goal = Targets(**published.settings.goal.model_dump())
+    return assurance.report(goal, published.model.evidence, counts.ever, counts.as_now)
 
 
 def _said(topics: int, audits: int, low: float | None) -> str:

@@ -67,7 +67,7 @@ class Judge:
         registry: Registry,
         learning: Learning,
         epochs: Epochs,
-        promises: Goals,
+        goals: Goals,
         config: Config,
         pool: Pool,
         refit: Callable[[str, Recipe], Awaitable[None]],
@@ -78,7 +78,7 @@ class Judge:
         self._registry = registry
         self._learning = learning
         self._epochs = epochs
-        self._goals = promises
+        self._goals = goals
         self._max_chars = config.max_text_chars
         self._pool = pool
 
@@ -140,7 +140,7 @@ class Judge:
     async def _mend(self, topic: str, changed: Sequence[str]) -> None:
         """A retrained model rests on judgements of which some are not what they were: it is to be fitted again."""
         try:
-            recipe = await self._learning.read(topic, lambda fold: fold.recipe_of(changed)) if changed else None
+            recipe = await self._learning.read(topic, lambda state: state.recipe_of(changed)) if changed else None
             if recipe:
                 await self._refit(topic, recipe)
         except ServiceError as error:  # the judgement itself is durable, and has been answered
@@ -172,7 +172,7 @@ class Judge:
         return found
 
     async def _judged_before(self, topic: str, document: str) -> Event:
-        standing = await self._learning.read(topic, lambda fold: fold.resolved.judged.get(document))
+        standing = await self._learning.read(topic, lambda state: state.resolved.judged.get(document))
         if standing is None:
             raise NotFound(UNKNOWN)
         return standing.first
@@ -202,9 +202,9 @@ class Judge:
         else:
             document, title, rule = id_of(about), about.title, self._registry.rules.of(judgement.topic, about) or ""
             blob = log_features(about.title, about.text, self._registry.analysis, epoch)
-        served = self._registry.get(judgement.topic)
-        calibration = served.model.calibration
-        decision, score = served.decide_bag(to_bag(blob))
+        published = self._registry.get(judgement.topic)
+        calibration = published.model.calibration
+        decision, score = published.decide_bag(to_bag(blob))
         before = Before(decision=decision, score=round(score, DIGITS))
         if delivered is None and source.passed and isinstance(about, Document):
             delivered = DECIDES.get(rule)
@@ -224,7 +224,7 @@ class Judge:
             probability=calibration.probability(score) if calibration else None,
             passed=source.passed,
             came_ms=source.came_ms,
-            chance=self._goals.chance(served, document, source.came_ms) if source.passed else 0.0,
+            chance=self._goals.chance(published, document, source.came_ms) if source.passed else 0.0,
         )
         return event, before
 

@@ -49,7 +49,7 @@ class Known:
         self._epochs = epochs
         self._kept = config.known_kept
 
-    async def add(self, served: PublishedModel, documents: Sequence[str | Document]) -> tuple[int, int]:
+    async def add(self, published: PublishedModel, documents: Sequence[str | Document]) -> tuple[int, int]:
         """Keeps these items, all or none; how many there are now, and how many of them were not there before."""
         ids = [id_of(document) for document in documents]
         remembered = await self._store.documents.load(ids)
@@ -63,7 +63,7 @@ class Known:
                 found[document] = await asyncio.to_thread(self._kept_form, unpack(blob).document, epoch)
             else:
                 raise NotFound(UNKNOWN, [FieldError(pointer=f"/documents/{i}", detail="not known")])
-        counts = await self._store.known.add(served.topic, served.born, found, self._kept)
+        counts = await self._store.known.add(published.topic, published.born, found, self._kept)
         if counts is None:
             raise TooLarge(f"A topic may have {self._kept:,} known items (SLUICE_KNOWN_KEPT); delete some.")
         return counts
@@ -72,26 +72,26 @@ class Known:
         if not await self._store.known.remove(topic, document):
             raise NotFound("This document is not among the known items of this topic.")
 
-    async def read(self, served: PublishedModel) -> tuple[list[KnownItem], KnownRecall | None]:
+    async def read(self, published: PublishedModel) -> tuple[list[KnownItem], KnownRecall | None]:
         """All of them by id, with what the topic makes of each now, and the recall that they show together."""
-        blobs = await self._store.known.load(served.topic)
+        blobs = await self._store.known.load(published.topic)
         if not blobs:
             return [], None
-        judged, signatures = await self._learning.read(served.topic, _judged)
+        judged, signatures = await self._learning.read(published.topic, _judged)
         epoch = self._epochs.current
-        return await asyncio.to_thread(_tested, served, sorted(blobs.items()), judged, signatures, epoch)
+        return await asyncio.to_thread(_tested, published, sorted(blobs.items()), judged, signatures, epoch)
 
     def _kept_form(self, document: Document, epoch: Epoch) -> bytes:
         bag = log_features(document.title, document.text, self._analysis, epoch)
         return KnownDocument(document.title[:TITLE_CHARS], bag).to_bytes()
 
 
-def _judged(fold: TopicState) -> tuple[frozenset[str], NDArray[np.uint32]]:
-    return frozenset(fold.resolved.judged), fold.signatures
+def _judged(state: TopicState) -> tuple[frozenset[str], NDArray[np.uint32]]:
+    return frozenset(state.resolved.judged), state.signatures
 
 
 def _tested(
-    served: PublishedModel,
+    published: PublishedModel,
     blobs: Sequence[tuple[str, bytes]],
     judged: frozenset[str],
     signatures: NDArray[np.uint32],
@@ -103,7 +103,7 @@ def _tested(
         found = KnownDocument.from_bytes(blob)
         bag = to_bag(found.bag)
         bag = Bag(bag.features, bag.counts, epoch.frequencies.idf(bag.features))
-        decision, score = served.decide_bag(bag)
+        decision, score = published.decide_bag(bag)
         counts = document not in judged and told.add_if_new(bag.features)
         items.append(
             KnownItem(

@@ -26,25 +26,25 @@ from service.topics.state import TopicState
 NOTHING = t11su(Contingency(0, 0, 1))
 
 
-def evidence(fold: TopicState) -> list[StandingJudgement]:
+def evidence(state: TopicState) -> list[StandingJudgement]:
     """The judgements that count: of documents that had passed, near-duplicates once."""
-    return [standing for standing in fold.distinct_judgements() if standing.origin != "given"]
+    return [standing for standing in state.distinct_judgements() if standing.origin != "given"]
 
 
-def metrics(served: PublishedModel, judged: Sequence[StandingJudgement], tally: TopicCounts) -> Metrics:
+def metrics(published: PublishedModel, judged: Sequence[StandingJudgement], counts: TopicCounts) -> Metrics:
     """What is measured from these judgements and counts; takes some fifty milliseconds, so call it in a thread."""
     trials = [_trial(standing) for standing in judged]
     return Metrics(
-        topic=served.topic,
-        version=served.version,
+        topic=published.topic,
+        version=published.version,
         confidence=prequential.CONFIDENCE,
         judgements=len(trials),
         t11su_of_nothing=round(NOTHING, DIGITS),
         drift=_drift(judged, trials),
-        flow=_flow(tally),
+        flow=_flow(counts),
         reliability=_reliability(trials),
         series=[_point(judged[window], trials[window]) for window in prequential.windows(len(trials))],
-        **_figures(prequential.quality(trials, tally.ever)),
+        **_figures(prequential.quality(trials, counts.ever)),
     )
 
 
@@ -91,8 +91,8 @@ def _drift(judged: Sequence[StandingJudgement], trials: Sequence[Trial]) -> Drif
     return Drift(drifting=True, since=time_of(first.at_ms), version=first.seq, detail=said)
 
 
-def _flow(tally: TopicCounts) -> Volume:
-    ever, newest = tally.ever, tally.newest
+def _flow(counts: TopicCounts) -> Volume:
+    ever, newest = counts.ever, counts.newest
     before = StreamCounts(
         ever.documents - newest.documents, ever.accepted - newest.accepted, ever.abstained - newest.abstained
     )

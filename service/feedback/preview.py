@@ -77,20 +77,20 @@ class Previews:
 
     async def preview(self, topic: str, asked: PreviewRequest) -> Outcome:
         fields = given(asked, self._analysis)
-        served = await self._learning.catch_up(topic)
+        published = await self._learning.catch_up(topic)
         resolved, held_out = await self._learning.read(topic, TopicState.snapshot)
-        settings = served.settings.model_copy(update=fields)
-        ruled = any(compiled(one.rules) for one in (served.settings, settings))
+        settings = published.settings.model_copy(update=fields)
+        ruled = any(compiled(one.rules) for one in (published.settings, settings))
         documents = await self._documents(resolved, ruled)
         # A change brings a topic under the current background, and none leaves it where it is.
-        epoch = self._epochs.current if settings != served.settings else await self._epochs.load(served.epoch)
+        epoch = self._epochs.current if settings != published.settings else await self._epochs.load(published.epoch)
 
         def work() -> Outcome:
             query = resolved.settings.bag
-            if settings.query != served.settings.query:
+            if settings.query != published.settings.query:
                 query = log_features("", settings.query, self._analysis, epoch)
-            after, scores = self._otherwise(served, resolved, settings, query, epoch)
-            return self._compared(served, after, resolved, (held_out, scores), documents, asked.limit)
+            after, scores = self._otherwise(published, resolved, settings, query, epoch)
+            return self._compared(published, after, resolved, (held_out, scores), documents, asked.limit)
 
         async with self._turn:
             return await self._pool.run(work)
@@ -106,16 +106,16 @@ class Previews:
         return found
 
     def _otherwise(
-        self, served: PublishedModel, resolved: Resolved, settings: TopicSettings, query: bytes, epoch: Epoch
+        self, published: PublishedModel, resolved: Resolved, settings: TopicSettings, query: bytes, epoch: Epoch
     ) -> tuple[PublishedModel, dict[str, float]]:
         """The topic as it would be, and the scores that it would give the judged documents, held out."""
-        anew = effect_of(settings, served.settings) is Effect.START
+        anew = effect_of(settings, published.settings) is Effect.START
         edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query, anew=anew)
         changed = replace(resolved)
         changed.set(edited)
         trainer = trained(changed, self._weights)
         model = trainer.model(epoch.background)
-        return replace(served, epoch=epoch.number, settings=settings, model=model), trainer.held_out()
+        return replace(published, epoch=epoch.number, settings=settings, model=model), trainer.held_out()
 
     def _compared(
         self,

@@ -86,31 +86,31 @@ class Review:
         registry: Registry,
         learning: Learning,
         epochs: Epochs,
-        promises: Goals,
+        goals: Goals,
         config: Config,
     ) -> None:
         self._store = store
-        self._goals = promises
+        self._goals = goals
         self._registry = registry
         self._learning = learning
         self._epochs = epochs
         self._skipped_kept = config.skipped_kept
 
-    async def offers(self, served: PublishedModel, report: Report | None, limit: int) -> ReviewPage:
-        topic = served.topic
-        likely, uncertain, skipped = await self._store.review.queued(topic, served.born)
+    async def offers(self, published: PublishedModel, report: Report | None, limit: int) -> ReviewPage:
+        topic = published.topic
+        likely, uncertain, skipped = await self._store.review.queued(topic, published.born)
         past = await self._learning.read(topic, _past)
         gone = past.documents.union(skipped)
         waiting = [[document for document in ids if document not in gone] for ids in (likely, uncertain)]
-        found = await self._look(served, [document for ids in waiting for document in ids[:CONSIDERED]])
-        audits = await self._audits(served, gone, -(-limit // AUDITED)) if self._goals.rate(served) else []
-        reminded = await self._look(served, skipped[:REMINDED])
+        found = await self._look(published, [document for ids in waiting for document in ids[:CONSIDERED]])
+        audits = await self._audits(published, gone, -(-limit // AUDITED)) if self._goals.rate(published) else []
+        reminded = await self._look(published, skipped[:REMINDED])
 
         def chosen() -> list[Offer]:
             told = SeenDocuments(past.signatures)
             for candidate in reminded:
                 told.add_if_new(candidate.features)
-            ranked = _ranked(served, found, past.relevant, bool(report and report.unwatched))
+            ranked = _ranked(published, found, past.relevant, bool(report and report.unwatched))
             return list(_mixed(ranked, audits, told, limit))
 
         items = await asyncio.to_thread(chosen)
@@ -118,19 +118,23 @@ class Review:
         detail = said if items else f"Nothing waits for a judgement now. {said}"
         return ReviewPage(items=items, next=None, enough=enough, detail=detail)
 
-    async def skip(self, served: PublishedModel, document: str) -> None:
+    async def skip(self, published: PublishedModel, document: str) -> None:
         if not any(await self._store.documents.load([document])):
             raise NotFound("This document is not known (any more), and so is not offered.")
-        await self._store.review.skip(served.topic, served.born, document, at_ms=now_ms(), kept=self._skipped_kept)
+        await self._store.review.skip(
+            published.topic, published.born, document, at_ms=now_ms(), kept=self._skipped_kept
+        )
 
-    async def _look(self, served: PublishedModel, documents: Sequence[str], since_ms: int = 0) -> list[ReviewCandidate]:
+    async def _look(
+        self, published: PublishedModel, documents: Sequence[str], since_ms: int = 0
+    ) -> list[ReviewCandidate]:
         """Those of the documents that are remembered and came since then, with what the topic makes of them now."""
         blobs = [blob for blob in await self._store.documents.load(documents) if blob] if documents else []
 
         def look() -> list[ReviewCandidate]:
             known = [one for one in map(unpack, blobs) if one.passed(since_ms)]
             bags, verdicts = verdicts_of(
-                self._registry, served.topic, [one.document for one in known], self._epochs.current
+                self._registry, published.topic, [one.document for one in known], self._epochs.current
             )
             return [
                 ReviewCandidate(d.id or "", d.title, d.text, bags[i][0], verdicts[i], came_ms, everywhere)
@@ -139,7 +143,7 @@ class Review:
 
         return await asyncio.to_thread(look) if blobs else []
 
-    async def _audits(self, served: PublishedModel, gone: frozenset[str], wanted: int) -> list[ReviewCandidate]:
+    async def _audits(self, published: PublishedModel, gone: frozenset[str], wanted: int) -> list[ReviewCandidate]:
         """Drawn documents that were rejected as they passed, from the newest part of the memory with enough of them."""
         found: list[ReviewCandidate] = []
         asked: set[str] = set(gone)
@@ -150,23 +154,23 @@ class Review:
                 break
             rest = [document for document in ids if document not in asked]
             asked.update(rest)
-            picked = await asyncio.to_thread(self._goals.drawn, served, rest)
+            picked = await asyncio.to_thread(self._goals.drawn, published, rest)
             for first in range(0, len(picked), TRIED):
                 # What came before the topic was not rejected by it: it says nothing of what the topic misses.
-                seen = await self._look(served, picked[first : first + TRIED], served.settings.created_ms)
-                seen = [one for one in seen if self._goals.chance(served, one.document, one.came_ms)]
+                seen = await self._look(published, picked[first : first + TRIED], published.settings.created_ms)
+                seen = [one for one in seen if self._goals.chance(published, one.document, one.came_ms)]
                 came = {one.document: one.came_ms for one in seen if one.everywhere}
-                passed = await self._store.outbox.decisions({served.topic: came})
+                passed = await self._store.outbox.decisions({published.topic: came})
                 found += [
-                    one for one in seen if passed.get((served.topic, one.document), one.verdict.decision) == "reject"
+                    one for one in seen if passed.get((published.topic, one.document), one.verdict.decision) == "reject"
                 ]
                 if len(found) >= 2 * wanted:  # near-duplicates will fall out
                     return found
         return found
 
 
-def _past(fold: TopicState) -> Past:
-    judged = fold.resolved.judged
+def _past(state: TopicState) -> Past:
+    judged = state.resolved.judged
     newest = sorted(judged.values(), key=lambda standing: -standing.latest.seq)
     rules = [standing for standing in newest if standing.first.rule][:ENOUGH]
     ruled = tuple(one.relevant == (one.first.rule == "accept_if") for one in rules)
@@ -174,16 +178,16 @@ def _past(fold: TopicState) -> Past:
     decided = list(islice(by_model, ENOUGH))
     accepted = [standing.first.decision == "accept" for standing in decided]
     agreed = tuple(one.relevant == accept for one, accept in zip(decided, accepted, strict=True))
-    return Past(frozenset(judged), fold.resolved.counts()[0], agreed, sum(accepted), ruled, fold.signatures)
+    return Past(frozenset(judged), state.resolved.counts()[0], agreed, sum(accepted), ruled, state.signatures)
 
 
 def _ranked(
-    served: PublishedModel, found: Sequence[ReviewCandidate], relevant: int, unwatched: bool
+    published: PublishedModel, found: Sequence[ReviewCandidate], relevant: int, unwatched: bool
 ) -> list[tuple[Reason, ReviewCandidate]]:
-    low, high = served.model.reject_below, served.model.accept_above
+    low, high = published.model.reject_below, published.model.accept_above
     reasons: dict[str, Reason] = {"accept": "likely", "abstain": "uncertain"}
     ids = [one.document for one in found]
-    lot = dict(zip(ids, hashes(served.topic, ids).tolist(), strict=True))
+    lot = dict(zip(ids, hashes(published.topic, ids).tolist(), strict=True))
 
     def rank(one: ReviewCandidate) -> tuple[float, float]:
         score, decision = one.verdict.score, one.verdict.decision

@@ -43,6 +43,6 @@ async def import_topic(
     most = min(MOST_BYTES, sluice.config.max_stream_bytes)
     async for some in lines(request, most, sluice.config.max_body_bytes):
         await sluice.pool.run(reader.take, some)
-    served, outcome = await sluice.transfer.take(reader.finish(), id, replace)
+    published, outcome = await sluice.transfer.take(reader.finish(), id, replace)
     status = 201 if outcome == "made" else 200
-    return await reply_topic(sluice, served, status, {"Location": f"/topics/{served.topic}"})
+    return await reply_topic(sluice, published, status, {"Location": f"/topics/{published.topic}"})

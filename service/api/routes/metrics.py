@@ -23,10 +23,10 @@ router = new_router()
 @router.get("/topics/{topic}/metrics", tags=["measures"], **answers(Metrics, 404))
 async def read_metrics(sluice: ReadySluice, topic: TopicPath) -> Response:
     """How the topic has done, on documents it had decided before they were judged; each figure with an interval."""
-    served = await sluice.topics.find(topic)
+    published = await sluice.topics.find(topic)
     judged = await sluice.learning.read(topic, evidence)
-    (tally,) = await sluice.counters.read([topic])
-    return reply(await sluice.pool.run(metrics, served, judged, tally))
+    (counts,) = await sluice.counters.read([topic])
+    return reply(await sluice.pool.run(metrics, published, judged, counts))
 
 
 @router.post("/topics/{topic}/preview", tags=["measures"], **takes(PreviewRequest), **answers(Preview, 404))
@@ -34,14 +34,14 @@ async def preview(request: Request, sluice: ReadySluice, topic: TopicPath) -> Re
     """What would change under other settings, without changing anything."""
     await sluice.topics.find(topic)
     outcome = await sluice.previews.preview(topic, await read(request, PREVIEW))
-    (tally,) = await sluice.counters.read([topic])
+    (counts,) = await sluice.counters.read([topic])
     anew = effect_of(outcome.after.settings, outcome.before.settings) >= Effect.DECISIONS
-    then = replace(tally, as_now=StreamCounts()) if anew else tally
+    then = replace(counts, as_now=StreamCounts()) if anew else counts
     before, after = (
-        present.topic(served, counts, sluice.config).status
-        for served, counts in ((outcome.before, tally), (outcome.after, then))
+        present.topic(published, counts, sluice.config).status
+        for published, counts in ((outcome.before, counts), (outcome.after, then))
     )
-    rates = [sluice.goals.rate(served) for served in (outcome.before, outcome.after)]
+    rates = [sluice.goals.rate(published) for published in (outcome.before, outcome.after)]
     return reply(
         Preview(
             topic=topic,

@@ -28,25 +28,25 @@ router = new_router()
 @router.get("/topics/{topic}/review", tags=["review"], **answers(ReviewPage, 404))
 async def review(sluice: ReadySluice, topic: TopicPath, limit: ReviewLimit = 20) -> Response:
     """Documents worth a judgement, best first, and whether more judgements would still help."""
-    served = await sluice.topics.find(topic)
-    report = await sluice.goals.report(served)
-    return reply(await sluice.review.offers(served, report, limit))
+    published = await sluice.topics.find(topic)
+    report = await sluice.goals.report(published)
+    return reply(await sluice.review.offers(published, report, limit))
 
 
 @router.post("/topics/{topic}/review/skip", tags=["review"], **takes(Skip), **answers(Skipped, 404))
 async def skip(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
     """Do not offer this document again. Skipping says nothing about its relevance."""
-    served, asked = await sluice.topics.find(topic), await read(request, SKIP)
-    await sluice.review.skip(served, asked.document)
+    published, asked = await sluice.topics.find(topic), await read(request, SKIP)
+    await sluice.review.skip(published, asked.document)
     return reply(Skipped(topic=topic, document=asked.document))
 
 
 @router.post("/topics/{topic}/known", tags=["review"], **takes(NewKnown), **answers(KnownAdded, 404))
 async def add_known(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
     """Test the topic with relevant documents that were found elsewhere. They are never learned from."""
-    served, asked = await sluice.topics.find(topic), await read(request, NEW_KNOWN)
+    published, asked = await sluice.topics.find(topic), await read(request, NEW_KNOWN)
     at_most(sluice, asked.documents, "documents")
-    total, new = await sluice.known.add(served, asked.documents)
+    total, new = await sluice.known.add(published, asked.documents)
     return reply(KnownAdded(topic=topic, added=new, known=total))
 
 
@@ -55,11 +55,11 @@ async def list_known(
     sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: DocumentCursor = None
 ) -> Response:
     """Known items by id, with what the topic makes of each now, and the recall that all of them show."""
-    served = await sluice.topics.find(topic)
-    items, recall = await sluice.known.read(served)
+    published = await sluice.topics.find(topic)
+    items, recall = await sluice.known.read(published)
     rest = [item for item in items if cursor is None or item.document > cursor]
     following = rest[limit - 1].document if rest[limit:] else None
-    detail = BY_MODEL if compiled(served.settings.rules) else None
+    detail = BY_MODEL if compiled(published.settings.rules) else None
     return reply(KnownPage(items=rest[:limit], next=following, recall=recall, detail=detail))
 
 
