@@ -51,7 +51,7 @@ CONTRACT = [
     ("get", "/topics/{topic}/stream"),
     ("delete", "/topics/{topic}"),
 ]
-ENDLESS = "/topics/{topic}/stream"  # cannot be read to its end; service/flow/test_subscribers.py listens, through sockets
+ENDLESS = "/topics/{topic}/stream"  # cannot be read to its end; flow/test_subscribers.py listens, through sockets
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
 
 
