@@ -93,7 +93,7 @@ async def reply_topic(
     sluice: Sluice, published: PublishedModel, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     try:
-        (counts,) = await sluice.counters.read([published.topic])
+        (counts,) = await sluice.counters.load([published.topic])
     except StoreUnavailable:
         counts = None  # what is known of the topic without the store is still worth an answer
     return reply(

@@ -94,8 +94,8 @@ def etag(published: PublishedModel) -> str:
 
 
 def model_info(published: PublishedModel, words: dict[int, str]) -> ModelInfo:
-    linear, single = published.model.linear, published.settings.single
-    weighed = np.flatnonzero(~np.isin(linear.features, single.banned))  # over `rest` a banned term has a weight
+    linear, pinned = published.model.linear, published.settings.pinned_terms
+    weighed = np.flatnonzero(~np.isin(linear.features, pinned.banned))  # over `rest` a banned term has a weight
     order = weighed[np.argsort(linear.weights[weighed], kind="stable")]
 
     def shown(places: Iterable[int]) -> list[WeightedTerm]:
@@ -103,7 +103,7 @@ def model_info(published: PublishedModel, words: dict[int, str]) -> ModelInfo:
             WeightedTerm(
                 term=words.get(int(linear.features[i])),
                 weight=float(linear.weights[i]),
-                pinned=int(linear.features[i]) in single.pin,
+                pinned=int(linear.features[i]) in pinned.pin,
             )
             for i in places
         ]

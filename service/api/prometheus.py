@@ -50,7 +50,7 @@ async def _stored(app: Sluice, shown: Sequence[PublishedModel]) -> list[Metric]:
     used, most = await app.store.memory()
     goals = await app.store.counts.load_goals()
     jobs = dict.fromkeys(STATES, 0) | await app.jobs.states()
-    counts = await app.counters.read([one.topic for one in shown])
+    counts = await app.counters.load([one.topic for one in shown])
     decisions = {decision: decided.get(decision, 0) for decision in ("accept", "abstain")}
     return [
         _counter("sluice_documents", "Documents that have passed, each once.", passed + decided.get("named", 0)),

@@ -76,7 +76,7 @@ class Transfer:
             document: KnownDocument.from_bytes(blob) for document, blob in (await self._store.known.load(topic)).items()
         }
         skipped = await self._store.review.skipped(topic)
-        (counts,) = await self._counters.read([topic])
+        (counts,) = await self._counters.load([topic])
         current = self._epochs.current.number
         wanted = {current} | {event.epoch for event in events if event.seq >= head.floor}
         held = wanted & set(await self._store.epochs.numbers())
@@ -160,7 +160,7 @@ def _folded(archive: Archive, topic: str, head: Head, weights: int) -> dict[str,
         state = TopicState(topic, head, archive.events, weights)
         number = state.resolved.epoch
         blob = archive.epochs.get(number)
-        state.served(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
+        state.build_model(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
     except (ArithmeticError, ValueError, LookupError, TypeError) as error:
         raise BadInput("The log of this file cannot be folded.") from error
     return {document: standing.relevant for document, standing in state.resolved.judged.items()}

@@ -61,13 +61,13 @@ class Goals:
 
     async def report(self, published: PublishedModel) -> Report | None:
         """How the goal stands; None without one."""
-        (counts,) = await self._counters.read([published.topic])
+        (counts,) = await self._counters.load([published.topic])
         return report(published, counts)
 
     async def pooled(self) -> PooledRecall:
         """Recall over all topics that audit."""
         auditing = [published for published in list(self._registry.topics.values()) if self.rate(published)]
-        counts = await self._counters.read([published.topic for published in auditing])
+        counts = await self._counters.load([published.topic for published in auditing])
         every = [(one.model.evidence, of_topic.ever) for one, of_topic in zip(auditing, counts, strict=True)]
         share = assurance.pooled_recall(every)
         audits = sum(evidence.audits for evidence, _ in every)

@@ -108,7 +108,7 @@ class Judge:
     async def withdraw(self, topic: str, document: str) -> int:
         """Takes a judgement back; the version without it."""
         event = Event("withdrawn", now_ms(), self._epochs.current.number, document=document)
-        ((status, version),) = await self._learning.take(topic, [event])
+        ((status, version),) = await self._learning.learn(topic, [event])
         if status == "absent":
             raise NotFound("This document has no judgement that stands in this topic.")
         await self._mend(topic, [document])
@@ -126,7 +126,7 @@ class Judge:
         self, topic: str, items: list[tuple[int, Event, Before]], answers: dict[int, Learned | ServiceError]
     ) -> None:
         try:
-            taken = await self._learning.take(topic, [event for _, event, _ in items])
+            taken = await self._learning.learn(topic, [event for _, event, _ in items])
         except ServiceError as error:
             answers.update({i: error for i, _, _ in items})
             return

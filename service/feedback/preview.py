@@ -28,9 +28,9 @@ from service.topics.deciding import bag_of
 from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, PublishedModel
-from service.topics.rules import DECIDES, Compiled, compiled
-from service.topics.settings import TopicSettings, effect_of, given
-from service.topics.state import TopicState, trained
+from service.topics.rules import DECIDES, CompiledRules, compile_rules
+from service.topics.settings import TopicSettings, changed_fields, effect_of
+from service.topics.state import TopicState, train
 
 NEWEST = 500
 ORDER: tuple[Decision, ...] = ("accept", "abstain", "reject")
@@ -76,11 +76,11 @@ class Previews:
         self._turn = asyncio.Lock()  # one at a time: a long log takes seconds, and the threads are there for others
 
     async def preview(self, topic: str, asked: PreviewRequest) -> Outcome:
-        fields = given(asked, self._analysis)
+        fields = changed_fields(asked, self._analysis)
         published = await self._learning.catch_up(topic)
         resolved, held_out = await self._learning.read(topic, TopicState.snapshot)
         settings = published.settings.model_copy(update=fields)
-        ruled = any(compiled(one.rules) for one in (published.settings, settings))
+        ruled = any(compile_rules(one.rules) for one in (published.settings, settings))
         documents = await self._documents(resolved, ruled)
         # A change brings a topic under the current background, and none leaves it where it is.
         epoch = self._epochs.current if settings != published.settings else await self._epochs.load(published.epoch)
@@ -113,7 +113,7 @@ class Previews:
         edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query, anew=anew)
         changed = replace(resolved)
         changed.set(edited)
-        trainer = trained(changed, self._weights)
+        trainer = train(changed, self._weights)
         model = trainer.model(epoch.background)
         return replace(published, epoch=epoch.number, settings=settings, model=model), trainer.held_out()
 
@@ -126,7 +126,7 @@ class Previews:
         documents: Mapping[str, Document],
         limit: int,
     ) -> Outcome:
-        rules = [compiled(one.settings.rules) for one in (before, after)]
+        rules = [compile_rules(one.settings.rules) for one in (before, after)]
 
         def case(document: str, title: str, scores: Sequence[float], relevant: bool | None) -> Case:
             ruled = _ruled(documents.get(document), rules)
@@ -153,7 +153,7 @@ class Previews:
         return [[model.decision_score(bag_of(counted, idf, i)) for model in models] for i in range(len(documents))]
 
 
-def _ruled(document: Document | None, rules: Sequence[Compiled | None]) -> list[Decision | None]:
+def _ruled(document: Document | None, rules: Sequence[CompiledRules | None]) -> list[Decision | None]:
     """What each of the rules decides, None where it does not."""
     if document is None or not any(rules):
         return [None for _ in rules]

@@ -158,7 +158,7 @@ class Batch:
                 classified, classifier.registry, decided, self._options, self._epoch, copied
             )
         self._classified = found
-        self._count_cmds = await classifier.counters.counting(found, new, self._options.topics)
+        self._count_cmds = await classifier.counters.count_cmds(found, new, self._options.topics)
         # The words are counted in a thread, while the store is at work.
         original = new - {found.ids[place] for place in found.repeats}
         counting = classifier.pool.run(classifier.epochs.count, found.ids, found.bags, original)
@@ -168,7 +168,7 @@ class Batch:
 
     async def finish(self, replies: Sequence[Any]) -> list[DocumentResult]:
         if self._count_cmds:
-            self._classifier.counters.heard(replies)
+            self._classifier.counters.note_replies(replies)
         await self._counting
         self._classifier.publish_epoch_if_due()
         return self._classified.results

@@ -114,7 +114,7 @@ def _material(state: TopicState, epoch: Epoch, weights: int) -> Material:
         if sampled.document not in resolved.judged
     }
     spec, judged = spec_of(resolved), [example(judgement) for judgement in resolved.judged.values()]
-    relearned = replace(state.served(epoch), model=plain_fold(spec, judged, epoch.background, weights=weights))
+    relearned = replace(state.build_model(epoch), model=plain_fold(spec, judged, epoch.background, weights=weights))
     rejected = {document: bag for document, bag in sample.items() if relearned.decide_bag(bag)[0] == "reject"}
     data = Dataset.of(judged, rejected)
     return Material(state.head.born, resolved.version, spec, recalled, learned, base, len(judged), data)

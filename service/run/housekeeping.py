@@ -90,7 +90,7 @@ async def keep_house(sluice: Sluice) -> None:
 async def note_goals(sluice: Sluice) -> None:
     """How many goals are in which state."""
     goals = [served for served in list(sluice.registry.topics.values()) if served.settings.goal != Goal()]
-    tallies = await sluice.counters.read([served.topic for served in goals])
+    tallies = await sluice.counters.load([served.topic for served in goals])
     await sluice.store.counts.save_goals(await sluice.pool.run(_states, goals, tallies), 3 * GOALS_S)
 
 
@@ -106,7 +106,7 @@ async def _retrain(sluice: Sluice) -> None:
     """Submits the retrainings that are due."""
     asked = {served: policy_of(served, sluice.config) for served in list(sluice.registry.topics.values())}
     topics = [served for served, policy in asked.items() if policy]
-    for served, tally in zip(topics, await sluice.counters.read([one.topic for one in topics]), strict=True):
+    for served, tally in zip(topics, await sluice.counters.load([one.topic for one in topics]), strict=True):
         policy, last = asked[served], tally.retrained
         if policy is None or policy.method is None or not retrain_due(policy, served, last, now_ms()).due:
             continue

@@ -56,7 +56,7 @@ async def replay(
     for _ in range(ATTEMPTS):
         (stored,) = await store.versions.load([topic])  # before the log, so that it cannot be ahead of what we read
         fold = await read(store, topic, settings)
-        served = fold.served(await epochs.load(fold.resolved.epoch))
+        served = fold.build_model(await epochs.load(fold.resolved.epoch))
         saved = Saved(fold.head.born, served.version, served.to_bytes())
         if verify:
             outcome = compare(stored, saved, await store.versions.load_digest(topic))

@@ -59,7 +59,7 @@ class TopicCounters:
         self._kept = kept  # most documents in a queue
         self._passed, self._heard_s = 0, -math.inf
 
-    async def counting(self, classified: Classified, new: Collection[str], named: Sequence[str] | None) -> list[Step]:
+    async def count_cmds(self, classified: Classified, new: Collection[str], named: Sequence[str] | None) -> list[Step]:
         """What counts those of the documents that are new, each once; the answers are for `heard`."""
         first: dict[str, int] = {}
         for place, document in enumerate(classified.ids):
@@ -87,7 +87,7 @@ class TopicCounters:
                 counts.append(self._count_cmd(served, kept, classified.ids, before, passed, by_name))
         return [*count_cmds(everybody, decided), *counts]
 
-    def heard(self, answers: Sequence[Any]) -> None:
+    def note_replies(self, answers: Sequence[Any]) -> None:
         """How many have passed is the first that the store says."""
         self._passed, self._heard_s = int(answers[0]), time.monotonic()
 
@@ -102,7 +102,7 @@ class TopicCounters:
         """The topic decides otherwise from now on."""
         await self._store.counts.reset_window(served.topic, served.born, await self._store.counts.passed())
 
-    async def read(self, topics: Sequence[str]) -> list[TopicCounts]:
+    async def load(self, topics: Sequence[str]) -> list[TopicCounts]:
         passed, rows = await self._store.counts.load(topics)
         return [counts_of(row, passed) for row in rows]
 

@@ -20,7 +20,7 @@ from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import Base, PublishedModel
 from service.topics.registry import Registry
-from service.topics.settings import TopicSettings, check, effect_of, given, read, with_audit_history
+from service.topics.settings import TopicSettings, changed_fields, check, effect_of, read_terms, with_audit_history
 from service.topics.state import TopicState
 
 
@@ -62,7 +62,7 @@ class Topics:
         check(dict(new))
         topic = new.id or topic_id(new.name)
         await self.check_room_for(topic)
-        terms = read(new.terms, self._registry.analysis)
+        terms = read_terms(new.terms, self._registry.analysis)
         settings = TopicSettings(**new.model_dump(exclude={"id"}), created_ms=now_ms(), read=terms)
         query = await self._pool.run(log_features, "", settings.query, self._registry.analysis, self._epochs.current)
         await self._learning.create(topic, settings, query)
@@ -70,7 +70,7 @@ class Topics:
 
     async def change(self, topic: str, change: TopicChange, if_match: int | None) -> PublishedModel:
         """Applies the fields that are given; a new learner or query refolds the log."""
-        fields = given(change, self._registry.analysis)
+        fields = changed_fields(change, self._registry.analysis)
         epoch, decides_differently = self._epochs.current, False
 
         def edit(state: TopicState) -> tuple[TopicSettings, bytes] | None:

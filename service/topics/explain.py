@@ -63,7 +63,7 @@ def explain(served: PublishedModel, seen: Bag, words: Words) -> list[Contributio
     parts = _parts(served, seen)
     rounded = {feature: round(part, DIGITS) for feature, part in parts.items()}
     in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
-    pin, ban = served.settings.single.pin, served.settings.single.ban
+    pin, ban = served.settings.pinned_terms.pin, served.settings.pinned_terms.ban
     contributions = [Contribution(words[f], rounded[f], f in pin) for f in in_order]
     if linear.rest:
         weighed = np.isin(x.features, np.array([*parts, *ban], np.uint64))
@@ -110,7 +110,7 @@ def _parts(served: PublishedModel, seen: Bag) -> dict[int, float]:
     linear = served.model.linear
     x = view(linear.view, seen)
     own = linear.contributions(x)
-    weighed = np.flatnonzero((own != 0) & ~np.isin(x.features, served.settings.single.banned))
+    weighed = np.flatnonzero((own != 0) & ~np.isin(x.features, served.settings.pinned_terms.banned))
     parts = own[weighed] + linear.rest * x.values[weighed]
     return dict(zip(x.features[weighed].tolist(), parts.tolist(), strict=True))
 

@@ -75,7 +75,7 @@ class Learning:
             raise Conflict(f"There is a topic {topic!r} already; choose another id, or change that one.")
         await self.catch_up(topic)
 
-    async def take(self, topic: str, events: Sequence[Event]) -> list[tuple[str, int]]:
+    async def learn(self, topic: str, events: Sequence[Event]) -> list[tuple[str, int]]:
         """Judgements and withdrawals, durable and learned; for each what it came to, and the version that has it."""
         loop = asyncio.get_running_loop()
         mine = [_Waiting(event, loop.create_future()) for event in events]
@@ -279,7 +279,7 @@ class Learning:
         new = [event for status, event in appended if status not in ("known", "absent")]
         if fold and new and new[0].seq == fold.resolved.version + 1:
             # Nobody came between: what we appended is what the log goes on with.
-            await self._in_thread(topic, fold.follow, replace(fold.head, seq=new[-1].seq), new)
+            await self._in_thread(topic, fold.advance, replace(fold.head, seq=new[-1].seq), new)
             self._hold(fold)
             return fold, answers
         return await self._read(topic), answers
@@ -318,7 +318,7 @@ class Learning:
         seq = await self._store.logs.amend(fold.topic, fold.head, event, floor=floor, judged=left, obsolete=gone)
         if seq:
             head = replace(fold.head, seq=seq, floor=floor)
-            await self._in_thread(fold.topic, fold.follow, head, [replace(event, seq=seq)], gone)
+            await self._in_thread(fold.topic, fold.advance, head, [replace(event, seq=seq)], gone)
             fold.compact_from = len(fold.events) + slack
             await self._publish(fold)
 
@@ -339,14 +339,14 @@ class Learning:
         if fold is None:
             fold = await self._in_thread(topic, TopicState, topic, head, tail, self._config.served_weights)
         elif tail:
-            await self._in_thread(topic, fold.follow, head, tail)
+            await self._in_thread(topic, fold.advance, head, tail)
         self._hold(fold)
         return fold
 
     async def _publish(self, fold: TopicState) -> PublishedModel:
         if fold.published is None or fold.published.version != fold.resolved.version:
             epoch = await self._epochs.load(fold.resolved.epoch)
-            served = await self._in_thread(fold.topic, fold.served, epoch)
+            served = await self._in_thread(fold.topic, fold.build_model, epoch)
             saved = Saved(fold.head.born, served.version, served.to_bytes())
             await self._store.versions.save(
                 fold.topic, saved, fold.record(served, saved.digest), self._config.versions_kept

@@ -151,7 +151,7 @@ class _Explainer:
         contributions = explain(model, self._bag, self._words)
         if decision.decided_by != MODEL:
             return decision._replace(explanation=Explanation(contributions, None))
-        pins = zip(model.settings.single.pin, model.settings.read.pin, strict=True)
+        pins = zip(model.settings.pinned_terms.pin, model.settings.read.pin, strict=True)
         query = dict(pins) | self._surfaces("", model.settings.query)
         idf = self._epoch.frequencies.idf
         change = flip(model, decision.decision, self._bag, self._words, query, idf)

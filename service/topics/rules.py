@@ -15,7 +15,7 @@ RuleName = Literal["accept_if", "reject_if"]
 DECIDES: Mapping[str, Decision] = {"accept_if": "accept", "reject_if": "reject"}
 
 
-class Compiled(NamedTuple):
+class CompiledRules(NamedTuple):
     accept_if: Rule | None
     reject_if: Rule | None
 
@@ -25,7 +25,7 @@ class Compiled(NamedTuple):
         return "accept_if" if self.accept_if and self.accept_if.matches(subject) else None
 
 
-def compiled(rules: Rules) -> Compiled | None:
+def compile_rules(rules: Rules) -> CompiledRules | None:
     """The rules, ready to be asked; None if there are none. Rules that cannot be read are refused, and say where."""
 
     def one(name: RuleName, text: str | None) -> Rule | None:
@@ -35,7 +35,7 @@ def compiled(rules: Rules) -> Compiled | None:
             where = FieldError(pointer=f"/rules/{name}", detail=str(error))
             raise BadInput("A rule cannot be read.", [where]) from None
 
-    both = Compiled(one("accept_if", rules.accept_if), one("reject_if", rules.reject_if))
+    both = CompiledRules(one("accept_if", rules.accept_if), one("reject_if", rules.reject_if))
     return both if any(both) else None
 
 
@@ -43,11 +43,11 @@ class TopicRules:
     """The rules of all topics that have some. Replaced as a whole when one changes, so that readers need no lock."""
 
     def __init__(self) -> None:
-        self._rules: dict[str, Compiled] = {}
+        self._rules: dict[str, CompiledRules] = {}
 
     def put(self, rules: Mapping[str, Rules]) -> None:
         """These topics have these rules from now on."""
-        found = {topic: both for topic, one in rules.items() if (both := compiled(one))}
+        found = {topic: both for topic, one in rules.items() if (both := compile_rules(one))}
         if found or not self._rules.keys().isdisjoint(rules):
             self._rules = {topic: both for topic, both in self._rules.items() if topic not in rules} | found
 

@@ -25,7 +25,7 @@ MAX_AUDIT_RATES = 20  # earlier rates that are remembered
 NOT_THE_MODELS = (*(name for name, effect in EFFECTS.items() if effect < Effect.MODEL), "drawn")
 
 
-class Read(Request):
+class CanonicalTerms(Request):
     """Single terms in canonical form."""
 
     pin: list[Canonical] = Field(default_factory=list, max_length=50)
@@ -38,7 +38,7 @@ class Read(Request):
         return self
 
 
-class Drawn(Request):
+class PastAuditRate(Request):
     """A rate at which rejected documents were drawn for audit, and until when."""
 
     until_ms: Millis
@@ -54,8 +54,8 @@ class TopicSettings(TopicFields):
     """
 
     created_ms: Millis
-    read: Read = Read()
-    drawn: list[Drawn] = Field(default_factory=list, max_length=MAX_AUDIT_RATES)
+    read: CanonicalTerms = CanonicalTerms()
+    drawn: list[PastAuditRate] = Field(default_factory=list, max_length=MAX_AUDIT_RATES)
 
     @model_validator(mode="after")
     def _terms_were_read(self) -> Self:
@@ -73,37 +73,37 @@ class TopicSettings(TopicFields):
         return {name: value for name, value in fields.items() if name not in empty}
 
     @property
-    def single(self) -> PinnedTerms:
+    def pinned_terms(self) -> PinnedTerms:
         """Its terms by feature."""
         pin, ban = (tuple(features_of(one).tolist()) for one in (self.read.pin, self.read.ban))
         return PinnedTerms(pin, ban)
 
 
-def given(change: BaseModel, analysis: Analysis) -> dict[str, Any]:
+def changed_fields(change: BaseModel, analysis: Analysis) -> dict[str, Any]:
     """The settings that a request names, null meaning what a setting is by default; refused if they cannot be."""
     named = {name: getattr(change, name) for name in change.model_fields_set & TopicFields.model_fields.keys()}
     named |= {name: TopicFields.model_fields[name].get_default() for name, value in named.items() if value is None}
     check(named)
     if "terms" in named:
-        named["read"] = read(named["terms"], analysis)
+        named["read"] = read_terms(named["terms"], analysis)
     return named
 
 
 def check(settings: Mapping[str, Any]) -> None:
     """Refuses settings that could only fail later."""
-    for name, checked in (("learner", check_learner), ("rules", rules.compiled), ("retrain", check_policy)):
+    for name, checked in (("learner", check_learner), ("rules", rules.compile_rules), ("retrain", check_policy)):
         if name in settings:
             checked(settings[name])
 
 
-def read(terms: Pins, analysis: Analysis) -> Read:
+def read_terms(terms: Pins, analysis: Analysis) -> CanonicalTerms:
     """The terms as this deployment reads text."""
     pin = {_one_term(word, f"/terms/pin/{i}", analysis): None for i, word in enumerate(terms.pin)}
     ban = {_one_term(word, f"/terms/ban/{i}", analysis): f"/terms/ban/{i}" for i, word in enumerate(terms.ban)}
     if both := [where for term, where in ban.items() if term in pin]:
         errors = [FieldError(pointer=where, detail="is pinned, too") for where in both]
         raise BadInput("A term cannot be pinned and banned.", errors)
-    return Read(pin=list(pin), ban=list(ban))
+    return CanonicalTerms(pin=list(pin), ban=list(ban))
 
 
 def _one_term(word: str, where: str, analysis: Analysis) -> str:
@@ -157,5 +157,5 @@ def with_audit_history(settings: TopicSettings, before: TopicSettings, usual: fl
     rate = audit_rate(before, usual)
     if not rate or rate == audit_rate(settings, usual):
         return settings
-    history = [*before.drawn, Drawn(until_ms=now_ms(), rate=rate)]
+    history = [*before.drawn, PastAuditRate(until_ms=now_ms(), rate=rate)]
     return settings.model_copy(update={"drawn": history[-MAX_AUDIT_RATES:]})

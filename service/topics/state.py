@@ -50,7 +50,7 @@ class TopicState:
         self._grouped: Groups | None = None
         self._trainer = self._start()
 
-    def follow(self, head: Head, tail: Sequence[Event], gone: Sequence[int] = ()) -> None:
+    def advance(self, head: Head, tail: Sequence[Event], gone: Sequence[int] = ()) -> None:
         """Takes events that come directly after those it has, and lets go of those that have left the log."""
         again = False
         self.head = head
@@ -71,7 +71,7 @@ class TopicState:
         if again:
             self._trainer = self._start()
 
-    def served(self, epoch: Epoch) -> PublishedModel:
+    def build_model(self, epoch: Epoch) -> PublishedModel:
         """The model as of the last event, against the background that this event names."""
         model = self._trainer.model(epoch.background)
         if not np.isfinite(model.linear.weights).all():
@@ -146,7 +146,7 @@ class TopicState:
         return self._trainer.nbytes + self._bytes
 
     def _start(self) -> Trainer:
-        return trained(self.resolved, self._weights)
+        return train(self.resolved, self._weights)
 
 
 def record(event: Event, learner: str, metrics: Mapping[str, float | None] | None, digest: str | None) -> str:
@@ -161,7 +161,7 @@ def spec_of(resolved: Resolved) -> Spec:
     query = to_bag(resolved.settings.bag)
     goal = Targets(**settings.goal.model_dump())
     learner = settings.learner
-    return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.single)
+    return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms)
 
 
 def trainer_of(resolved: Resolved, weights: int) -> Trainer:
@@ -176,7 +176,7 @@ def trainer_of(resolved: Resolved, weights: int) -> Trainer:
     return trainer
 
 
-def trained(resolved: Resolved, weights: int) -> Trainer:
+def train(resolved: Resolved, weights: int) -> Trainer:
     """The fold over all that stands."""
     trainer = trainer_of(resolved, weights)
     for standing in resolved.to_fold():

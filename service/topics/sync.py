@@ -44,7 +44,7 @@ class Sync:
                     if change is None:
                         await self._begin()
                     elif change.version == 0:
-                        await self.look([change.topic])
+                        await self.check([change.topic])
                     elif not self._serves(change.topic, change.born, change.version):
                         await self._take(change.topic)
             except StoreUnavailable as error:
@@ -62,12 +62,12 @@ class Sync:
             try:
                 await self._epochs.follow()
                 topics = await self._store.topics(at, CHUNK_SIZE)
-                await self.look(topics)
+                await self.check(topics)
                 end = topics[-1] if len(topics) == CHUNK_SIZE else ""
                 # What is served and not listed, of the same part of the alphabet: it is gone, or its listing is.
                 between = [one for one in list(self._registry.topics) if at < one and (not end or one <= end)]
                 unlisted = list(set(between).difference(topics))
-                await self.look(unlisted)
+                await self.check(unlisted)
                 for topic in self._registry.topics.keys() & unlisted:
                     await self._store.enlist(topic)
                 at = end
@@ -78,7 +78,7 @@ class Sync:
             except Exception:
                 log.exception("a sweep failed; the next one begins again")
 
-    async def look(self, topics: Sequence[str]) -> None:
+    async def check(self, topics: Sequence[str]) -> None:
         """Compares what is served with what is published, and what is published with the log."""
         lagging: set[str] = set()
         for start in range(0, len(topics), CHUNK_SIZE):
@@ -109,7 +109,7 @@ class Sync:
             await self._epochs.reload()
         else:
             await self._load()
-        await self.look(list({*await self._store.topics(), *list(self._registry.topics)}))
+        await self.check(list({*await self._store.topics(), *list(self._registry.topics)}))
 
     async def _load(self) -> None:
         """Serves every topic's published model; folds those that have none."""

@@ -40,7 +40,7 @@ def warm_up(analysis: Analysis, current: Epoch, served_weights: int) -> None:
     ]
     state = TopicState(TEXT, Head("", judged[-1].seq, 0), [created, *judged], served_weights)
     stage = Registry(analysis)
-    stage.put(state.served(epoch))
+    stage.put(state.build_model(epoch))
     for options in (ClassifyOptions(), ClassifyOptions(topics=[TEXT])):
         classify(stage, [Document(text=TEXT)], options, epoch)
     shape(b"{}")

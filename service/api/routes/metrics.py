@@ -25,7 +25,7 @@ async def read_metrics(sluice: ReadySluice, topic: TopicPath) -> Response:
     """How the topic has done, on documents it had decided before they were judged; each figure with an interval."""
     published = await sluice.topics.find(topic)
     judged = await sluice.learning.read(topic, evidence)
-    (counts,) = await sluice.counters.read([topic])
+    (counts,) = await sluice.counters.load([topic])
     return reply(await sluice.pool.run(metrics, published, judged, counts))
 
 
@@ -34,7 +34,7 @@ async def preview(request: Request, sluice: ReadySluice, topic: TopicPath) -> Re
     """What would change under other settings, without changing anything."""
     await sluice.topics.find(topic)
     outcome = await sluice.previews.preview(topic, await read(request, PREVIEW))
-    (counts,) = await sluice.counters.read([topic])
+    (counts,) = await sluice.counters.load([topic])
     anew = effect_of(outcome.after.settings, outcome.before.settings) >= Effect.DECISIONS
     then = replace(counts, as_now=StreamCounts()) if anew else counts
     before, after = (

@@ -12,7 +12,7 @@ from service.api.openapi import answers, takes
 from service.feedback.known import BY_MODEL
 from service.schemas.fields import DOCUMENT_ID_CHARS
 from service.schemas.review import KnownAdded, KnownPage, NewKnown, ReviewPage, Skip, Skipped
-from service.topics.rules import compiled
+from service.topics.rules import compile_rules
 
 SKIP = TypeAdapter(Skip)
 NEW_KNOWN = TypeAdapter(NewKnown)
@@ -59,7 +59,7 @@ async def list_known(
     items, recall = await sluice.known.read(published)
     rest = [item for item in items if cursor is None or item.document > cursor]
     following = rest[limit - 1].document if rest[limit:] else None
-    detail = BY_MODEL if compiled(published.settings.rules) else None
+    detail = BY_MODEL if compile_rules(published.settings.rules) else None
     return reply(KnownPage(items=rest[:limit], next=following, recall=recall, detail=detail))
 
 

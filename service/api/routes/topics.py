@@ -33,7 +33,7 @@ async def create_topic(request: Request, sluice: ReadySluice) -> Response:
 async def list_topics(sluice: ReadySluice, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """All topics, by id."""
     topics, following = await sluice.topics.page(cursor or "", limit)
-    counts = await sluice.counters.read([published.topic for published in topics])
+    counts = await sluice.counters.load([published.topic for published in topics])
     page = paged([present.topic(*pair, sluice.config) for pair in zip(topics, counts, strict=True)], following)
     page.headers["ETag"] = f'"{blake2b(page.body, digest_size=8).hexdigest()}"'
     return page

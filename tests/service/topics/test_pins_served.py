@@ -163,7 +163,7 @@ async def test_nothing_is_written_of_terms_where_there_are_none(api: Api) -> Non
     assert written
     assert all(not {"terms", "read"} & set(one) for one in written)
     old = TopicSettings.model_validate(written[0])
-    assert (old.terms, old.single.pin, old.single.ban) == (Pins(), (), ())
+    assert (old.terms, old.pinned_terms.pin, old.pinned_terms.ban) == (Pins(), (), ())
     assert not {"terms", "read"} & set(old.model_dump(mode="json"))
     with pytest.raises(ValueError, match="read as"):
         TopicSettings.model_validate(written[0] | {"terms": {"pin": ["opec"]}})
@@ -199,9 +199,9 @@ async def test_what_cannot_be_pinned_or_banned_is_refused(api: Api) -> None:
 
 def test_a_term_is_what_the_deployment_takes_for_one() -> None:
     pairs, stems = Analysis(bigrams=True), Analysis(stemmer="english")
-    assert settings.read(Pins(pin=["Crude-Oil"], ban=["oil"]), pairs).pin == ["crude oil"]
-    assert settings.read(Pins(pin=["connections", "connected"]), stems).pin == ["connect"]
-    assert settings.read(Pins(ban=["Café"]), Analysis()).ban == ["cafe\u0301"]
+    assert settings.read_terms(Pins(pin=["Crude-Oil"], ban=["oil"]), pairs).pin == ["crude oil"]
+    assert settings.read_terms(Pins(pin=["connections", "connected"]), stems).pin == ["connect"]
+    assert settings.read_terms(Pins(ban=["Café"]), Analysis()).ban == ["cafe\u0301"]
     for wrong, analysis in ((["the crude oil"], pairs), (["the"], Analysis(stop_words=frozenset({"the"})))):
         with pytest.raises(BadInput):
-            settings.read(Pins(pin=wrong), analysis)
+            settings.read_terms(Pins(pin=wrong), analysis)

@@ -116,7 +116,7 @@ async def test_its_own_publication_and_a_new_background_are_no_reason_to_retrain
     await keep_house(api.sluice)
     exported = await api.ok("GET", "/topics/crude/model?format=export")
     await api.ok("PUT", "/topics/crude/model", exported)
-    store, (before,) = api.sluice.store, await api.sluice.counters.read(["crude"])
+    store, (before,) = api.sluice.store, await api.sluice.counters.load(["crude"])
     assert before.retrained
     yesterday = before.retrained._replace(at_ms=before.retrained.at_ms - 48 * HOUR)
     born = (await api.sluice.topics.find("crude")).born
@@ -127,7 +127,7 @@ async def test_its_own_publication_and_a_new_background_are_no_reason_to_retrain
     assert len((await api.ok("GET", "/jobs"))["items"]) == 1
     assert (await api.ok("GET", "/topics/crude"))["status"]["retraining"]["due"] is False
     await teach(api, "crude", 70, seed=2)
-    (now,) = await api.sluice.counters.read(["crude"])
+    (now,) = await api.sluice.counters.load(["crude"])
     assert now.retrained
     earlier = now.retrained._replace(at_ms=yesterday.at_ms)
     assert await mark("crude", born, expected=now.retrained.to_text(), note=earlier.to_text())
