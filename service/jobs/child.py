@@ -38,8 +38,11 @@ PROGRESS_S = 0.3
 log = structlog.get_logger("sluice.jobs")
 
 
-async def main(claim: Claim, config: Config) -> int:
+async def main(claim: Claim) -> int:
     """Does the job and returns the exit code."""
+    config = Config.from_env()
+    logs.configure(config.log_level)
+    os.nice(NICENESS)
     store = Store(config.redis or "", config.store_timeout_s)
     jobs, epochs = store.jobs, Epochs(store)
     with Pool(2, "job") as pool:
@@ -91,7 +94,4 @@ async def _keep_reporting(context: JobContext) -> None:
 
 
 if __name__ == "__main__":
-    settings = Config.from_env()
-    logs.configure(settings.log_level)
-    os.nice(NICENESS)
-    sys.exit(asyncio.run(main(Claim(*sys.argv[1:]), settings)))
+    sys.exit(asyncio.run(main(Claim(*sys.argv[1:]))))

@@ -1,20 +1,20 @@
-"""One API process: uvicorn, with the patience that its defaults lack.
+"""An API process: uvicorn, with the limits to slow clients that it lacks.
 
     python -m service.run.api FD APPLICATION
 
 serves the application, a factory such as `service.api.app:create_app`, on a listening socket inherited as descriptor
 FD.
 
-uvicorn waits forever for half-sent headers and bodies, and sets no bound to the length of headers. Here a client has
-`HEADERS_S` seconds and `MAX_HEADER_BYTES` for its headers. For its body it has a purse of `BODY_S` seconds: every
-second costs one, and every `BODY_BYTES_PER_S` bytes that arrive put one back, up to the brim. So a body that stalls is
-dropped after a minute, one that drips a little later, one that flows never; the seconds in which we ourselves do not
-read, because the application has not caught up, cost nothing. What is left of a body when the answer has been sent
-(a 413, say) has `LINGER_S`: closing at once would reset the connection and destroy the answer on its way. A client that
-does not read its answer for `READ_S` is dropped too.
+uvicorn waits forever for half-sent headers and bodies, and does not limit the length of headers. Here a client has
+`HEADERS_S` seconds and `MAX_HEADER_BYTES` for its headers. For its body it has a budget of `BODY_S` seconds: each
+second costs one, and each `BODY_BYTES_PER_S` bytes that arrive give one back, up to `BODY_S`. So a body that stalls is
+dropped after a minute, one that trickles a little later, one that flows never; seconds in which the server itself does
+not read, because the application has not caught up, cost nothing. What is left of a body after the response was sent (a
+413, say) has `LINGER_S`: closing at once would reset the connection and destroy the response on its way. A client that
+does not read its response for `READ_S` is dropped, too.
 
-Requests beyond `max_requests` at once are told to come back. Whatever is refused here is a problem document, too, and
-counted, where the application's state has a function for that (`answered`, see api/telemetry.py).
+Requests beyond `max_requests` at once are answered 503. Whatever is refused here is a problem document, too, and is
+counted if the application's state has a function for that (`answered`, see api/telemetry.py).
 """
 
 import asyncio
@@ -41,38 +41,38 @@ READ_S = 60.0
 TICK_S = 1.0
 KEEP_ALIVE_S = 30
 GRACE_S = 3
-DESCRIPTORS = 65536
-UNREAD = "other"  # method and route of what was refused before it was read
-# Seconds that a thread with a large request may keep the interpreter from the event loop, which wants it several times
-# for each small one. By default ten times as long.
-TURN_S = 0.0005
+MAX_DESCRIPTORS = 65536
+UNREAD = "other"  # method and route of requests that are refused before they are read
+# How long a thread with a large request may keep the interpreter from the event loop, which needs it several times for
+# each small request. Python's default is ten times as long.
+SWITCH_S = 0.0005
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with deadlines. A clock is wound only for a request that did not arrive whole, so others pay nothing."""
+    """HTTP/1.1 with deadlines. A timer runs only for requests that did not arrive whole; others cost nothing more."""
 
     max_requests = 1000
 
-    awaited: Literal["headers", "body"] | None = "headers"  # what of the current request is still to come
-    clocked: Literal["headers", "body"] | None = None  # what the clock is for
-    clock: asyncio.TimerHandle | None = None
+    awaited: Literal["headers", "body"] | None = "headers"  # the part of the current request that is still to come
+    timed: Literal["headers", "body"] | None = None  # what the timer is for
+    timer: asyncio.TimerHandle | None = None
     unread: asyncio.TimerHandle | None = None
     header_bytes = 0
     body_bytes = 0  # since the last tick
-    purse_s = 0.0
+    budget_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
-        self._wind()
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._unwind()
+        self._stop_timer()
         self.resume_writing()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self.awaited is None:
-            self.awaited = "headers"  # whatever follows a whole request begins another, be it with empty lines
+            self.awaited = "headers"  # what follows a whole request begins another, even if with empty lines
         elif self.awaited == "headers":
             self.header_bytes += len(data)
         else:
@@ -80,8 +80,8 @@ class PatientProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self.awaited == "headers" and self.header_bytes > MAX_HEADER_BYTES:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "Send shorter headers.")
-        elif self.awaited != self.clocked:
-            self._wind()
+        elif self.awaited != self.timed:
+            self._start_timer()
 
     def on_message_begin(self) -> None:
         self.awaited = "headers"
@@ -111,47 +111,47 @@ class PatientProtocol(HttpToolsProtocol):
             self.unread = None
         super().resume_writing()
 
-    def _wind(self) -> None:
-        self._unwind()
-        self.clocked = self.awaited
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self.timed = self.awaited
         if self.awaited == "headers":
-            self.clock = self.loop.call_later(HEADERS_S, self._too_slow)
+            self.timer = self.loop.call_later(HEADERS_S, self._too_slow)
         elif self.awaited == "body":
-            self.purse_s = BODY_S
-            self.clock = self.loop.call_later(TICK_S, self._tick)
+            self.budget_s = BODY_S
+            self.timer = self.loop.call_later(TICK_S, self._tick)
 
-    def _unwind(self) -> None:
-        if self.clock is not None:
-            self.clock.cancel()
-            self.clock = None
-        self.clocked = None
+    def _stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        self.timed = None
 
     def _tick(self) -> None:
         if self.cycle.response_complete:
-            self.purse_s = min(LINGER_S, self.purse_s) - TICK_S
+            self.budget_s = min(LINGER_S, self.budget_s) - TICK_S
         elif not self.flow.read_paused:
-            self.purse_s = min(BODY_S, self.purse_s + self.body_bytes / BODY_BYTES_PER_S) - TICK_S
+            self.budget_s = min(BODY_S, self.budget_s + self.body_bytes / BODY_BYTES_PER_S) - TICK_S
         self.body_bytes = 0
-        if self.purse_s <= 0:
+        if self.budget_s <= 0:
             self._too_slow()
         else:
-            self.clock = self.loop.call_later(TICK_S, self._tick)
+            self.timer = self.loop.call_later(TICK_S, self._tick)
 
     def _too_slow(self) -> None:
         if self.awaited == "headers" and self._answering():
-            self._wind()  # no more than a stray line after a request that is being served: let that finish
+            self._start_timer()  # just a stray line after a request that is being served: let that finish
         else:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.")
 
     def _answering(self) -> bool:
-        """Something is being answered, or about to be, that came before what is awaited."""
+        """Whether an earlier request is still being answered, or about to be."""
         if self.awaited == "body":
             return bool(self.pipeline)
         return self.cycle is not None and not self.cycle.response_complete
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
-        """The connection ends, with a problem document if one can still be sent for this request."""
-        self._unwind()
+        """Closes the connection, after a problem document if one can still be sent for this request."""
+        self._stop_timer()
         if self.transport.is_closing():
             return
         begun = self.awaited == "body" and self.cycle.response_started
@@ -188,26 +188,26 @@ async def _busy(scope: Any, receive: Any, send: Any) -> None:
 
 class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts, and spares the garbage collector from looking through all that is there by now again and again: it
-        held every request up for a quarter of a second, each time that large ones had made it look."""
+        """Starts, and excludes what is loaded by now from garbage collection, which held up every request for a quarter
+        of a second, each time that large ones had triggered it."""
         self.lifespan.state["stopping"] = asyncio.Event()
         await super().startup(sockets)
         gc.collect()
         gc.freeze()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tells those whose requests have no end of their own (see api/sse.py), then waits for all."""
+        """Ends requests that would never end by themselves (see api/sse.py), then waits for all."""
         self.lifespan.state["stopping"].set()
         await super().shutdown(sockets)
 
 
-def server(application: Any, settings: Config) -> uvicorn.Server:
-    """A server that, once run, serves until a signal; requests in progress then have `GRACE_S` to finish."""
+def server(application: Any, config: Config) -> uvicorn.Server:
+    """Returns a server that serves until a signal; requests in progress then have `GRACE_S` to finish."""
     return _Server(
         uvicorn.Config(
             application,
             factory=True,
-            http=type("Protocol", (PatientProtocol,), {"max_requests": settings.max_requests}),
+            http=type("Protocol", (PatientProtocol,), {"max_requests": config.max_requests}),
             ws="none",
             loop="uvloop",
             lifespan="on",
@@ -222,19 +222,19 @@ def server(application: Any, settings: Config) -> uvicorn.Server:
 
 
 def _allow_connections() -> None:
-    """Up to `DESCRIPTORS` open sockets; the usual limit of 1024 is less than the clients one process can hold."""
+    """Raises the limit of open sockets to `MAX_DESCRIPTORS`; the usual 1024 is fewer than one process can serve."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MAX_DESCRIPTORS, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def main(descriptor: str, application: str) -> None:
-    settings = Config.from_env()
-    logs.configure(settings.log_level)
+    config = Config.from_env()
+    logs.configure(config.log_level)
     _allow_connections()
-    sys.setswitchinterval(TURN_S)
-    server(application, settings).run(sockets=[socket.socket(fileno=int(descriptor))])
+    sys.setswitchinterval(SWITCH_S)
+    server(application, config).run(sockets=[socket.socket(fileno=int(descriptor))])
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A consumer of the stream `sluice:in`, in a process of its own: the way in for feeds that never end. It also delivers
-what topics let through, along their routes.
+"""A consumer, a process of its own: decides documents from the stream `sluice:in`, for feeds that never end, and
+delivers what topics let through along their routes.
 
     python -m service.run.consumer
 
-Any number may run, on any number of machines; they share the work. Until the first document comes, one costs next to
-nothing: models, kernels and the topics are loaded only then.
+Any number may run, on any number of machines; they share the work. Models, kernels and topics are loaded only when the
+first document comes, so an idle consumer costs next to nothing.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from service.store.topics import Store
 from service.tasks import cancel_all
 
 REPORT_S = 5.0
-PAUSE_S = 0.5  # before asking again when the store is in trouble
+RETRY_S = 0.5  # while the store does not answer
 
 log = structlog.get_logger("sluice.run")
 
@@ -39,10 +39,10 @@ async def main() -> None:
     store = Store(config.redis or "", config.store_timeout_s)
     inbox, started_ms = store.inbox, now_ms()
     delivering = asyncio.create_task(Deliveries(store, config, inbox.name).run())
-    delivering.add_done_callback(lambda task: _ended(task, stopping))
+    delivering.add_done_callback(lambda task: _deliveries_ended(task, stopping))
     await idle(inbox, ConsumerStats(started_ms), stopping)
     if not stopping.is_set():
-        # Only now: they take a second and a hundred megabytes that nobody may ever need.
+        # Imported only now: they take a second and a hundred megabytes, perhaps for nothing.
         from service.flow.consumer import Consumer
         from service.sluice import Sluice
 
@@ -52,7 +52,7 @@ async def main() -> None:
         stopped = asyncio.ensure_future(stopping.wait())
         await asyncio.wait([ready, stopped], return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
-        # As in api.py: what is there by now is not looked through again and again, a tenth of a second each time.
+        # As in api.py: spares the garbage collector from scanning all of this, a tenth of a second each time.
         gc.collect()
         gc.freeze()
         await Consumer(sluice.classifier, inbox, started_ms).run(stopping)
@@ -62,15 +62,15 @@ async def main() -> None:
     await store.close()
 
 
-def _ended(delivering: asyncio.Task[None], stopping: asyncio.Event) -> None:
-    """Deliveries end with the process only; if they fail, which is a bug, it ends with them, and is started anew."""
+def _deliveries_ended(delivering: asyncio.Task[None], stopping: asyncio.Event) -> None:
+    """Stops the process if deliveries failed, which would be a bug: the supervisor starts it again."""
     if not delivering.cancelled() and (error := delivering.exception()):
         log.error("deliveries failed", exc_info=error)
         stopping.set()
 
 
-async def idle(inbox: Inbox, figures: ConsumerStats, stopping: asyncio.Event) -> None:
-    """Until there is something to do."""
+async def idle(inbox: Inbox, stats: ConsumerStats, stopping: asyncio.Event) -> None:
+    """Waits until there is a document to decide."""
     opened, reported_s = False, 0.0
     while not stopping.is_set():
         try:
@@ -79,13 +79,13 @@ async def idle(inbox: Inbox, figures: ConsumerStats, stopping: asyncio.Event) ->
                 opened = True
             if time.monotonic() - reported_s > REPORT_S:
                 reported_s = time.monotonic()
-                await inbox.report(figures)
+                await inbox.report(stats)
             if await inbox.wait():
                 return
         except StoreUnavailable as error:
             log.warning("lost the store", detail=error.detail)
             opened = False
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(RETRY_S)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""Housekeeping, in a process of its own: what no request should wait for and nobody asks for.
+"""The housekeeper, a process of its own: does what no request should wait for and nobody asks for.
 
     python -m service.run.housekeeping
 
-* A topic that has been under an old background for long is refreshed: its query weighed by the words' present
-  frequencies, its thresholds chosen against the present stream. That is an event of its log like any other. A topic
-  that promises how much it abstains from is refreshed sooner, for the stream moves on though nobody judges.
-* A topic that is due for retraining by its policy has a job submitted (see topics/retrain_policy.py).
-* How many topics' goals are in which state is noted, every GOALS_S, for those who watch (see api/prometheus.py).
-* Epochs that no topic names any more are forgotten, but for the newest, and those that came with a topic not long ago.
-* A log that is ahead of its model, because a process died in between, is folded (by `following`, as in every process).
+* Refreshes topics whose background is old: their queries are weighted by the current frequencies of words, and their
+  thresholds chosen against the current stream. That is an event of the log like any other. A topic that promises a
+  limit to its abstentions is refreshed sooner, since the stream moves on even if nobody judges.
+* Submits a retraining job for topics whose policy says that one is due (see topics/retrain_policy.py).
+* Saves how many topics' goals are in which state, every GOALS_S, for Prometheus (see api/prometheus.py).
+* Forgets epochs that no topic uses any more, except the newest, and those that came with an imported topic recently.
+* Folds logs that are ahead of their models because a process died in between (topics/sync.py, as in every process).
 
-It keeps no state. Any number may run; what two do at once is done once (compare-and-set) or twice without harm.
+It keeps no state. Any number may run; what two do at once is done once (compare-and-set), or twice without harm.
 """
 
 import asyncio
@@ -44,7 +44,9 @@ GOALS_S = 60
 log = structlog.get_logger("sluice.run")
 
 
-async def main(config: Config) -> None:
+async def main() -> None:
+    config = Config.from_env()
+    logs.configure(config.log_level)
     sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -53,10 +55,10 @@ async def main(config: Config) -> None:
     goals_s = -math.inf
     while not stopping.is_set():
         try:
-            if sluice.sync.ready.is_set():  # before that, no topic would seem to name any epoch
+            if sluice.sync.ready.is_set():  # before that, it would seem that no topic uses any epoch
                 await keep_house(sluice)
                 if time.monotonic() - goals_s > GOALS_S:
-                    await note_goals(sluice)
+                    await save_goals(sluice)
                     goals_s = time.monotonic()
         except StoreUnavailable as error:
             log.warning("lost the store", detail=error.detail)
@@ -68,46 +70,46 @@ async def main(config: Config) -> None:
 
 
 async def keep_house(sluice: Sluice) -> None:
-    """One round over all topics."""
+    """Does one round over all topics."""
     await sluice.epochs.follow()
     newest = place_of(sluice.epochs.current.number)
-    named: set[int] = {sluice.epochs.current.number}
+    in_use: set[int] = {sluice.epochs.current.number}
     lent = await sluice.store.epochs.lent()
     for served in list(sluice.registry.topics.values()):
-        named.add(served.epoch)
+        in_use.add(served.epoch)
         behind = newest - place_of(lent.get(served.epoch, served.epoch))
         if behind >= (STALE_EPOCHS if served.settings.goal.max_abstain is None else STALE_EPOCHS_OF_PROMISES):
             try:
                 await sluice.topics.refresh(served.topic)
             except (NotFound, Conflict):
-                continue  # deleted meanwhile, or much in use: next time
+                continue  # deleted meanwhile, or too busy: next time
             except (ArithmeticError, ValueError, LookupError) as error:
                 log.error("topic cannot be folded", topic=served.topic, exc_info=error)
     await _retrain(sluice)
-    await sluice.store.epochs.forget(epoch_number(newest - KEPT_EPOCHS + 1), named)
+    await sluice.store.epochs.forget(epoch_number(newest - KEPT_EPOCHS + 1), in_use)
 
 
-async def note_goals(sluice: Sluice) -> None:
-    """How many goals are in which state."""
-    goals = [served for served in list(sluice.registry.topics.values()) if served.settings.goal != Goal()]
-    tallies = await sluice.counters.load([served.topic for served in goals])
-    await sluice.store.counts.save_goals(await sluice.pool.run(_states, goals, tallies), 3 * GOALS_S)
+async def save_goals(sluice: Sluice) -> None:
+    """Saves how many goals are in which state."""
+    with_goal = [served for served in list(sluice.registry.topics.values()) if served.settings.goal != Goal()]
+    counts = await sluice.counters.load([served.topic for served in with_goal])
+    await sluice.store.counts.save_goals(await sluice.pool.run(_states, with_goal, counts), 3 * GOALS_S)
 
 
-def _states(goals: Sequence[PublishedModel], tallies: Sequence[TopicCounts]) -> dict[str, int]:
+def _states(with_goal: Sequence[PublishedModel], counts: Sequence[TopicCounts]) -> dict[str, int]:
     states: dict[str, int] = dict.fromkeys(STATES, 0)
-    for served, tally in zip(goals, tallies, strict=True):
-        if found := report(served, tally):
-            states[found.state] += 1
+    for served, count in zip(with_goal, counts, strict=True):
+        if goal := report(served, count):
+            states[goal.state] += 1
     return states
 
 
 async def _retrain(sluice: Sluice) -> None:
     """Submits the retrainings that are due."""
-    asked = {served: policy_of(served, sluice.config) for served in list(sluice.registry.topics.values())}
-    topics = [served for served, policy in asked.items() if policy]
-    for served, tally in zip(topics, await sluice.counters.load([one.topic for one in topics]), strict=True):
-        policy, last = asked[served], tally.retrained
+    policies = {served: policy_of(served, sluice.config) for served in list(sluice.registry.topics.values())}
+    topics = [served for served, policy in policies.items() if policy]
+    for served, count in zip(topics, await sluice.counters.load([served.topic for served in topics]), strict=True):
+        policy, last = policies[served], count.retrained
         if policy is None or policy.method is None or not retrain_due(policy, served, last, now_ms()).due:
             continue
         since = last.version if last else 0
@@ -130,19 +132,17 @@ async def _retrain(sluice: Sluice) -> None:
         if await _mark(sluice, served, last, job):
             try:
                 await sluice.jobs.submit_as(job.job, request)
-            except Conflict as error:  # too many wait: in some later round
-                log.warning("retraining is put off", topic=served.topic, detail=error.detail)
+            except Conflict as error:  # too many jobs wait: try again in a later round
+                log.warning("retraining is postponed", topic=served.topic, detail=error.detail)
                 await _mark(sluice, served, job, last)
                 return
 
 
-async def _mark(sluice: Sluice, served: PublishedModel, was: LastRetrain | None, now: LastRetrain | None) -> bool:
-    """Notes what was submitted last, unless another worker has noted something else meanwhile."""
-    expected, note = (last.to_text() if last else "" for last in (was, now))
+async def _mark(sluice: Sluice, served: PublishedModel, old: LastRetrain | None, new: LastRetrain | None) -> bool:
+    """Replaces the note of what was submitted last; False if another housekeeper was faster."""
+    expected, note = (last.to_text() if last else "" for last in (old, new))
     return await sluice.store.counts.mark_retrained(served.topic, served.born, expected=expected, note=note)
 
 
 if __name__ == "__main__":
-    settings = Config.from_env()
-    logs.configure(settings.log_level)
-    asyncio.run(main(settings))
+    asyncio.run(main())

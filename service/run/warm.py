@@ -1,12 +1,11 @@
-"""A rehearsal: compile every kernel before the first user comes.
+"""Compiles every kernel before the first request.
 
     python -m service.run.warm
 
-numba compiles a function when it is first called, for the types it is called with, and keeps the machine code on disk.
-So the surest way to have compiled what will be needed is to do once what a user will do: this plays a short session,
-topics of every learner, documents, judgements, a correction, through the real application on a store of its own, and
-fits those judgements by every method.
-A test sees to it that no kernel is left out.
+numba compiles a function when it is first called, for the types it is called with, and caches the machine code on disk.
+The surest way to compile everything is to do what users do: this plays a short session through the real application, on
+a store of its own, with topics of every learner, documents, judgements and a correction, and fits the judgements by
+every method. A test makes sure that no kernel is left out.
 """
 
 import asyncio
@@ -41,21 +40,21 @@ async def rehearse(redis: str) -> None:
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://rehearsal") as me,
+        httpx.AsyncClient(transport=transport, base_url="http://rehearsal") as client,
     ):
         for _ in range(READY_TRIES):
-            if (await me.get("/readyz")).is_success:
+            if (await client.get("/readyz")).is_success:
                 break
             await asyncio.sleep(0.05)
         for kind in LEARNERS:
-            await _play(me, kind)
+            await _play(client, kind)
         resolved, _ = await app.state.sluice.learning.read("wh", TopicState.snapshot)
-        _fit([example(standing) for standing in resolved.judged.values()])
+        _fit([example(judgement) for judgement in resolved.judged.values()])
 
 
-async def _play(me: httpx.AsyncClient, kind: str) -> None:
+async def _play(client: httpx.AsyncClient, kind: str) -> None:
     async def call(method: str, path: str, **body: Any) -> None:
-        (await me.request(method, path, json=body or None)).raise_for_status()
+        (await client.request(method, path, json=body or None)).raise_for_status()
 
     await call("POST", "/topics", id=kind, name=kind, query="crude oil OPEC", learner={"kind": kind, "params": {}})
     copy = DOCUMENTS[0] | {"id": f"copy-{kind}", "text": f"{DOCUMENTS[0]['text']} again"}
@@ -75,8 +74,8 @@ def _fit(judged: Sequence[Example]) -> None:
     data = Dataset.of(judged, {})
     for method in METHODS:
         refit(method, {}, data, weights=100)
-    for by in get_args(Reduction):
-        refit("boosting", {"S": 1, "reduction": by}, data, weights=100)
+    for reduction in get_args(Reduction):
+        refit("boosting", {"S": 1, "reduction": reduction}, data, weights=100)
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ async def test_documents_decisions_and_judgements_are_counted(api: Api) -> None:
     await api.judge(OIL, True)
     await api.judge(OIL, True)
     await api.judge(GRAIN, False)
-    await housekeeping.note_goals(api.sluice)
+    await housekeeping.save_goals(api.sluice)
     found = await scraped(api)
     tally = (await api.ok("GET", "/topics/crude"))["status"]["passed"]
     assert len(results) == 10

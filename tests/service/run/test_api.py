@@ -156,7 +156,7 @@ def test_a_body_that_stalls_or_drips_is_refused_and_the_application_told(port: i
 
 def test_a_body_that_flows_may_take_longer_than_the_deadline(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = 40
-    monkeypatch.setattr(service.run.api, "BODY_BYTES_PER_S", 1)  # each piece fills the purse
+    monkeypatch.setattr(service.run.api, "BODY_BYTES_PER_S", 1)  # each piece fills the budget
     with Client(port) as client:
         begun = time.monotonic()
         client.sendall(post("/length", pieces * 1000))
