@@ -19,7 +19,7 @@ from service.flow.subscribers import Subscribers
 from service.jobs.jobs import Jobs
 from service.schemas.jobs import Retrain
 from service.store.topics import Store
-from service.tasks import Background, Pool
+from service.tasks import BackgroundTasks, Pool
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
 from service.topics.crud import Topics
@@ -38,7 +38,7 @@ class Sluice:
         self.config = config
         self.store = store
         self.pool = pool = Pool(THREADS, "sluice")
-        self._background = Background()
+        self._background = BackgroundTasks()
 
         self.epochs = Epochs(store)
         self.registry = Registry(analysis_of(config))

@@ -38,7 +38,7 @@ class Pool:
         self.close()
 
 
-class Background:
+class BackgroundTasks:
     """Tasks that run beside the requests; one that fails is logged, and the others go on."""
 
     def __init__(self) -> None:

@@ -13,6 +13,6 @@ Reading order, from the outside in:
 6. `seen.py`: documents as the values that models multiply
 7. `scan.py`: the kernels that add it all up
 
-From outside use `Bank`, `Entry`, `IndexedTopic` and `Snapshot`. Scores must not depend, to the last bit, on what else
-is in the bank: a change of `index.py` or `scan.py` must keep each column's sum in ascending order of features.
+From outside use `Bank`, `BankEntry`, `IndexedTopic` and `Snapshot`. Scores must not depend, to the last bit, on what
+else is in the bank: a change of `index.py` or `scan.py` must keep each column's sum in ascending order of features.
 """

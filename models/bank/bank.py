@@ -28,7 +28,7 @@ from threading import Lock
 from typing import Generic
 
 from models.bank.index import MAX_COLUMNS
-from models.bank.segment import MAX_TOPIC_COLUMNS, Body, Entry, Segment, T, merge, segment_of
+from models.bank.segment import MAX_TOPIC_COLUMNS, BankEntry, Body, Segment, T, merge, segment_of
 from models.bank.snapshot import Snapshot
 from models.core.arrays import check
 
@@ -52,7 +52,7 @@ class Bank(Generic[T]):
     def snapshot(self) -> Snapshot[T]:
         return self._snapshot
 
-    def put(self, topic: Entry[T]) -> None:
+    def put(self, topic: BankEntry[T]) -> None:
         """Serve this topic from now on, in place of what was served under its name before."""
         new = segment_of([topic])
         with self._writing:
@@ -63,7 +63,7 @@ class Bank(Generic[T]):
                 width += joined[-1].live
             self._snapshot = Snapshot((*segments, merge(joined[::-1]) if len(joined) > 1 else new))
 
-    def load(self, topics: Iterable[Entry[T]]) -> None:
+    def load(self, topics: Iterable[BankEntry[T]]) -> None:
         """Put many topics at once, into large segments."""
         for batch in _batches(topics, self._segment_columns):
             new = segment_of(list(batch.values()))
@@ -135,9 +135,9 @@ def _pays(sources: Sequence[Segment[T]], put_columns: int) -> bool:
     return 4 * dead > live + dead or (added > 0 and (MAX_RATIO * added >= live - added or live <= put_columns))
 
 
-def _batches(topics: Iterable[Entry[T]], segment_columns: int) -> Iterator[dict[str, Entry[T]]]:
+def _batches(topics: Iterable[BankEntry[T]], segment_columns: int) -> Iterator[dict[str, BankEntry[T]]]:
     """The topics by name, the last of each name, in batches that make a segment each."""
-    batch: dict[str, Entry[T]] = {}
+    batch: dict[str, BankEntry[T]] = {}
     width = 0
     for topic in topics:
         if batch and width + len(topic.columns) > segment_columns:

@@ -28,7 +28,7 @@ MAX_TOPIC_COLUMNS = 64
 T = TypeVar("T")
 
 
-class Entry(NamedTuple, Generic[T]):
+class BankEntry(NamedTuple, Generic[T]):
     """A topic as its owner puts it into the bank. The bank does not read the payload."""
 
     name: str
@@ -119,7 +119,7 @@ class Segment(Generic[T]):
                 probe_into(part.index, batches[part.view], columns[here] - part.first, places[here], out)
 
 
-def segment_of(topics: Sequence[Entry[T]]) -> Segment[T]:
+def segment_of(topics: Sequence[BankEntry[T]]) -> Segment[T]:
     """A segment of these topics, which have different names."""
     for topic in topics:
         check(0 < len(topic.columns) <= MAX_TOPIC_COLUMNS, f"a topic has 1 to {MAX_TOPIC_COLUMNS} columns")

@@ -34,7 +34,7 @@ DELTA = 0.05
 Times = NDArray[np.int64]
 
 
-class Drift(NamedTuple):
+class DriftPoint(NamedTuple):
     """Where a filter became worse."""
 
     place: int  # of the first document of the new regime, among all documents
@@ -42,13 +42,13 @@ class Drift(NamedTuple):
     after: Bools
 
 
-def latest_change(errors: Bools, accepted: Bools, arrived: Times) -> Drift | None:
+def latest_change(errors: Bools, accepted: Bools, arrived: Times) -> DriftPoint | None:
     """The latest change of either kind, over documents that were accepted or drawn for audit, in order of arrival."""
-    changes: list[Drift] = []
+    changes: list[DriftPoint] = []
     for kind in (accepted, ~accepted):
         places = np.flatnonzero(kind)
         if start := regime_start(errors[places], arrived[places], DELTA / 2):
-            changes.append(Drift(int(places[start]), errors[places[:start]], errors[places[start:]]))
+            changes.append(DriftPoint(int(places[start]), errors[places[:start]], errors[places[start:]]))
     return max(changes, key=lambda change: change.place, default=None)
 
 

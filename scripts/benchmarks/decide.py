@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.bank.bank import Bank
-from models.bank.segment import Entry
+from models.bank.segment import BankEntry
 from models.text.analysis import Document, bags
 from scripts.benchmarks import peers
 from scripts.benchmarks.contest import (
@@ -79,7 +79,7 @@ class SluiceDecider(Work):
         maker = TopicMaker(corpus.past)
         self._frequencies = maker.frequencies
         self._bank, self._load_s = Bank[float](), 0.0
-        self._latest: list[Entry[float]] = []
+        self._latest: list[BankEntry[float]] = []
         entries = maker.topics(topics, sizes.weights)
         while chunk := list(islice(entries, CHUNK_SIZE)):
             self._load_s += timed(self._bank.load, chunk).wall

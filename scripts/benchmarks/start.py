@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from models.bank.segment import Entry
+from models.bank.segment import BankEntry
 from models.online.model import Model
 from scripts.benchmarks.contest import Seconds, in_a_process, peak_mb, timed
 from scripts.benchmarks.topics import TopicMaker
@@ -105,7 +105,7 @@ def start_service(url: str) -> Loaded:
     return asyncio.run(start())
 
 
-async def _publish(store: Store, topic: Entry[float]) -> None:
+async def _publish(store: Store, topic: BankEntry[float]) -> None:
     settings = TopicSettings(name=topic.name, created_ms=0)
     await store.create(topic.name, BORN, Event("created", 0, 0, settings=settings.model_dump_json()))
     model = Model(topic.columns[0], topic.reject_below, topic.payload)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from models.bank.seen import view_batch
-from models.bank.segment import Entry
+from models.bank.segment import BankEntry
 from models.core.vectors import Features, Linear, Singles
 from models.text.analysis import Analysis, Bags, bags
 from models.text.idf import Counter, Frequencies
@@ -43,7 +43,7 @@ class TopicMaker:
         """n kinds of documents, the same for every caller."""
         return islice(chain(self._labelled(), self._by_word()), n)
 
-    def topics(self, n: int, weights: int) -> Iterator[Entry[float]]:
+    def topics(self, n: int, weights: int) -> Iterator[BankEntry[float]]:
         """n topics of so many weights."""
         rows = centroids(self.X, self.kinds(n), weights)
         return (topic(f"topic-{i}", self.vocabulary[at], w) for i, (at, w) in enumerate(rows))
@@ -77,10 +77,10 @@ def centroids(X: Matrix, kinds: Iterator[Kind], weights: int) -> Iterator[tuple[
         yield strongest, v[strongest].astype(np.float32)
 
 
-def topic(name: str, features: Features, w: Singles) -> Entry[float]:
+def topic(name: str, features: Features, w: Singles) -> BankEntry[float]:
     """A topic for the bank, with `accept_above` for its payload."""
     reject_below, accept_above = cuts(w)
-    return Entry(name, (Linear("tfidf", features, w, 0.0),), reject_below, accept_above)
+    return BankEntry(name, (Linear("tfidf", features, w, 0.0),), reject_below, accept_above)
 
 
 def cuts(w: Singles) -> tuple[float, float]:

@@ -27,7 +27,7 @@ from service.store.documents import RememberCall, pack
 from service.store.outbox import Entry
 from service.store.signatures import SignatureLog
 from service.store.topics import Step, Store
-from service.tasks import Background, Pool, retrieve_exception
+from service.tasks import BackgroundTasks, Pool, retrieve_exception
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
 from service.topics.crud import Topics
@@ -53,7 +53,7 @@ class Classifier:
         counters: TopicCounters,
         config: Config,
         pool: Pool,
-        background: Background,
+        background: BackgroundTasks,
     ) -> None:
         self.store = store
         self.registry = registry

@@ -88,7 +88,7 @@ class GivenUp(NamedTuple):
     reason: str
 
 
-class Routes:
+class RouteStore:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._redis = connection.redis

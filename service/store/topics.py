@@ -18,7 +18,7 @@ from service.store.log import Event, Head
 from service.store.logs import LogStore
 from service.store.outbox import Outbox
 from service.store.review import ReviewStore
-from service.store.routes import Routes
+from service.store.routes import RouteStore
 from service.store.scripts import Arg, flat, topic_script
 from service.store.scripts import Step as Step  # for others, who pass steps on
 from service.store.versions import ModelChange, VersionStore
@@ -76,7 +76,7 @@ class Store:
         self.imports = ImportStore(self.connection)
         self.inbox = Inbox(self.connection)
         self.outbox = Outbox(self.connection)
-        self.routes = Routes(self.connection)
+        self.routes = RouteStore(self.connection)
         self.jobs = JobStore(self.connection)
         self._redis = self.connection.redis
         self._acquire = self.connection.acquire

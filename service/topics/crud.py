@@ -11,7 +11,7 @@ from service.config import Config
 from service.errors import BadInput, FieldError, NotFound, TooLarge
 from service.schemas import Effect, NewTopic, TopicChange
 from service.schemas.flow import Route
-from service.store.routes import Routes, StoredRoute
+from service.store.routes import RouteStore, StoredRoute
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epochs
@@ -32,7 +32,7 @@ class Topics:
         learning: Learning,
         epochs: Epochs,
         counters: TopicCounters,
-        routes: Routes,
+        routes: RouteStore,
         config: Config,
         pool: Pool,
     ) -> None:

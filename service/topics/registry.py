@@ -11,7 +11,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from models.bank.bank import Bank
-from models.bank.segment import Entry
+from models.bank.segment import BankEntry
 from models.bank.snapshot import Snapshot
 from models.core.arrays import check
 from models.goals.calibration import Calibration
@@ -118,11 +118,11 @@ class Registry:
             pass
 
 
-def _entry(published: PublishedModel) -> Entry[ServedTopic]:
+def _entry(published: PublishedModel) -> BankEntry[ServedTopic]:
     model, committee = published.model, published.model.committee
     check(model.accept_above == model.accept_above, "accept_above must be a number")
     voting = committee.rule if committee else None
     columns = committee.members if committee and voting else (model.linear,)
     band = model.reject_below, model.accept_above
     topic = ServedTopic(published.topic, *band, published.version, model.calibration, voting)
-    return Entry(published.topic, columns, model.reject_below, topic)
+    return BankEntry(published.topic, columns, model.reject_below, topic)

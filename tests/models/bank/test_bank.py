@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import models.bank.bank
 from models.bank.bank import Bank
 from models.bank.index import DENSE_RATIO, index_of
-from models.bank.segment import MAX_TOPIC_COLUMNS, Entry, Segment, merge
+from models.bank.segment import MAX_TOPIC_COLUMNS, BankEntry, Segment, merge
 from models.bank.snapshot import Snapshot
 from models.core.names import VIEWS
 from models.core.vectors import Bag, Linear, Singles
@@ -63,12 +63,12 @@ def linears(draw: st.DrawFn) -> Linear:
 
 
 @st.composite
-def topics(draw: st.DrawFn) -> Entry[int]:
+def topics(draw: st.DrawFn) -> BankEntry[int]:
     columns = tuple(draw(st.lists(linears(), min_size=1, max_size=3)))
-    return Entry(draw(st.sampled_from(NAMES)), columns, draw(reals), draw(st.integers(0, 99)))
+    return BankEntry(draw(st.sampled_from(NAMES)), columns, draw(reals), draw(st.integers(0, 99)))
 
 
-Change = tuple[str, Entry[int] | str | list[Entry[int]] | None]
+Change = tuple[str, BankEntry[int] | str | list[BankEntry[int]] | None]
 changes: st.SearchStrategy[list[Change]] = st.lists(
     st.one_of(
         st.tuples(st.just("put"), topics()),
@@ -81,11 +81,11 @@ changes: st.SearchStrategy[list[Change]] = st.lists(
 )
 
 
-def apply(bank: Bank[int], steps: Sequence[Change]) -> dict[str, Entry[int]]:
+def apply(bank: Bank[int], steps: Sequence[Change]) -> dict[str, BankEntry[int]]:
     """Change the bank, and return what it should hold."""
-    expected: dict[str, Entry[int]] = {}
+    expected: dict[str, BankEntry[int]] = {}
     for _, what in steps:
-        if isinstance(what, Entry):
+        if isinstance(what, BankEntry):
             bank.put(what)
             expected[what.name] = what
         elif isinstance(what, str):
@@ -172,7 +172,7 @@ def test_thresholds_are_compared_exactly_although_scores_are_single(threshold: f
         return
     bank = Bank[int]()
     bias = Linear("presence", np.empty(0, np.uint64), np.empty(0, np.float32), float(score))
-    bank.put(Entry("t", (bias,), threshold, 0))
+    bank.put(BankEntry("t", (bias,), threshold, 0))
     hits = bank.snapshot().hits(*stacked([EMPTY]))
     assert len(hits.topics) == (float(score) >= threshold)
     assert hits.scores.tolist() == [float(score)] * len(
@@ -183,7 +183,7 @@ def test_thresholds_are_compared_exactly_although_scores_are_single(threshold: f
 EMPTY = Bag(np.empty(0, np.uint64), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
-def crowd(size: int, seed: int = 0) -> list[Entry[int]]:
+def crowd(size: int, seed: int = 0) -> list[BankEntry[int]]:
     """Topics as in real streams: a few features that many share, many that few do."""
     rng = np.random.default_rng(seed)
     vocabulary = np.unique(rng.integers(0, 2**64, 5000, dtype=np.uint64))
@@ -193,11 +193,11 @@ def crowd(size: int, seed: int = 0) -> list[Entry[int]]:
     for i in range(size):
         features = np.unique(rng.choice(vocabulary, 60, p=likely / likely.sum()))
         weights = rng.normal(size=len(features)).astype(np.float32)
-        entries.append(Entry(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, i))
+        entries.append(BankEntry(f"t{i}", (Linear("tfidf", features, weights, float(rng.normal())),), 2.0, i))
     return entries
 
 
-def read(topics: Sequence[Entry[int]], size: int, seed: int = 1) -> list[Bag]:
+def read(topics: Sequence[BankEntry[int]], size: int, seed: int = 1) -> list[Bag]:
     """Documents made of the features of a few topics each."""
     rng = np.random.default_rng(seed)
     bags = []
@@ -309,12 +309,12 @@ def test_what_could_only_be_served_wrongly_is_refused_and_leaves_the_bank_as_it_
     columns: list[Linear], reject_below: float
 ) -> None:
     bank = Bank[int]()
-    bank.put(Entry("t", (FINE,), 0, 0))
+    bank.put(BankEntry("t", (FINE,), 0, 0))
     before = bank.snapshot()
     with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
-        bank.put(Entry("t", tuple(columns), reject_below, 0))
+        bank.put(BankEntry("t", tuple(columns), reject_below, 0))
     with pytest.raises(ValueError, match=r"column|number|finite|ascending|weight"):
-        bank.load([Entry("t", tuple(columns), reject_below, 0)])
+        bank.load([BankEntry("t", tuple(columns), reject_below, 0)])
     assert bank.snapshot() is before
 
 
@@ -322,9 +322,9 @@ def constant(value: float) -> Linear:
     return Linear("presence", np.empty(0, np.uint64), np.empty(0, np.float32), value)
 
 
-def constants(name: str, *values: float, payload: int = 0) -> Entry[int]:
+def constants(name: str, *values: float, payload: int = 0) -> BankEntry[int]:
     """A topic whose columns score these values, whatever the document."""
-    return Entry(name, tuple(map(constant, values)), 0.0, payload)
+    return BankEntry(name, tuple(map(constant, values)), 0.0, payload)
 
 
 def test_what_is_written_during_a_merge_is_neither_lost_nor_undone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,7 +432,7 @@ def test_a_score_of_zero_has_no_sign() -> None:
     bag = Bag(features, np.ones(1, np.float32), nothing)
     alone, beside = small_bank(), small_bank()
     for bank in (alone, beside):
-        bank.load([Entry("a", (minus,), 0.0, 0)])
-    beside.load([Entry("b", (Linear("tfidf", features, nothing, 0.0),), 0.0, 0)])
+        bank.load([BankEntry("a", (minus,), 0.0, 0)])
+    beside.load([BankEntry("b", (Linear("tfidf", features, nothing, 0.0),), 0.0, 0)])
     for bank in (alone, beside):
         assert scores(bank.snapshot(), [bag], ["a"]).tobytes() == np.zeros((1, 1), np.float32).tobytes()
