@@ -111,7 +111,7 @@ def append(clients: int) -> float:
             done = 0
             while time.perf_counter() - began < context.turn_s:
                 document = f"document-{next(context.numbers)}"
-                await store.logs.append(topic, "0", [Event("judged", 0, 0, document=document, bag=FEATURES)])
+                await store.logs.append(topic, "0", [Event("judged", 0, 0, document=document, features=FEATURES)])
                 done += 1
             return done
 

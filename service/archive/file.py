@@ -220,7 +220,7 @@ def example() -> list[dict[str, Any]]:
     """The lines of a topic that was made from two words."""
     settings = TopicSettings(name="Moved", query="freight rates", created_ms=1_700_000_000_000)
     bag = codec.pack_bag(["freight", "rates"], np.ones(2, np.float32), np.full(2, 7.0, np.float32))
-    created = Event("created", settings.created_ms, 0, 1, settings=settings.model_dump_json(), bag=bag)
+    created = Event("created", settings.created_ms, 0, 1, settings=settings.model_dump_json(), features=bag)
     header = HeaderLine(format=FORMAT, topic="moved", seq=1, floor=0, background=0)
     writer = Writer()
     return [json.loads(raw) for raw in (writer.line(header), writer.line(EventLine.of(created)), writer.end())]

@@ -121,29 +121,27 @@ class EventLine(Request):
 
     @classmethod
     def of(cls, event: Event) -> "EventLine":
-        plain = {name: value for name in _PLAIN if (value := getattr(event, name)) != cls.model_fields[name].default}
-        if event.bag:
-            plain["words"] = Words.of(event.bag)
+        """The line of an event: its values by the names under which the log stores them, but `words` for `bag`."""
+        values = {"seq": event.seq, **event.stored()}
+        if bag := values.pop("bag", None):
+            values["words"] = Words.of(bag)
         if event.settings:
-            plain["settings"] = TopicSettings.model_validate_json(event.settings)
+            values["settings"] = TopicSettings.model_validate_json(event.settings)
         if event.model:
-            plain["model"] = b64encode(event.model).decode()
-        return cls.model_construct(set(plain) | {"line"}, **plain)
+            values["model"] = b64encode(event.model).decode()
+        return cls.model_construct(set(values) | {"line"}, **values)
 
     def to_event(self) -> Event:
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        model = b64decode(self.model)
-        if model:
-            Base.from_bytes(model)  # what cannot be read raises
-        return Event(
-            bag=self.words.to_bag() if self.words else b"",
-            settings=self.settings.model_dump_json() if self.settings else "",
-            model=model,
-            **plain,
-        )
-
-
-_PLAIN = [name for name in EventLine.model_fields if name not in ("line", "words", "settings", "model")]
+        plain = self.model_fields_set - {"line", "seq", "words", "settings", "model"}
+        values = {name: getattr(self, name) for name in plain}
+        if self.words:
+            values["bag"] = self.words.to_bag()
+        if self.settings:
+            values["settings"] = self.settings.model_dump_json()
+        if self.model:
+            values["model"] = b64decode(self.model)
+            Base.from_bytes(values["model"])  # what cannot be read raises
+        return Event.from_stored(self.seq, values)
 
 
 class VersionRecord(Request):

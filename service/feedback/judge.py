@@ -198,7 +198,7 @@ class Judge:
         """The judgement as it goes into the log, with what is decided at this moment, and what had been delivered."""
         about = source.document
         if isinstance(about, Event):
-            document, title, blob, rule = about.document, about.title, about.bag, about.rule
+            document, title, blob, rule = about.document, about.title, about.features, about.rule
         else:
             document, title, rule = id_of(about), about.title, self._registry.rules.of(judgement.topic, about) or ""
             blob = log_features(about.title, about.text, self._registry.analysis, epoch)
@@ -214,9 +214,9 @@ class Judge:
             epoch.number,
             document=document,
             relevant=judgement.relevant,
-            bag=blob,
+            features=blob,
             title=title[:TITLE_CHARS],
-            by=judgement.by or "",
+            judge=judgement.by or "",
             decision=before.decision,
             delivered="" if delivered in (None, before.decision) else delivered,
             rule=rule,
@@ -239,7 +239,7 @@ def _past_judgement(standing: StandingJudgement) -> PastJudgement:
         document=first.document,
         relevant=standing.relevant,
         title=first.title,
-        by=latest.by or None,
+        by=latest.judge or None,
         at=time_of(latest.at_ms),
         version=latest.seq,
         before=Before.model_validate({"decision": first.decision, "score": first.score}),

@@ -86,7 +86,7 @@ class Previews:
         epoch = self._epochs.current if settings != published.settings else await self._epochs.load(published.epoch)
 
         def work() -> Outcome:
-            query = resolved.settings.bag
+            query = resolved.settings.features
             if settings.query != published.settings.query:
                 query = log_features("", settings.query, self._analysis, epoch)
             after, scores = self._otherwise(published, resolved, settings, query, epoch)
@@ -109,8 +109,8 @@ class Previews:
         self, published: PublishedModel, resolved: Resolved, settings: TopicSettings, query: bytes, epoch: Epoch
     ) -> tuple[PublishedModel, dict[str, float]]:
         """The topic as it would be, and the scores that it would give the judged documents, held out."""
-        anew = effect_of(settings, published.settings) is Effect.START
-        edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), bag=query, anew=anew)
+        refold = effect_of(settings, published.settings) is Effect.START
+        edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), features=query, refold=refold)
         changed = replace(resolved)
         changed.set(edited)
         trainer = train(changed, self._weights)

@@ -73,7 +73,7 @@ async def load_state(store: Store, topic: str, config: Config) -> TopicState:
     (head,) = await store.heads([topic])
     events = await store.logs.load_bare(topic)
     if head is None:
-        floor = max((event.version for event in events if event.kind == "compacted"), default=0)
+        floor = max((event.floor for event in events if event.kind == "compacted"), default=0)
         head = Head(secrets.token_hex(8), 0, floor)
     return TopicState(topic, replace(head, seq=events[-1].seq), events, config.served_weights)
 

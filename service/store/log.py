@@ -25,9 +25,9 @@ log when no version that can still be restored needs it.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from models.core.names import Origin
 
@@ -35,9 +35,14 @@ Kind = Literal["created", "edited", "refreshed", "judged", "withdrawn", "restore
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 
 
+def _stored_as(name: str, *kinds: Kind) -> dict[str, Any]:
+    """Metadata of an attribute that is stored under another name; of these kinds only, where several share the name."""
+    return {"name": name, "kinds": kinds or None}
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One entry of the log; only the fields that its kind needs are set, and only those are stored."""
+    """One entry of the log; only the attributes that its kind needs are set, and only those are stored."""
 
     kind: Kind
     at_ms: int
@@ -45,67 +50,89 @@ class Event:
     seq: int = 0
     document: str = ""
     relevant: bool = False
-    bag: bytes = b""  # features of the judged document, or of the query; words of a published model
+    features: bytes = field(default=b"", metadata=_stored_as("bag"))  # of the judged document, or of the query
+    words: bytes = field(default=b"", metadata=_stored_as("bag", "published"))  # of the published model
     title: str = ""
-    by: str = ""
+    judge: str = field(default="", metadata=_stored_as("by"))
+    job: str = field(default="", metadata=_stored_as("by", "published"))  # that published the model
     decision: str = ""  # before the judgement
-    delivered: str = ""  # when the document had passed, where that was decided otherwise
+    delivered: str = ""  # the decision when the document passed, where that was another
     rule: str = ""  # that decided, of those in force before the judgement
     score: float = 0.0
     probability: float | None = None
     passed: bool = False  # the document had come with the stream, not with the judgement
     came_ms: int = 0  # when it had; 0 if it had not
     chance: float = 0.0  # with which a rejected document was drawn for audit, if this one was
-    after: int = 0  # so many documents the topic had accepted when this one was first judged; the store says it
-    settings: str = ""  # the topic as its user wants it, JSON
-    anew: bool = False  # they have all judgements folded from the beginning, whatever base there was
+    after: int = 0  # how many documents the topic had accepted when this one was first judged; set by the store
+    settings: str = ""  # of the topic, JSON
+    refold: bool = field(default=False, metadata=_stored_as("anew"))  # all judgements, from the start: no base any more
     model: bytes = b""
     cause: str = ""
-    version: int = 0  # which one is restored; that a base was made from; the oldest that can be, after a compaction
-    kept: int = 0  # judgements that stand after a compaction, at most
+    restores: int = field(default=0, metadata=_stored_as("version", "restored"))  # the version
+    made_from: int = field(default=0, metadata=_stored_as("version", "published"))  # the version, of a retrained model
+    floor: int = field(default=0, metadata=_stored_as("version", "compacted"))  # the oldest version to restore
+    kept: int = 0  # judgements in force after a compaction, at most
 
-    def to_fields(self) -> dict[str, bytes]:
-        stored: dict[str, bytes] = {}
-        for name, default in _DEFAULTS.items():
-            value = getattr(self, name)
-            if value != default:
-                stored[name] = value if isinstance(value, bytes) else str(value).encode()
-        return stored
+    def stored(self) -> dict[str, Any]:
+        """The values that are stored, by the names under which they are."""
+        values = {}
+        for attribute, name, default in _STORED:
+            if (value := getattr(self, attribute)) != default:
+                values[name] = value
+        return values
 
     @classmethod
-    def from_fields(cls, seq: int, stored: Mapping[bytes, bytes]) -> "Event":
-        def text(name: bytes) -> str:
-            return stored.get(name, b"").decode()
+    def from_stored(cls, seq: int, values: Mapping[str, Any]) -> "Event":
+        """The event with these values; those that its kind does not have are ignored."""
+        known = _KNOWN[values["kind"].encode()]
+        attributes = {known[name.encode()].name: value for name, value in values.items() if name.encode() in known}
+        return cls(**{"epoch": 0, "seq": seq} | attributes)
 
-        return cls(
-            kind=KINDS[text(b"kind")],
-            at_ms=int(stored[b"at_ms"]),
-            epoch=int(stored.get(b"epoch", 0)),
-            seq=seq,
-            document=text(b"document"),
-            relevant=b"relevant" in stored,
-            bag=stored.get(b"bag", b""),
-            title=text(b"title"),
-            by=text(b"by"),
-            decision=text(b"decision"),
-            delivered=text(b"delivered"),
-            rule=text(b"rule"),
-            score=float(stored.get(b"score", 0)),
-            probability=float(stored[b"probability"]) if b"probability" in stored else None,
-            passed=b"passed" in stored,
-            came_ms=int(stored.get(b"came_ms", 0)),
-            chance=float(stored.get(b"chance", 0)),
-            after=int(stored.get(b"after", 0)),
-            settings=text(b"settings"),
-            anew=b"anew" in stored,
-            model=stored.get(b"model", b""),
-            cause=text(b"cause"),
-            version=int(stored.get(b"version", 0)),
-            kept=int(stored.get(b"kept", 0)),
-        )
+    def to_fields(self) -> dict[str, bytes]:
+        return {name: value if type(value) is bytes else str(value).encode() for name, value in self.stored().items()}
+
+    @classmethod
+    def from_fields(cls, seq: int, fields: Mapping[bytes, bytes]) -> "Event":
+        known = _KNOWN[fields[b"kind"]]
+        attributes: dict[str, Any] = {"epoch": 0, "seq": seq}
+        for name in fields.keys() & known.keys():
+            attribute, decode = known[name]
+            attributes[attribute] = decode(fields[name])
+        return cls(**attributes)
 
 
-_DEFAULTS = {f.name: f.default for f in fields(Event) if f.name != "seq"} | {"epoch": 0}
+# Attribute, stored name and default; the value is not stored if it is the default.
+_STORED: list[tuple[str, str, Any]] = [
+    (f.name, f.metadata.get("name", f.name), 0 if f.name == "epoch" else f.default)
+    for f in fields(Event)
+    if f.name != "seq"
+]
+_DECODERS: dict[Any, Callable[[bytes], Any]] = {
+    Kind: lambda value: KINDS[value.decode()],
+    str: bytes.decode,
+    bytes: bytes,
+    int: int,
+    float: float,
+    float | None: float,
+    bool: lambda _: True,  # False is not stored
+}
+
+
+class _Attribute(NamedTuple):
+    name: str
+    decode: Callable[[bytes], Any]
+
+
+def _known(kind: str) -> dict[bytes, _Attribute]:
+    """The attributes of events of this kind, by stored name."""
+    types, own = get_type_hints(Event), [f for f in fields(Event) if kind in (f.metadata.get("kinds") or KINDS)]
+    # An attribute of this very kind comes after one of all kinds, in whose place it is stored.
+    own.sort(key=lambda f: bool(f.metadata.get("kinds")))
+    names = {f.name: f.metadata.get("name", f.name).encode() for f in own if f.name != "seq"}
+    return {name: _Attribute(attribute, _DECODERS[types[attribute]]) for attribute, name in names.items()}
+
+
+_KNOWN = {kind.encode(): _known(kind) for kind in KINDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +200,7 @@ class Resolved:
 
     def set(self, event: Event) -> None:
         """Other settings."""
-        if event.anew:
+        if event.refold:
             self.base = None
         self.settings = event
 
@@ -184,14 +211,14 @@ class Resolved:
 
     def rests_on(self, standing: StandingJudgement) -> bool:
         """Whether the base was made from this judgement, so that the fold does not learn it again."""
-        return self.base is not None and standing.latest.seq <= (self.base.version or self.base.seq)
+        return self.base is not None and standing.latest.seq <= (self.base.made_from or self.base.seq)
 
     def is_stale_for(self, document: str) -> bool:
         """Whether the base was made from another judgement of the document than the one that stands."""
         standing = self.judged.get(document)
         if self.base is None or standing is None:
             return self.base is not None  # withdrawn
-        return standing.first.seq <= (self.base.version or self.base.seq) < standing.latest.seq
+        return standing.first.seq <= (self.base.made_from or self.base.seq) < standing.latest.seq
 
     def to_fold(self) -> list[StandingJudgement]:
         return [standing for standing in self.judged.values() if not self.rests_on(standing)]
@@ -215,7 +242,7 @@ def resolve(events: Sequence[Event], upto: int | None = None) -> Resolved:
     for event in reversed(events):
         if event.kind == "restored" and event.seq <= end:
             stretches.append((event, end))
-            end = event.version
+            end = event.restores
     # A compaction may leave judgements before the settings in force, so begin with the first settings there are.
     begin = next(event for event in events if event.settings)
     resolved = Resolved(begin.seq, begin.epoch, begin)
@@ -231,7 +258,7 @@ def obsolete(events: Sequence[Event], floor: int) -> list[int]:
 
     None while some later event still restores a version from before the floor.
     """
-    if any(event.kind == "restored" and event.version < floor < event.seq for event in events):
+    if any(event.kind == "restored" and event.restores < floor < event.seq for event in events):
         return []
     then = resolve(events, floor)
     needed = {floor, then.settings.seq} | ({then.base.seq} if then.base else set())

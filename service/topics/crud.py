@@ -82,7 +82,7 @@ class Topics:
             decides_differently = effect_of(settings, before) >= Effect.DECISIONS
             settings = with_audit_history(settings, before, self._config.audit_rate)
             if settings.query == before.query:
-                return settings, state.resolved.settings.bag
+                return settings, state.resolved.settings.features
             return settings, log_features("", settings.query, self._registry.analysis, epoch)
 
         await self._learning.edit(topic, edit, if_match)

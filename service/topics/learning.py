@@ -70,7 +70,9 @@ class Learning:
     # -- what changes a topic ------------------------------------------------------------------------------------------
 
     async def create(self, topic: str, settings: TopicSettings, query: bytes) -> None:
-        first = Event("created", now_ms(), self._epochs.current.number, settings=settings.model_dump_json(), bag=query)
+        first = Event(
+            "created", now_ms(), self._epochs.current.number, settings=settings.model_dump_json(), features=query
+        )
         if not await self._store.create(topic, secrets.token_hex(8), first):
             raise Conflict(f"There is a topic {topic!r} already; choose another id, or change that one.")
         await self.catch_up(topic)
@@ -99,8 +101,8 @@ class Learning:
             if edited is None:
                 return None
             settings, query = edited
-            event = self._event("edited", settings=settings.model_dump_json(), bag=query)
-            return replace(event, anew=effect_of(settings, fold.settings) is Effect.START), None
+            event = self._event("edited", settings=settings.model_dump_json(), features=query)
+            return replace(event, refold=effect_of(settings, fold.settings) is Effect.START), None
 
         await self._amend(topic, amended)
 
@@ -124,9 +126,9 @@ class Learning:
                 "restored",
                 now_ms(),
                 epoch,
-                version=version,
+                restores=version,
                 settings=settings.model_dump_json(),
-                bag=then.settings.bag,
+                features=then.settings.features,
             )
             return event, {document: standing.relevant for document, standing in then.judged.items()}
 
@@ -134,7 +136,7 @@ class Learning:
 
     async def publish(self, topic: str, base: Base, words: Sequence[str], cause: str) -> None:
         """Makes a model from elsewhere, of whose terms some or all are known, the base that learning goes on from."""
-        event = self._event("published", model=base.to_bytes(), bag=codec.pack_words(words), cause=cause)
+        event = self._event("published", model=base.to_bytes(), words=codec.pack_words(words), cause=cause)
         await self._amend(topic, lambda fold: (event, None))
 
     async def publish_once(
@@ -143,14 +145,20 @@ class Learning:
         """The same for a model that a job has fitted to the judgements as they stood at version `made_from` of this
         incarnation of the topic. However often it is tried, it is done once; the version that has it. 0 if somebody
         wanted another query or learner meanwhile, which is to begin anew."""
-        event = self._event("published", model=base.to_bytes(), bag=codec.pack_words(words), cause="retrain")
-        event = replace(event, by=job, version=made_from)
+        event = self._event(
+            "published",
+            model=base.to_bytes(),
+            words=codec.pack_words(words),
+            cause="retrain",
+            job=job,
+            made_from=made_from,
+        )
 
         def amended(fold: TopicState) -> Amendment | None:
             if fold.head.born != born:
                 raise NotFound(f"There is another topic {topic!r} now.")
             since = (one for one in fold.events if one.seq > made_from)
-            if fold.published_by(job) or any(one.anew for one in since):
+            if fold.published_by(job) or any(one.refold for one in since):
                 return None
             return event, None
 
@@ -163,7 +171,7 @@ class Learning:
         def amended(fold: TopicState) -> Amendment | None:
             if fold.resolved.epoch == self._epochs.current.number:
                 return None  # another worker was faster
-            event = self._event("refreshed", settings=fold.resolved.settings.settings, bag=query(fold.settings))
+            event = self._event("refreshed", settings=fold.resolved.settings.settings, features=query(fold.settings))
             return event, None
 
         await self._amend(topic, amended)
@@ -313,7 +321,7 @@ class Learning:
         gone = obsolete(fold.events, floor) if floor > fold.head.floor else []
         if not full and len(gone) < slack:
             return
-        event = replace(self._event("compacted"), version=floor, kept=kept)
+        event = self._event("compacted", floor=floor, kept=kept)
         left = dict(list(judged.items())[-kept:])
         seq = await self._store.logs.amend(fold.topic, fold.head, event, floor=floor, judged=left, obsolete=gone)
         if seq:
@@ -363,9 +371,8 @@ class Learning:
             self._release(topic)  # it may have stopped half-way; the log has not
             raise
 
-    def _event(self, kind: Kind, *, settings: str = "", bag: bytes = b"", model: bytes = b"", cause: str = "") -> Event:
-        epoch = self._epochs.current.number
-        return Event(kind, now_ms(), epoch, settings=settings, bag=bag, model=model, cause=cause)
+    def _event(self, kind: Kind, **attributes: Any) -> Event:
+        return Event(kind, now_ms(), self._epochs.current.number, **attributes)
 
     def _hold(self, fold: TopicState) -> None:
         self._release(fold.topic)

@@ -92,8 +92,12 @@ class TopicState:
 
     def terms(self) -> dict[int, str]:
         """The word of every feature that a judgement, the settings or a published model have brought."""
-        base = [self.resolved.base.bag] if self.resolved.base and self.resolved.base.bag else []
-        blobs = [self.resolved.settings.bag, *base, *(standing.first.bag for standing in self.resolved.judged.values())]
+        base = [self.resolved.base.words] if self.resolved.base and self.resolved.base.words else []
+        blobs = [
+            self.resolved.settings.features,
+            *base,
+            *(standing.first.features for standing in self.resolved.judged.values()),
+        ]
         said = "\n".join([*self.settings.read.pin, *self.settings.read.ban]).encode()
         lines = b"\n".join(filter(None, (said, *(codec.unpack_bag(blob)[0] for blob in blobs))))
         return dict(zip(features_of_lines(lines).tolist(), lines.decode().split("\n"), strict=True)) if lines else {}
@@ -108,7 +112,7 @@ class TopicState:
 
     def published_by(self, job: str) -> int:
         """The version with which a job made a model of its own the base; 0 if it has not."""
-        published = (event.seq for event in self.events if event.kind == "published" and event.by == job)
+        published = (event.seq for event in self.events if event.kind == "published" and event.job == job)
         return max(published, default=0)
 
     def judged_since(self, version: int) -> int:
@@ -138,7 +142,7 @@ class TopicState:
         if self._grouped is None:
             self._grouped = Groups()
             for standing in self.resolved.judged.values():
-                self._grouped.add(to_bag(standing.first.bag).features)
+                self._grouped.add(to_bag(standing.first.features).features)
         return self._grouped
 
     @property
@@ -158,7 +162,7 @@ def record(event: Event, learner: str, metrics: Mapping[str, float | None] | Non
 
 def spec_of(resolved: Resolved) -> Spec:
     settings = TopicSettings.model_validate(json.loads(resolved.settings.settings))
-    query = to_bag(resolved.settings.bag)
+    query = to_bag(resolved.settings.features)
     goal = Targets(**settings.goal.model_dump())
     learner = settings.learner
     return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms)
@@ -195,8 +199,8 @@ def to_bag(blob: bytes) -> Bag:
 def example(standing: StandingJudgement) -> Example:
     first = standing.first
     how = standing.origin, first.chance, standing.delivered == "accept", first.came_ms, first.after
-    return Example(first.document, standing.relevant, to_bag(first.bag), *how)
+    return Example(first.document, standing.relevant, to_bag(first.features), *how)
 
 
 def _size(event: Event) -> int:
-    return len(event.bag) + len(event.model) + 500
+    return len(event.features) + len(event.words) + len(event.model) + 500

@@ -24,7 +24,7 @@ def warm_up(analysis: Analysis, current: Epoch, served_weights: int) -> None:
     sample = Sampled("", *bags([("", TEXT)], analysis)[0])
     epoch = Epoch(0, current.frequencies, [sample])
     query = log_features("", TEXT, analysis, epoch)
-    created = Event("created", 0, 0, 1, settings=TopicSettings(created_ms=0).model_dump_json(), bag=query)
+    created = Event("created", 0, 0, 1, settings=TopicSettings(created_ms=0).model_dump_json(), features=query)
     judged = [
         Event(
             "judged",

@@ -90,7 +90,7 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             acknowledged = await reader
             _, events = await api.sluice.store.logs.load("crude")
             (published,) = [event for event in events if event.kind == "published"]
-            assert published.by == job
+            assert published.job == job
             assert ended["result"]["topics"][0]["version"] == published.seq
             judged = [event.document for event in events if event.kind == "judged"]
             assert [document for document in judged if document.startswith("meanwhile")] == acknowledged

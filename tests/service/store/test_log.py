@@ -1,7 +1,8 @@
-"""A log read in any way says the same thing."""
+"""A log gives the same result however it is read, and an event comes back from its stored fields."""
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,22 +18,24 @@ def settings(seq: int) -> str:
 @st.composite
 def logs(draw: st.DrawFn) -> list[Event]:
     """A log as the service could have written it: a topic, then anything."""
-    events = [Event("created", 1, 0, 1, settings=settings(1), bag=b"q1")]
+    events = [Event("created", 1, 0, 1, settings=settings(1), features=b"q1")]
     for seq in range(2, draw(st.integers(2, 25))):
         kind = draw(st.sampled_from(["judged"] * 6 + ["withdrawn", "edited", "restored", "published", "compacted"]))
         if kind == "judged":
             known = draw(st.none() | st.floats(0, 1))
-            event = Event("judged", seq, seq // 5, seq, draw(DOCUMENTS), draw(st.booleans()), bag=b"x%d" % seq)
+            event = Event("judged", seq, seq // 5, seq, draw(DOCUMENTS), draw(st.booleans()), features=b"x%d" % seq)
             event = replace(event, probability=known)
         elif kind == "withdrawn":
             event = Event("withdrawn", seq, seq // 5, seq, draw(DOCUMENTS))
         elif kind == "edited":
-            anew = draw(st.booleans())
-            event = Event("edited", seq, seq // 5, seq, settings=settings(seq), bag=b"q%d" % seq, anew=anew)
+            refold = draw(st.booleans())
+            event = Event("edited", seq, seq // 5, seq, settings=settings(seq), features=b"q%d" % seq, refold=refold)
         elif kind == "restored":
             then = resolve(events, draw(st.integers(1, seq - 1)))
             restored = then.version
-            event = Event("restored", seq, then.epoch, seq, version=restored, settings=settings(seq), bag=b"q%d" % seq)
+            event = Event(
+                "restored", seq, then.epoch, seq, restores=restored, settings=settings(seq), features=b"q%d" % seq
+            )
         elif kind == "published":
             event = Event("published", seq, seq // 5, seq, model=b"m%d" % seq, cause="import")
         else:
@@ -41,21 +44,21 @@ def logs(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-def said(resolved: Resolved) -> tuple[object, ...]:
+def fold_inputs(resolved: Resolved) -> tuple[object, ...]:
     """All that a fold depends on, in order."""
     base = resolved.base.model if resolved.base else None
-    folded = [(s.first.document, s.relevant, s.first.bag) for s in resolved.to_fold()]
+    folded = [(s.first.document, s.relevant, s.first.features) for s in resolved.to_fold()]
     return resolved.version, resolved.epoch, resolved.settings.settings, base, folded, resolved.counts()
 
 
 def plainly(events: list[Event], upto: int) -> Resolved:
-    """What stands, by the definition: event after event, and a restored version read anew from the beginning."""
+    """What stands, by the definition: event after event, and a restored version read again from the beginning."""
     resolved = Resolved(events[0].seq, events[0].epoch, events[0])
     for event in events:
         if event.seq > upto:
             break
         if event.kind == "restored":
-            resolved = plainly(events, event.version)
+            resolved = plainly(events, event.restores)
             resolved.version, resolved.epoch, resolved.settings = event.seq, event.epoch, event
         else:
             resolved.take(event)
@@ -65,12 +68,15 @@ def plainly(events: list[Event], upto: int) -> Resolved:
 @given(logs(), st.data())
 def test_every_version_stands_as_its_definition_says(events: list[Event], data: st.DataObject) -> None:
     version = data.draw(st.integers(1, events[-1].seq))
-    assert said(resolve(events, version)) == said(plainly(events, version))
+    assert fold_inputs(resolve(events, version)) == fold_inputs(plainly(events, version))
 
 
 def test_versions_that_restore_one_another_are_read_once_each() -> None:
     """By the definition, each would take twice as long as the one before: twenty took seconds, and forty for ever."""
-    events = [*_judged(("a", True)), *(Event("restored", 0, 0, n, version=n - 1, settings="s") for n in range(3, 3000))]
+    events = [
+        *_judged(("a", True)),
+        *(Event("restored", 0, 0, n, restores=n - 1, settings="s") for n in range(3, 3000)),
+    ]
     assert [s.first.document for s in resolve(events).to_fold()] == ["a"]
 
 
@@ -89,16 +95,16 @@ def test_following_one_event_at_a_time_equals_reading_the_whole_log(events: list
             followed = resolve(events[:n])
         else:
             followed.take(event)
-        assert said(followed) == said(resolve(events[:n]))
+        assert fold_inputs(followed) == fold_inputs(resolve(events[:n]))
 
 
 @given(logs(), st.data())
 def test_a_restored_topic_stands_as_it_stood(events: list[Event], data: st.DataObject) -> None:
     version = data.draw(st.integers(1, events[-1].seq))
     then = resolve(events, version)
-    restored = Event("restored", 99, then.epoch, events[-1].seq + 1, version=version, settings="s", bag=b"q")
+    restored = Event("restored", 99, then.epoch, events[-1].seq + 1, restores=version, settings="s", features=b"q")
     now = resolve([*events, restored])
-    assert said(now)[3:] == said(then)[3:]
+    assert fold_inputs(now)[3:] == fold_inputs(then)[3:]
     assert (now.version, now.epoch) == (restored.seq, then.epoch)
 
 
@@ -110,17 +116,17 @@ def test_what_compaction_removes_is_not_missed(events: list[Event], data: st.Dat
     left = without(events, gone)
     assert all(seq < floor for seq in gone)
     for version in range(floor, events[-1].seq + 1):
-        assert said(resolve(left, version)) == said(resolve(events, version))
+        assert fold_inputs(resolve(left, version)) == fold_inputs(resolve(events, version))
 
 
 @given(logs(), st.integers(1, 3), st.integers(1, 6))
 def test_compacting_again_and_again_is_not_noticed(events: list[Event], every: int, versions: int) -> None:
     kept: list[Event] = []
     for n, event in enumerate(events, 1):
-        if event.kind == "restored" and event.version < event.seq - versions:
+        if event.kind == "restored" and event.restores < event.seq - versions:
             break  # nobody could have asked for it
         kept.append(event)
-        assert said(resolve(kept)) == said(resolve(events[:n]))
+        assert fold_inputs(resolve(kept)) == fold_inputs(resolve(events[:n]))
         if n % every == 0 and event.seq > versions:
             kept = without(kept, obsolete(kept, event.seq - versions))
 
@@ -152,7 +158,7 @@ def test_a_base_is_learned_from_no_more_but_a_correction_of_what_it_rests_on_is(
 
 def test_what_came_while_a_base_was_made_is_folded_after_it() -> None:
     events = _judged(("a", True), ("b", True), ("a", False))
-    events += [Event("published", 0, 0, 5, model=b"m", cause="retrain", version=3)]
+    events += [Event("published", 0, 0, 5, model=b"m", cause="retrain", made_from=3)]
     resolved = resolve(events)
     assert [(s.first.document, s.relevant) for s in resolved.to_recall()] == [("b", True)]
     assert [(s.first.document, s.relevant) for s in resolved.to_fold()] == [("a", False)]
@@ -161,3 +167,26 @@ def test_what_came_while_a_base_was_made_is_folded_after_it() -> None:
 def _judged(*labels: tuple[str, bool]) -> list[Event]:
     first = Event("created", 0, 0, 1, settings="s")
     return [first, *(Event("judged", 0, 0, seq, d, y) for seq, (d, y) in enumerate(labels, 2))]
+
+
+@pytest.mark.parametrize(
+    ("event", "stored"),
+    [
+        (Event("judged", 1, 0, document="d", relevant=True, features=b"f", judge="ann"), {"bag": b"f", "by": b"ann"}),
+        (Event("created", 1, 0, settings="s", features=b"f"), {"bag": b"f", "settings": b"s"}),
+        (Event("edited", 1, 0, settings="s", features=b"f", refold=True), {"bag": b"f", "anew": b"True"}),
+        (Event("restored", 1, 0, settings="s", restores=7), {"version": b"7"}),
+        (
+            Event("published", 1, 0, model=b"m", words=b"w", job="j", made_from=7),
+            {"bag": b"w", "by": b"j", "version": b"7", "model": b"m"},
+        ),
+        (Event("compacted", 1, 0, floor=7, kept=3), {"version": b"7", "kept": b"3"}),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Event) else "",
+)
+def test_an_event_is_stored_under_the_names_it_always_had(event: Event, stored: dict[str, bytes]) -> None:
+    """Attributes of one meaning each; the stored names are older, and some mean one thing or another by the kind."""
+    fields = event.to_fields()
+    assert fields.items() >= stored.items()
+    assert Event.from_fields(0, {name.encode(): value for name, value in fields.items()}) == event
+    assert Event.from_stored(0, event.stored()) == event

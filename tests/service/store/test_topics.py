@@ -25,7 +25,7 @@ from service.store.topics import Store
 from service.store.versions import ModelChange, Saved
 from tests.support.waiting import PATIENCE_S
 
-FIRST = Event("created", 1, 0, settings="{}", bag=b"q")
+FIRST = Event("created", 1, 0, settings="{}", features=b"q")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def store(redis_url: str) -> AsyncIterator[Store]:
 
 
 def judged(document: str, relevant: bool = True) -> Event:
-    return Event("judged", 2, 3, document=document, relevant=relevant, bag=b"\x00\n\xff", score=0.1)
+    return Event("judged", 2, 3, document=document, relevant=relevant, features=b"\x00\n\xff", score=0.1)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])) | st.binary() | st.integers() | st.floats()))
@@ -80,7 +80,7 @@ async def test_the_log_gives_back_what_was_appended(store: Store) -> None:
     head, events = await store.logs.load("t", after=1)
     assert events == [event for _, event in appended]
     assert head.seq == 3
-    assert [(e.seq, e.document, e.relevant, e.bag, e.score) for e in events] == [
+    assert [(e.seq, e.document, e.relevant, e.features, e.score) for e in events] == [
         (2, "a", True, b"\x00\n\xff", 0.1),
         (3, "b", False, b"\x00\n\xff", 0.1),
     ]
@@ -178,7 +178,7 @@ async def test_an_amendment_replaces_what_stands_and_drops_what_is_obsolete(stor
     await store.create("t", "one", FIRST)
     await store.logs.append("t", "one", [judged(f"d{i}") for i in range(1500)])
     standing = {f"d{i}": True for i in range(700, 1500)}
-    event = Event("compacted", 9, 0, version=1501)
+    event = Event("compacted", 9, 0, floor=1501)
     assert await store.logs.amend("t", Head("one", 1501, 0), event, floor=1501, judged=standing, obsolete=range(2, 702))
     head, events = await store.logs.load("t")
     assert head == Head("one", 1502, 1501)

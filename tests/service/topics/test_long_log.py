@@ -28,7 +28,9 @@ async def fill(api: Api, topic: str) -> None:
         words = [*WORDS[np.unique(drawn)], *(["opec", "crude"] if relevant else [])]
         counts, idf = np.ones(len(words), np.float32), np.linspace(1, 8, len(words), dtype=np.float32)
         bag = codec.pack_bag(words, counts, idf)
-        events.append(Event("judged", now_ms(), 0, document=f"d{i}", relevant=relevant, bag=bag, decision="reject"))
+        events.append(
+            Event("judged", now_ms(), 0, document=f"d{i}", relevant=relevant, features=bag, decision="reject")
+        )
     head, _ = await api.sluice.store.logs.load(topic)
     for start in range(0, JUDGEMENTS, 500):
         await api.sluice.store.logs.append(topic, head.born, events[start : start + 500])
