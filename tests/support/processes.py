@@ -1,4 +1,4 @@
-"""Other processes, in tests: starting a whole `sluice serve`, waiting for one to come, or to be gone."""
+"""Processes for tests: a whole `sluice serve`, and functions that wait for a process to start or to end."""
 
 import os
 import re
@@ -30,11 +30,11 @@ supervisor.PATIENCE_S = supervisor.STOP_S = float(sys.argv.pop(1))
 main.main()
 """
 APPLICATION, HOUSEKEEPER = "tests.support.stub_app:create_app", "tests.support.stub_app"
-FEW = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # unless a test says otherwise: they take seconds to start
+FEW = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # unless a test needs them: they take seconds to start
 
 
 def eventually(found: Callable[[], T | None], within_s: float = PATIENCE_S) -> T:
-    """What is found in the end; a request that fails meanwhile is one more reason to wait."""
+    """Calls it until it returns something; requests that fail meanwhile are reasons to wait."""
     deadline = time.monotonic() + within_s
     while True:
         try:
@@ -54,20 +54,20 @@ def gone(pid: int) -> bool:
 
 
 def children(pid: int) -> dict[int, str]:
-    """The processes that this one started and that still run, with their command lines."""
+    """The running child processes of a process, with their command lines."""
     found: dict[int, str] = {}
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         try:
             found[int(child)] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
         except OSError:
-            continue  # gone meanwhile
+            continue  # ended meanwhile
     return {child: command for child, command in found.items() if not gone(child)}
 
 
 class Serve:
-    """A running `sluice serve`, with the tiny application and worker in place of the real ones unless told otherwise.
+    """A running `sluice serve`, with stubs for the application and the housekeeper unless others are given.
 
-    There are no consumers but those that the settings ask for. `steady_s` is how long a process must have lived to be
+    There are only the consumers that the settings ask for. `steady_s` is how long a process must have lived to be
     started again without a growing delay.
     """
 
@@ -84,8 +84,8 @@ class Serve:
         self.data = data or directory / "data"
         self.output = directory / f"output-{time.monotonic_ns()}"
         self.errors = directory / f"errors-{time.monotonic_ns()}"
-        told = ["serve", "--port", "0", "--data", str(self.data), *options]
-        command = [sys.executable, "-c", SERVE, application, housekeeper, str(steady_s), str(PATIENCE_S), *told]
+        arguments = ["serve", "--port", "0", "--data", str(self.data), *options]
+        command = [sys.executable, "-c", SERVE, application, housekeeper, str(steady_s), str(PATIENCE_S), *arguments]
         with self.output.open("w") as out, self.errors.open("w") as err:
             given = {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
             environment = FEW | os.environ | given

@@ -1,4 +1,4 @@
-"""A stand-in for the service where only its processes matter: an application, and, run as a module, a worker."""
+"""A stand-in for the service where only its processes matter: an application, and, run as a module, a housekeeper."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Jobs under kills: of the process that works, of the worker that watches it, of the store. Each job ends, and what it
+"""Jobs under kills: of the child that runs one, of the worker that watches it, of the store. Each job ends, and what it
 publishes is published once; judgements that come meanwhile are neither lost nor doubled."""
 
 import asyncio
@@ -31,16 +31,16 @@ def server(tmp_path: Path) -> Iterator[Embedded]:
         yield server
 
 
-def toiling(engine: subprocess.Popen[bytes]) -> list[int]:
-    """The processes in which this worker has jobs done."""
-    return [pid for pid, command in children(engine.pid).items() if JOB_CHILD in command]
+def job_children(worker: subprocess.Popen[bytes]) -> list[int]:
+    """The child processes in which this worker runs jobs."""
+    return [pid for pid, command in children(worker.pid).items() if JOB_CHILD in command]
 
 
-async def at_work(engines: list[subprocess.Popen[bytes]]) -> tuple[int, int]:
-    """Which of the workers has a job done, and by which process."""
+async def at_work(workers: list[subprocess.Popen[bytes]]) -> tuple[int, int]:
+    """Which of the workers runs a job, and the child process that does it."""
 
     async def found() -> tuple[int, int] | None:
-        pairs = [(n, pid) for n, engine in enumerate(engines) if engine.poll() is None for pid in toiling(engine)]
+        pairs = [(n, pid) for n, worker in enumerate(workers) if worker.poll() is None for pid in job_children(worker)]
         return pairs[0] if pairs else None
 
     return await soon(found)
@@ -60,7 +60,7 @@ async def judging(api: Api, stopping: asyncio.Event) -> list[str]:
 
 
 async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(server: Embedded) -> None:
-    engines = [start(server.url), start(server.url)]
+    workers = [start(server.url), start(server.url)]
     try:
         async with serving(server.url) as api:
             await api.topic()
@@ -69,16 +69,16 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             reader = asyncio.create_task(judging(api, stopping))
             job = await submitted(api, **LONG)
 
-            _, child = await at_work(engines)
-            os.kill(child, signal.SIGKILL)  # the process that works
+            _, child = await at_work(workers)
+            os.kill(child, signal.SIGKILL)  # the child that runs the job
 
-            n, child = await at_work(engines)
-            engines[n].kill()  # the worker that watches it, and with it the process
-            engines[n].wait()
+            n, child = await at_work(workers)
+            workers[n].kill()  # the worker that watches it, and with it the child
+            workers[n].wait()
             await soon(lambda: _true(gone(child)))
-            engines[n] = start(server.url)
+            workers[n] = start(server.url)
 
-            await at_work(engines)
+            await at_work(workers)
             assert server.server is not None
             server.server.kill()  # the store
             server.server.wait()
@@ -96,8 +96,8 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             assert [document for document in judged if document.startswith("meanwhile")] == acknowledged
             assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
     finally:
-        for engine in engines:
-            end(engine)
+        for worker in workers:
+            end(worker)
 
 
 async def _true(value: bool) -> bool:
@@ -113,7 +113,7 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
     with archive.open("w") as lines:
         for n in range(30):
             lines.writelines(json.dumps(one) + "\n" for one in documents(2000, n, f"{n}-"))
-    engine = start(server.url, archives=tmp_path)
+    worker = start(server.url, archives=tmp_path)
     try:
         async with serving(server.url, archives=tmp_path) as api:
             await api.topic()
@@ -125,7 +125,7 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
                 return record and record.checkpoint
 
             checkpoint = json.loads(await soon(begun))  # of the first megabyte of sixteen
-            for child in toiling(engine):  # none, if this process was kept from looking until all sixteen were done
+            for child in job_children(worker):  # none, if this process had no time to look before all sixteen were done
                 os.kill(child, signal.SIGKILL)
             assert 0 < checkpoint["written"] <= decisions.stat().st_size
             ended = await state(api, job, *OVER)
@@ -133,14 +133,14 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
             assert ended["result"]["documents"] == 60_000
             found = [json.loads(line)["document"] for line in decisions.read_text().splitlines()]
             assert len(found) == len(set(found)) > 5000
-            (told,) = ended["result"]["topics"]
-            assert told["accepted"] + told["abstained"] == len(found)
+            (counts,) = ended["result"]["topics"]
+            assert counts["accepted"] + counts["abstained"] == len(found)
     finally:
-        end(engine)
+        end(worker)
 
 
 async def test_a_job_that_takes_too_long_is_ended_and_says_so(server: Embedded) -> None:
-    engine = start(server.url, job_limit_s=0.5)
+    worker = start(server.url, job_limit_s=0.5)
     try:
         async with serving(server.url) as api:
             await api.topic()
@@ -148,6 +148,6 @@ async def test_a_job_that_takes_too_long_is_ended_and_says_so(server: Embedded) 
             ended = await state(api, await submitted(api, **LONG), *OVER)
             assert ended["state"] == "failed"
             assert "SLUICE_JOB_LIMIT_S" in ended["message"]
-            await soon(lambda: _true(not toiling(engine)))
+            await soon(lambda: _true(not job_children(worker)))
     finally:
-        end(engine)
+        end(worker)

@@ -1,14 +1,14 @@
-"""A crew for models/batch/farm.py: the workers of a Dask cluster, for what one machine is too small or too slow for.
+"""A crew for models/batch/farm.py: the workers of a Dask cluster, for data that is too much for one machine.
 
     with Client("tcp://scheduler:8786") as client:
         planes = farm.fit(Params(), x, labels, Cluster(client))
 
-Every worker process holds one actor: its part, which it is sent once, and D and W, which never leave it. In a round it
-is told what was chosen and answers its candidates. Dask runs all actors of a process in one thread, so a machine of
-eight cores wants eight processes (`dask worker --nworkers 8 --nthreads 1`). Sluice must be installed where they run.
+Every worker process holds one actor with its share, which is sent once, and with D and W, which never leave it. In each
+round the actor receives the choice and returns its candidates. Dask runs all actors of a process in one thread, so a
+machine with eight cores needs eight processes (`dask worker --nworkers 8 --nthreads 1`), with Sluice installed.
 
-Actors are not made again: what a lost one knew is lost. Dask may wait for it for ever (for a worker to come back, or
-for an answer that failed in a way it did not expect), so that we look every second whether all are still there.
+A lost actor is not replaced, since its state is lost. Dask may wait for it forever (for a worker to come back, or for a
+result that failed in a way it did not expect), so `_result` checks every second whether all are still there.
 
 Scheduler, client and security are the user's: Sluice has no cluster of its own. Needs the extra `dask`.
 """
@@ -23,12 +23,12 @@ from models.batch.boosting import Ask, Candidates, Chosen
 from models.batch.farm import WorkerDied, WorkerShare
 from models.batch.matrix import Labels
 
-LOOK_S = 1.0
+POLL_S = 1.0
 DIED = "a worker of the Dask cluster, or its scheduler, has died"
 
 
 class Cluster:
-    """The workers that this client's scheduler has now."""
+    """The workers that the client's scheduler has now."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -43,53 +43,53 @@ class Cluster:
     @contextmanager
     def assign(self, shares: Sequence[WorkerShare], labels: Labels) -> Iterator[Ask]:
         workers = self._workers[: len(shares)]
-        with _noticed():
-            hands = [self._hire(*each, labels) for each in zip(shares, workers, strict=True)]
+        with _translated_errors():
+            futures = [self._start(share, worker, labels) for share, worker in zip(shares, workers, strict=True)]
         try:
-            actors = [self._result(hand, workers) for hand in hands]
+            actors = [self._result(future, workers) for future in futures]
 
             def ask(chosen: Chosen | None, K: int) -> list[Candidates]:
                 try:
-                    answers = [actor.next(chosen, K) for actor in actors]
+                    replies = [actor.next(chosen, K) for actor in actors]
                 except RuntimeError as e:  # "Worker holding Actor was lost"
                     raise WorkerDied(DIED) from e
-                return [self._result(answer, workers, hands) for answer in answers]
+                return [self._result(reply, workers, futures) for reply in replies]
 
             yield ask
         finally:
-            for hand in hands:
-                hand.release()
+            for future in futures:
+                future.release()
 
-    def _hire(self, part: WorkerShare, worker: str, labels: Labels) -> Any:
-        given = self._client.scatter([part, labels], workers=[worker], hash=False)
-        return self._client.submit(Hand, *given, workers=[worker], actor=True, pure=False)
+    def _start(self, share: WorkerShare, worker: str, labels: Labels) -> Any:
+        arguments = self._client.scatter([share, labels], workers=[worker], hash=False)
+        return self._client.submit(FarmActor, *arguments, workers=[worker], actor=True, pure=False)
 
-    def _result(self, future: Any, workers: Sequence[str], hands: Sequence[Any] = ()) -> Any:
-        """Of an actor that is being made, or of its answer: then all actors must have been made, and be there."""
-        with _noticed():
+    def _result(self, future: Any, workers: Sequence[str], actors: Sequence[Any] = ()) -> Any:
+        """Waits for an actor, or for its reply, as long as all workers are there, and all actors that exist already."""
+        with _translated_errors():
             while True:
                 try:
-                    return future.result(timeout=LOOK_S)
+                    return future.result(timeout=POLL_S)
                 except TimeoutError:
-                    here = self._client.nthreads()
-                    if not here.keys() >= set(workers) or any(hand.status != "finished" for hand in hands):
+                    alive = self._client.nthreads().keys() >= set(workers)
+                    if not alive or any(actor.status != "finished" for actor in actors):
                         raise WorkerDied(DIED) from None
 
 
 @contextmanager
-def _noticed() -> Iterator[None]:
-    """What Dask says when it has lost a worker, or its scheduler, in words of ours."""
+def _translated_errors() -> Iterator[None]:
+    """Raises WorkerDied for the errors with which Dask reports a lost worker or scheduler."""
     try:
         yield
     except (OSError, CancelledError, KilledWorker) as e:
         raise WorkerDied(DIED) from e
 
 
-class Hand:
-    """What lives in a worker process of the cluster."""
+class FarmActor:
+    """A worker's state, which lives in a process of the cluster."""
 
-    def __init__(self, part: WorkerShare, labels: Labels) -> None:
-        self._rounds = part.rounds(labels)
+    def __init__(self, share: WorkerShare, labels: Labels) -> None:
+        self._rounds = share.rounds(labels)
 
     def next(self, chosen: Chosen | None, K: int) -> Candidates:
         return self._rounds.next(chosen, K)

@@ -1,13 +1,13 @@
-"""A crew for models/batch/farm.py: processes of this machine, of which the one that asks is the first.
+"""A crew for models/batch/farm.py: processes of this machine, the calling process included.
 
     with Processes(2) as crew:
         planes = farm.fit(Params(), x, labels, crew)
 
-Each of the others has a pipe, over which it is sent its part, once, and then what was chosen, round by round. All work
-at the same time, this process too. A crew may do several fits, one after the other; starting it takes about a second.
+Each of the others has a pipe, over which it receives its share, once, and then the choice of each round. All work at
+the same time, the calling process, too. A crew can do several fits, one after the other; it takes a second to start.
 
-Workers are started anew (`spawn`), whatever threads their parent has, and end with it: their pipe closes. When one
-dies, or a fit is broken off, which leaves an answer in a pipe that nobody will read, the whole crew ends.
+Workers are spawned, not forked, whatever threads their parent has, and end with it, because their pipe closes. When one
+dies, or a fit is interrupted, which leaves a reply in a pipe that nobody will read, the whole crew ends.
 
 Rejected: threads, which the kernels would allow, but every other thread of the process would wait for the interpreter
 between two kernels; and shared memory, which stays behind when its owner is killed, and saves one copy of the terms.
@@ -45,7 +45,7 @@ class Processes:
                 process = context.Process(target=_work, args=(theirs,), daemon=True)
                 self._workers.append((process, ours))
                 process.start()
-                theirs.close()  # so that a worker's death closes its pipe, and is noticed here
+                theirs.close()  # so that the death of a worker closes its pipe, and is noticed here
         except BaseException:
             self._end()
             raise
@@ -60,18 +60,18 @@ class Processes:
             raise RuntimeError("the crew has ended")
         pipes = [pipe for _, pipe in self._workers][: len(shares) - 1]
         try:
-            for pipe, part in zip(pipes, shares[1:], strict=True):
-                _tell(pipe, (part, labels))
-            own = shares[0].rounds(labels)
+            for pipe, share in zip(pipes, shares[1:], strict=True):
+                _send(pipe, (share, labels))
+            rounds = shares[0].rounds(labels)
 
             def ask(chosen: Chosen | None, K: int) -> list[Candidates]:
                 for pipe in pipes:
-                    _tell(pipe, (chosen, K))
-                return [own.next(chosen, K), *map(_answer, pipes)]
+                    _send(pipe, (chosen, K))
+                return [rounds.next(chosen, K), *map(_receive, pipes)]
 
             yield ask
             for pipe in pipes:
-                _tell(pipe, None)
+                _send(pipe, None)
         except BaseException:
             self._end()
             raise
@@ -86,28 +86,28 @@ class Processes:
         self._workers.clear()
 
 
-def _tell(pipe: Connection, message: object) -> None:
+def _send(pipe: Connection, message: object) -> None:
     try:
         pipe.send(message)
     except OSError as e:
         raise WorkerDied("a worker of the farm has died") from e
 
 
-def _answer(pipe: Connection) -> Candidates:
+def _receive(pipe: Connection) -> Candidates:
     try:
-        answer: Candidates = pipe.recv()
+        candidates: Candidates = pipe.recv()
     except (EOFError, OSError) as e:
         raise WorkerDied("a worker of the farm has died") from e
-    return answer
+    return candidates
 
 
 def _work(pipe: Connection) -> None:
-    """Until nobody will ask any more: a part and labels; then choices, each answered; then that the fit has ended."""
+    """Serves fits until the pipe closes. Of each: a share and labels; choices, each with a reply; None at its end."""
     try:
         while True:
-            part, labels = pipe.recv()
-            rounds = part.rounds(labels)
-            del part
+            share, labels = pipe.recv()
+            rounds = share.rounds(labels)
+            del share
             while (message := pipe.recv()) is not None:
                 pipe.send(rounds.next(*message))
             del rounds
