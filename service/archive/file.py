@@ -54,7 +54,7 @@ from service.archive.lines import (
 )
 from service.errors import BadInput, ServiceError
 from service.store import codec
-from service.store.log import Event, resolve
+from service.store.resolve import Event, resolve
 from service.topics.background import Epoch, epoch_number, place_of
 from service.topics.settings import TopicSettings, check
 

@@ -18,7 +18,7 @@ from models.goals.samples import Bounded, Trial
 from models.goals.volume import StreamCounts
 from service.clock import time_of
 from service.schemas.metrics import Drift, Figure, Metrics, Point, Reliability, ReliabilityBin, Volume
-from service.store.log import StandingJudgement
+from service.store.resolve import StandingJudgement
 from service.topics.counts import TopicCounts
 from service.topics.published import DIGITS, PublishedModel
 from service.topics.state import TopicState

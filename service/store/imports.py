@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 
 from service.store.connection import Connection
 from service.store.keys import PARTS
-from service.store.log import Event, Head
+from service.store.resolve import Event, Head
 from service.store.scripts import Arg, flat, topic_script
 
 STAGED = ("log", "judged", "versions", "known", "skipped")

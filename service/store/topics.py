@@ -14,7 +14,7 @@ from service.store.inbox import Inbox
 from service.store.jobs import JobStore
 from service.store.keys import CHANGES, PARTS, TOPICS, out_part_key, topic_key
 from service.store.known import KnownStore
-from service.store.log import Event, Head
+from service.store.resolve import Event, Head
 from service.store.logs import LogStore
 from service.store.outbox import Outbox
 from service.store.review import ReviewStore

@@ -21,7 +21,7 @@ from service.run.replay import replay
 from service.store import codec
 from service.store.embedded import Embedded
 from service.store.keys import out_part_key
-from service.store.log import Event
+from service.store.resolve import Event
 from service.topics.background import place_of
 from tests.support.api import GRAIN, OIL, Api, serving
 from tests.support.readers import Reader

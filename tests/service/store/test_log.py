@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.log import Event, Resolved, obsolete, resolve, without
+from service.store.resolve import Event, Resolved, obsolete, resolve, without
 
 DOCUMENTS = st.sampled_from(["a", "b", "c", "d"])
 
