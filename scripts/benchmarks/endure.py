@@ -23,7 +23,7 @@ from redis import Redis
 from models.text.analysis import Document
 from scripts.common.corpus import load
 from scripts.common.live import ApiConnection, api_process, temporary_store
-from service.store.resolve import Event
+from service.store.events import Event
 from service.store.topics import Store
 from service.topics.settings import TopicSettings
 

@@ -22,7 +22,7 @@ from scripts.common.live import api_process
 from service.config import Config
 from service.sluice import Sluice
 from service.store.embedded import Embedded
-from service.store.resolve import Event
+from service.store.events import Event
 from service.store.topics import Store
 from service.store.versions import Saved
 from service.topics.published import PublishedModel

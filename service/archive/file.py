@@ -54,7 +54,8 @@ from service.archive.lines import (
 )
 from service.errors import BadInput, ServiceError
 from service.store import codec
-from service.store.resolve import Event, resolve
+from service.store.events import Event
+from service.store.resolve import resolve
 from service.topics.background import Epoch, epoch_number, place_of
 from service.topics.settings import TopicSettings, check
 

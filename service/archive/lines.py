@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, RootModel, model_validator
 from service.schemas import Decision
 from service.schemas.fields import Canonical, DocumentId, Line, Millis, Number, Request, Share, TopicId
 from service.store import codec
-from service.store.resolve import Event, Kind
+from service.store.events import Event, Kind
 from service.topics.published import Base
 from service.topics.settings import TopicSettings
 

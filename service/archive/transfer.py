@@ -29,9 +29,9 @@ from service.archive.lines import (
 )
 from service.config import Config
 from service.errors import BadInput, Conflict
+from service.store.events import Event, Head
 from service.store.imports import StagedTopic
 from service.store.known import KnownDocument
-from service.store.resolve import Event, Head
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs

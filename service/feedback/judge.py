@@ -23,7 +23,8 @@ from service.feedback.goals import Goals
 from service.schemas import Before, Decision, Document, Judgement, Learned, PastJudgement
 from service.schemas.parsing import check_length
 from service.store.documents import Remembered, unpack
-from service.store.resolve import Event, StandingJudgement
+from service.store.events import Event
+from service.store.resolve import StandingJudgement
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs

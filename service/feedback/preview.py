@@ -20,7 +20,8 @@ from models.text.rules import Subject
 from service.schemas import Decision, Document, Effect
 from service.schemas.metrics import DecisionCounts, Move, PreviewComparison, PreviewExample, PreviewRequest
 from service.store.documents import unpack
-from service.store.resolve import Event, Resolved
+from service.store.events import Event
+from service.store.resolve import Resolved
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs

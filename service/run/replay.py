@@ -27,7 +27,7 @@ from service import logs
 from service.config import Config, StartError
 from service.errors import StoreUnavailable
 from service.store.embedded import Embedded, running
-from service.store.resolve import Head
+from service.store.events import Head
 from service.store.topics import Store
 from service.store.versions import Saved
 from service.topics.background import Epochs

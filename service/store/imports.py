@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 from service.store.connection import Connection
+from service.store.events import Event, Head
 from service.store.keys import PARTS
-from service.store.resolve import Event, Head
 from service.store.scripts import Arg, flat, topic_script
 
 STAGED = ("log", "judged", "versions", "known", "skipped")

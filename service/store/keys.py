@@ -7,7 +7,7 @@ topics.py, the topic itself:
 
 logs.py, its log:
 
-    sluice:{ID}:log                stream   events numbered by seq (see log.py)
+    sluice:{ID}:log                stream   events numbered by seq (see events.py)
     sluice:{ID}:judged             hash     document -> label in force; what makes appending idempotent
 
 versions.py, its models:

@@ -9,12 +9,12 @@ from service.store.connection import Connection
 from service.store.counts import CountStore
 from service.store.documents import DocumentStore
 from service.store.epochs import EpochStore
+from service.store.events import Event, Head
 from service.store.imports import ImportStore
 from service.store.inbox import Inbox
 from service.store.jobs import JobStore
 from service.store.keys import CHANGES, PARTS, TOPICS, out_part_key, topic_key
 from service.store.known import KnownStore
-from service.store.resolve import Event, Head
 from service.store.logs import LogStore
 from service.store.outbox import Outbox
 from service.store.review import ReviewStore

@@ -25,7 +25,8 @@ from service.config import Config
 from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
 from service.schemas import Effect
 from service.store import codec
-from service.store.resolve import Event, Head, Kind, obsolete, resolve
+from service.store.events import Event, Head, Kind
+from service.store.resolve import obsolete, resolve
 from service.store.topics import Store
 from service.store.versions import Saved
 from service.tasks import Pool

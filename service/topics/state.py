@@ -21,7 +21,8 @@ from models.online.trainer import Trainer
 from models.text.analysis import features_of_lines
 from models.text.minhash import Groups
 from service.store import codec
-from service.store.resolve import Event, Head, Resolved, StandingJudgement, resolve, without
+from service.store.events import Event, Head
+from service.store.resolve import Resolved, StandingJudgement, resolve, without
 from service.topics.background import Epoch
 from service.topics.published import Base, PublishedModel, Recipe
 from service.topics.settings import TopicSettings

@@ -7,7 +7,7 @@ a process would be the one to wait.
 from models.text.analysis import Analysis, bags
 from models.text.json_shape import shape
 from service.schemas import ClassifyOptions, Document
-from service.store.resolve import Event, Head
+from service.store.events import Event, Head
 from service.topics.background import Epoch, Sampled
 from service.topics.features import log_features
 from service.topics.registry import Registry

@@ -16,7 +16,7 @@ def test_the_registries_hold_what_is_named_in_the_same_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["models.core.names", "service.schemas.jobs", "service.schemas.models", "service.store.resolve"]
+    "module", ["models.core.names", "service.schemas.jobs", "service.schemas.models", "service.store.events"]
 )
 def test_names_are_had_without_loading_the_mathematics(module: str) -> None:
     code = f"import sys, {module}; print(sorted({{'numpy', 'numba', 'scipy', 'sklearn'}} & set(sys.modules)))"

@@ -16,8 +16,8 @@ from service.store import known, outbox, topics
 from service.store.connection import Packing
 from service.store.counts import count_cmds, count_topic_cmd
 from service.store.documents import PARTITIONS, RememberCall
+from service.store.events import Event, Head
 from service.store.keys import PARTS
-from service.store.resolve import Event, Head
 from service.store.outbox import Entry
 from service.store.redis_errors import translated_errors
 from service.store.scripts import Script, Step, topic_script

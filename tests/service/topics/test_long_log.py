@@ -9,7 +9,7 @@ import pytest
 from service.clock import now_ms
 from service.run.replay import replay
 from service.store import codec
-from service.store.resolve import Event
+from service.store.events import Event
 from tests.support.api import Api, serving
 
 JUDGEMENTS = 5000
