@@ -61,7 +61,9 @@ class Sluice:
         )
         self.review = Review(store, self.registry, self.learning, self.epochs, self.goals, config)
         self.known = Known(store, self.learning, self.epochs, self.registry.analysis, config)
-        self.previews = Previews(store, self.learning, self.epochs, self.registry.analysis, config.served_weights, pool)
+        self.previews = Previews(
+            store, self.learning, self.epochs, self.counters, self.registry.analysis, config.served_weights, pool
+        )
 
         self.transfer = Transfer(store, self.topics, self.learning, self.epochs, self.counters, config, pool)
         self.jobs = Jobs(store.jobs, config)

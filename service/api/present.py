@@ -19,6 +19,8 @@ from service.clock import now_ms, time_of
 from service.config import Config
 from service.errors import BadInput, FieldError
 from service.feedback import goals
+from service.feedback.preview import Outcome
+from service.schemas.metrics import Preview
 from service.schemas.models import (
     CommitteeInfo,
     Form,
@@ -33,6 +35,7 @@ from service.topics.counts import TopicCounts
 from service.topics.published import PublishedModel
 from service.topics.results import DocumentResult
 from service.topics.retrain_policy import policy_of, retrain_due
+from service.topics.settings import audit_rate
 
 STRONGEST = 20  # terms shown for and against
 
@@ -87,6 +90,24 @@ def _estimate(part: PartReport | None) -> schemas.Estimate | None:
 
 def _counts(counted: StreamCounts) -> dict[str, int]:
     return {**asdict(counted), "rejected": counted.rejected}
+
+
+def preview(outcome: Outcome, config: Config) -> Preview:
+    found = outcome.comparison
+    before, after = topic(found.before, outcome.counts_before, config), topic(found.after, outcome.counts_after, config)
+    return Preview(
+        topic=found.before.topic,
+        version=found.before.version,
+        before=before.status,
+        after=after.status,
+        audit={
+            "before": audit_rate(found.before.settings, config.audit_rate),
+            "after": audit_rate(found.after.settings, config.audit_rate),
+        },
+        judged=found.judged,
+        unjudged=found.unjudged,
+        examples=found.examples,
+    )
 
 
 def etag(published: PublishedModel) -> str:

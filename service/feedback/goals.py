@@ -1,12 +1,12 @@
-"""What is promised: a topic's goal, the evidence of its judgements and the counts of the stream, brought together.
+"""How goals stand: a topic's goal, the evidence of its judgements and the counts of the stream, brought together.
 
 The mathematics is in `models/goals/report.py`; which rejected documents are drawn for audit, in
 `models/goals/audit.py`.
 
-A document is drawn at the rate that was in force when it came. If another rate reached back, some documents would speak
-for others that have spoken for themselves: of a hundred that came while one in a hundred was drawn, nine more could be
-drawn later at one in ten, and the ten together would stand for 190. (Where none was drawn before, a rate does reach
-back: nobody has spoken for them.)
+A document is drawn at the rate that was in force when it came. If a later rate applied to it, documents would be
+counted twice: of a hundred that came while one in a hundred was drawn, nine more could be drawn later at one in ten,
+and the ten together would stand for 190. (Where none was drawn before, a rate does apply to earlier documents: nothing
+stands for them yet.)
 """
 
 from collections.abc import Sequence
@@ -33,40 +33,40 @@ class Goals:
         self._counters = counters
         self._registry = registry
         self._signatures = signatures
-        self._usual = config.audit_rate
+        self._default_rate = config.audit_rate
 
-    def rate(self, published: PublishedModel) -> float:
+    def audit_rate(self, published: PublishedModel) -> float:
         """The share of rejected documents that the topic draws for audit."""
-        return audit_rate(published.settings, self._usual)
+        return audit_rate(published.settings, self._default_rate)
 
-    async def hear(self) -> None:
-        """Before anything is drawn: which documents repeat others, for they have one lot together."""
+    async def sync_signatures(self) -> None:
+        """Loads which documents repeat others, because they are drawn together. To be called before any drawing."""
         await self._signatures.catch_up()
 
     def chance(self, published: PublishedModel, document: str, came_ms: int) -> float:
-        """The chance with which the document was drawn for audit, 0 if it was not."""
-        rate = self.rate(published)
+        """The probability with which the document was drawn for audit; 0 if it was not drawn."""
+        rate = self.audit_rate(published)
         if rate:
-            rate = next((then.rate for then in published.settings.drawn if came_ms < then.until_ms), rate)
+            rate = next((past.rate for past in published.settings.drawn if came_ms < past.until_ms), rate)
         return rate if rate and drawn(published.topic, [self._signatures.first(document)], rate)[0] else 0.0
 
     def drawn(self, published: PublishedModel, documents: Sequence[str]) -> list[str]:
-        """Those that may be drawn, whenever they came, in an order that says nothing about them and is the same for
-        everybody."""
+        """The documents that may have been drawn, whenever they came, in an order that is random but the same in every
+        process."""
         firsts = [self._signatures.first(document) for document in documents]
-        rate = max(self.rate(published), *(then.rate for then in published.settings.drawn), 0.0)
-        mine = drawn(published.topic, firsts, rate).tolist()
-        picked, of_them = list(compress(documents, mine)), list(compress(firsts, mine))
-        return [picked[i] for i in np.argsort(hashes(published.topic, of_them), kind="stable").tolist()]
+        rate = max(self.audit_rate(published), *(past.rate for past in published.settings.drawn), 0.0)
+        mask = drawn(published.topic, firsts, rate).tolist()
+        picked, picked_firsts = list(compress(documents, mask)), list(compress(firsts, mask))
+        return [picked[i] for i in np.argsort(hashes(published.topic, picked_firsts), kind="stable").tolist()]
 
     async def report(self, published: PublishedModel) -> Report | None:
-        """How the goal stands; None without one."""
+        """How the topic's goal stands; None if it has none."""
         (counts,) = await self._counters.load([published.topic])
         return report(published, counts)
 
     async def pooled(self) -> PooledRecall:
         """Recall over all topics that audit."""
-        auditing = [published for published in list(self._registry.topics.values()) if self.rate(published)]
+        auditing = [published for published in list(self._registry.topics.values()) if self.audit_rate(published)]
         counts = await self._counters.load([published.topic for published in auditing])
         every = [(one.model.evidence, of_topic.ever) for one, of_topic in zip(auditing, counts, strict=True)]
         share = assurance.pooled_recall(every)
@@ -78,7 +78,7 @@ class Goals:
             high=share.high if share else None,
             confidence=BOUND_CONFIDENCE,
             audits=audits,
-            detail=_said(len(auditing), audits, share.low if share else None),
+            detail=_detail(len(auditing), audits, share.low if share else None),
         )
 
 
@@ -87,12 +87,12 @@ def report(published: PublishedModel, counts: TopicCounts) -> Report | None:
     return assurance.report(goal, published.model.evidence, counts.ever, counts.as_now)
 
 
-def _said(topics: int, audits: int, low: float | None) -> str:
+def _detail(topics: int, audits: int, low: float | None) -> str:
     if not topics:
-        return "No topic audits: give some a goal with `min_recall` or `max_error`, or a share to `audit`."
+        return "No topic audits. Give one a goal with `min_recall` or `max_error`, or set its `audit` rate."
     if low is None:
         return "No relevant document is known yet, so recall cannot be estimated."
     if not audits:
-        return "No audit has been judged yet: all that is rejected may have been missed."
+        return "No audit has been judged yet, so nobody knows how much of what was rejected is relevant."
     where = f"{audits:,} audit{'s' * (audits > 1)} in {topics:,} topic{'s' * (topics > 1)}"
-    return f"At least {100 * low:.3g} % of what is relevant is not rejected, by {where}."
+    return f"At least {100 * low:.3g} % of the relevant documents are not rejected, judging by {where}."

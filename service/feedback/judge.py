@@ -88,7 +88,7 @@ class Judge:
         found = await self._sources(judgements)
         delivered = await self._delivered(judgements, found)
         if any(isinstance(source, Source) and source.passed for source in found):
-            await self._goals.hear()
+            await self._goals.sync_signatures()
         epoch = self._epochs.current
         answers: dict[int, Learned | ServiceError] = {}
         of_topic: dict[str, list[tuple[int, Event, Before]]] = {}

@@ -103,7 +103,7 @@ class Review:
         gone = past.documents.union(skipped)
         waiting = [[document for document in ids if document not in gone] for ids in (likely, uncertain)]
         found = await self._look(published, [document for ids in waiting for document in ids[:CONSIDERED]])
-        audits = await self._audits(published, gone, -(-limit // AUDITED)) if self._goals.rate(published) else []
+        audits = await self._audits(published, gone, -(-limit // AUDITED)) if self._goals.audit_rate(published) else []
         reminded = await self._look(published, skipped[:REMINDED])
 
         def chosen() -> list[Offer]:
@@ -147,7 +147,7 @@ class Review:
         """Drawn documents that were rejected as they passed, from the newest part of the memory with enough of them."""
         found: list[ReviewCandidate] = []
         asked: set[str] = set(gone)
-        await self._goals.hear()
+        await self._goals.sync_signatures()
         for start in range(0, ASKED * ASKINGS, ASKED):
             ids = await self._store.documents.newest(start, start + ASKED)
             if not ids:

@@ -1,19 +1,14 @@
-"""What a topic has done and what it would do, path by path."""
-
-from dataclasses import replace
+"""How a topic has done, and what it would do under other settings."""
 
 from fastapi import Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from models.goals.volume import StreamCounts
 from service.api import present
 from service.api.deps import ReadySluice, TopicPath, new_router, read, reply
 from service.api.openapi import answers, takes
 from service.feedback.metrics import evidence, metrics
-from service.schemas import Effect
 from service.schemas.metrics import Metrics, Preview, PreviewRequest
-from service.topics.settings import effect_of
 
 PREVIEW = TypeAdapter(PreviewRequest)
 
@@ -34,23 +29,4 @@ async def preview(request: Request, sluice: ReadySluice, topic: TopicPath) -> Re
     """What would change under other settings, without changing anything."""
     await sluice.topics.find(topic)
     outcome = await sluice.previews.preview(topic, await read(request, PREVIEW))
-    (counts,) = await sluice.counters.load([topic])
-    anew = effect_of(outcome.after.settings, outcome.before.settings) >= Effect.DECISIONS
-    then = replace(counts, as_now=StreamCounts()) if anew else counts
-    before, after = (
-        present.topic(published, counts, sluice.config).status
-        for published, counts in ((outcome.before, counts), (outcome.after, then))
-    )
-    rates = [sluice.goals.rate(published) for published in (outcome.before, outcome.after)]
-    return reply(
-        Preview(
-            topic=topic,
-            version=outcome.before.version,
-            before=before,
-            after=after,
-            audit=dict(zip(("before", "after"), rates, strict=True)),
-            judged=outcome.judged,
-            unjudged=outcome.unjudged,
-            examples=outcome.examples,
-        )
-    )
+    return reply(present.preview(outcome, sluice.config))

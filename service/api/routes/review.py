@@ -9,10 +9,8 @@ from starlette.responses import Response
 from service import schemas
 from service.api.deps import DocumentPath, Limit, ReadySluice, TopicPath, at_most, new_router, read, reply
 from service.api.openapi import answers, takes
-from service.feedback.known import BY_MODEL
 from service.schemas.fields import DOCUMENT_ID_CHARS
 from service.schemas.review import KnownAdded, KnownPage, NewKnown, ReviewPage, Skip, Skipped
-from service.topics.rules import compile_rules
 
 SKIP = TypeAdapter(Skip)
 NEW_KNOWN = TypeAdapter(NewKnown)
@@ -55,12 +53,7 @@ async def list_known(
     sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: DocumentCursor = None
 ) -> Response:
     """Known items by id, with what the topic makes of each now, and the recall that all of them show."""
-    published = await sluice.topics.find(topic)
-    items, recall = await sluice.known.read(published)
-    rest = [item for item in items if cursor is None or item.document > cursor]
-    following = rest[limit - 1].document if rest[limit:] else None
-    detail = BY_MODEL if compile_rules(published.settings.rules) else None
-    return reply(KnownPage(items=rest[:limit], next=following, recall=recall, detail=detail))
+    return reply(await sluice.known.page(await sluice.topics.find(topic), cursor, limit))
 
 
 @router.delete("/topics/{topic}/known/{document:path}", status_code=204, tags=["review"], **answers(None, 404))
