@@ -15,7 +15,7 @@ from redis import Redis
 
 from service.config import PREFIX
 from service.store.embedded import Embedded
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 from tests.support.waiting import STORE_S
 
 # The same examples on every run, and no deadline: the machines that run this are shared, and a kernel may be compiled.
@@ -70,6 +70,6 @@ async def shared(embedded: Embedded) -> AsyncIterator[Api]:
     """One app for all tests of a module, with the topic `crude`: for tests that only look, or that are refused."""
     with Redis.from_url(embedded.url) as client:
         client.flushall()
-    async with serving(embedded.url) as api:
+    async with running_api(embedded.url) as api:
         await api.topic()
         yield api

@@ -18,7 +18,8 @@ from ruamel.yaml import YAML
 from service.config import PREFIX, Config
 from service.store.embedded import find_server
 from tests.support import ROOT
-from tests.support.processes import Serve, eventually
+from tests.support.processes import ServeProcess
+from tests.support.waiting import wait_until_sync
 
 BIN = Path(sys.executable).parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -116,7 +117,7 @@ def test_the_store_starts_with_the_options_given_and_is_durable(tmp_path: Path) 
     server = subprocess.Popen([find_server(), *options, *here], stdout=subprocess.DEVNULL)
     try:
         with Redis(unix_socket_path=str(tmp_path / "socket"), decode_responses=True) as client:
-            settings = eventually(lambda: client.config_get("*"))
+            settings = wait_until_sync(lambda: client.config_get("*"))
         assert settings["appendonly"] == "yes"
         assert settings["appendfsync"] == "always"
         assert settings["maxmemory-policy"] == "noeviction"
@@ -127,8 +128,8 @@ def test_the_store_starts_with_the_options_given_and_is_durable(tmp_path: Path) 
 
 
 @pytest.fixture
-def sluice(tmp_path: Path) -> Iterator[Serve]:
-    running = Serve(tmp_path)
+def sluice(tmp_path: Path) -> Iterator[ServeProcess]:
+    running = ServeProcess(tmp_path)
     yield running
     running.end()
 
@@ -141,7 +142,7 @@ def healthy(test: list[str], **environment: str) -> bool:
     )
 
 
-def test_the_image_is_healthy_exactly_while_the_api_is_ready(sluice: Serve) -> None:
+def test_the_image_is_healthy_exactly_while_the_api_is_ready(sluice: ServeProcess) -> None:
     check = json.loads(instructions("HEALTHCHECK")[0].partition(" CMD ")[2])
     address = sluice.address
     here = [part.replace("http://127.0.0.1:8000", address) for part in check]

@@ -16,7 +16,7 @@ from service.api.app import create_app
 from service.config import PREFIX, Config
 from service.processes import APPLICATION
 from tests.support import ROOT
-from tests.support.processes import Serve
+from tests.support.processes import ServeProcess
 from tests.support.terminal import Terminal
 from tests.support.waiting import PATIENCE_S
 
@@ -31,9 +31,9 @@ ROUNDED = ("score", "contribution")  # fields whose values are as printed, but f
 
 
 @pytest.fixture
-def sluice(tmp_path: Path) -> Iterator[Serve]:
+def sluice(tmp_path: Path) -> Iterator[ServeProcess]:
     """An empty service: every page has its own."""
-    sluice = Serve(tmp_path, application=APPLICATION)
+    sluice = ServeProcess(tmp_path, application=APPLICATION)
     try:
         yield sluice
     finally:
@@ -138,7 +138,7 @@ def test_the_tour_goes_on_from_the_short_one() -> None:
 
 
 @pytest.mark.parametrize("page", TOURS)
-def test_the_tour_works_as_printed(page: str, sluice: Serve) -> None:
+def test_the_tour_works_as_printed(page: str, sluice: ServeProcess) -> None:
     """The opening request of the README needs the topic that its tour creates first."""
     tour = exchanges(page)
     if page == "README.md":
@@ -154,7 +154,7 @@ def test_the_tour_works_as_printed(page: str, sluice: Serve) -> None:
         assert_alike(json.loads(ran.stdout), json.loads(printed), command)
 
 
-def test_calls_that_are_printed_without_an_answer_are_taken(sluice: Serve) -> None:
+def test_calls_that_are_printed_without_an_answer_are_taken(sluice: ServeProcess) -> None:
     """With the topic of the tour, and before any document: nothing is delivered to the receivers they name."""
     creation, *_ = exchanges("docs/tour.md")
     bare = [
@@ -174,7 +174,7 @@ def test_calls_that_are_printed_without_an_answer_are_taken(sluice: Serve) -> No
 
 
 @pytest.mark.parametrize("page", AT_TERMINALS)
-def test_the_command_line_works_as_printed(page: str, sluice: Serve, tmp_path: Path) -> None:
+def test_the_command_line_works_as_printed(page: str, sluice: ServeProcess, tmp_path: Path) -> None:
     """The commands run at a terminal; figures may differ, words may not."""
     (printed,) = blocks("console", page)
     commands = f"export SLUICE_URL={sluice.address} PATH={Path(sys.executable).parent}:$PATH COLUMNS=120; "
@@ -188,7 +188,7 @@ def words(text: str) -> list[str]:
     return re.findall(r"(?<![\w.])[A-Za-z]+(?![\w.])", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text))
 
 
-def test_the_client_works_as_printed(sluice: Serve) -> None:
+def test_the_client_works_as_printed(sluice: ServeProcess) -> None:
     """The same code wherever it is printed."""
     printings = [
         re.findall(r"```python\n(from service.client .*?)```\n```\n(.*?)```", PAGES[page], flags=re.S)

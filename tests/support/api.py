@@ -40,7 +40,7 @@ class Api(httpx.AsyncClient):
 
 
 @asynccontextmanager
-async def serving(redis_url: str, **settings: Any) -> AsyncIterator[Api]:
+async def running_api(redis_url: str, **settings: Any) -> AsyncIterator[Api]:
     app = create_app(Config(redis=redis_url, **settings))
     async with app.router.lifespan_context(app):
         await app.state.sluice.sync.ready.wait()

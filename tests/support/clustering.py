@@ -14,7 +14,7 @@ from redis.crc import key_slot
 
 from service.store.embedded import find_server
 from service.tether import tethered
-from tests.support.processes import eventually
+from tests.support.waiting import wait_until_sync
 
 SLOTS = 16_384
 PRIMARIES = 3
@@ -142,14 +142,14 @@ def _role(node: Node) -> str:
 
 
 @contextmanager
-def clustered() -> Iterator[Cluster]:
+def running_cluster() -> Iterator[Cluster]:
     with tempfile.TemporaryDirectory(prefix="sluice-cluster-") as directory, ExitStack() as ending:
         nodes = [Node(Path(directory) / str(n)) for n in range(2 * PRIMARIES)]
         for node in nodes:
             ending.callback(node.client.close)
             ending.callback(node.kill)
             node.start()
-        eventually(lambda: all(node.client.ping() for node in nodes))
+        wait_until_sync(lambda: all(node.client.ping() for node in nodes))
         first, primaries = nodes[0], nodes[:PRIMARIES]
         for n, node in enumerate(primaries):
             start, stop = n * SLOTS // PRIMARIES, (n + 1) * SLOTS // PRIMARIES
@@ -157,11 +157,11 @@ def clustered() -> Iterator[Cluster]:
             node.client.execute_command("CLUSTER SET-CONFIG-EPOCH", n + 1)
         for node in nodes[1:]:
             first.client.execute_command("CLUSTER MEET", "127.0.0.1", node.port, node.bus)
-        eventually(lambda: all(len(node.client.execute_command("CLUSTER NODES")) == len(nodes) for node in nodes))
+        wait_until_sync(lambda: all(len(node.client.execute_command("CLUSTER NODES")) == len(nodes) for node in nodes))
         for primary, replica in zip(primaries, nodes[PRIMARIES:], strict=True):
             replica.client.execute_command("CLUSTER REPLICATE", primary.id)
         cluster = Cluster(nodes)
-        eventually(cluster.whole)
+        wait_until_sync(cluster.whole)
         yield cluster
 
 

@@ -13,7 +13,7 @@ from service.store.connection import Connection
 from service.store.inbox import Inbox
 from service.store.keys import DEAD, IN
 from tests.support.api import OIL, Api
-from tests.support.waiting import soon
+from tests.support.waiting import wait_until
 
 OUT = "sluice:out:crude"
 MANY = 8 * MAX_BATCH  # fewer than a topic's stream keeps
@@ -43,7 +43,7 @@ async def settled(store: "Redis") -> None:
     async def empty() -> bool:
         return store.xlen(IN) == 0
 
-    await soon(empty)
+    await wait_until(empty)
 
 
 def add(store: "Redis", document: dict[str, Any]) -> None:

@@ -8,18 +8,18 @@ from typing import Any
 
 from service.processes import JOB_QUEUE, command
 from tests.support.api import Api
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 OVER = ("succeeded", "failed", "cancelled")
 
 
-def start(redis_url: str, **settings: object) -> subprocess.Popen[bytes]:
+def start_worker(redis_url: str, **settings: object) -> subprocess.Popen[bytes]:
     environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
     fixed = {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"}
     return subprocess.Popen(command(JOB_QUEUE), env=environment | fixed)
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end_worker(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
         process.wait(PATIENCE_S)
@@ -29,23 +29,23 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def working(redis_url: str, workers: int = 1, **settings: object) -> Iterator[list[subprocess.Popen[bytes]]]:
-    processes = [start(redis_url, **settings) for _ in range(workers)]
+def running_workers(redis_url: str, workers: int = 1, **settings: object) -> Iterator[list[subprocess.Popen[bytes]]]:
+    processes = [start_worker(redis_url, **settings) for _ in range(workers)]
     try:
         yield processes
     finally:
         for process in processes:
-            end(process)
+            end_worker(process)
 
 
-async def submitted(api: Api, **asked: Any) -> str:
+async def submit(api: Api, **asked: Any) -> str:
     answer = await api.post("/jobs", json=asked)
     assert answer.status_code == 202, answer.text
     assert answer.headers["location"] == f"/jobs/{answer.json()['id']}"
     return str(answer.json()["id"])
 
 
-async def state(api: Api, job: str, *states: str, within_s: float = PATIENCE_S) -> Any:
+async def wait_for_state(api: Api, job: str, *states: str, within_s: float = PATIENCE_S) -> Any:
     """The job, once it is in one of these states; a store that is down meanwhile is waited for."""
 
     async def found() -> Any:
@@ -53,11 +53,11 @@ async def state(api: Api, job: str, *states: str, within_s: float = PATIENCE_S) 
         assert answer.status_code in (200, 503), answer.text
         return answer.json() if answer.is_success and answer.json()["state"] in states else None
 
-    return await soon(found, within_s)
+    return await wait_until(found, within_s)
 
 
-async def done(api: Api, **asked: Any) -> Any:
+async def run_job(api: Api, **asked: Any) -> Any:
     """The job, once it has succeeded."""
-    job = await state(api, await submitted(api, **asked), *OVER)
+    job = await wait_for_state(api, await submit(api, **asked), *OVER)
     assert job["state"] == "succeeded", job
     return job

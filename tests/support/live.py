@@ -11,8 +11,7 @@ from typing import NamedTuple
 import httpx
 
 from service.processes import API, APPLICATION, command
-from tests.support.processes import eventually
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 
 class Live(NamedTuple):
@@ -48,7 +47,7 @@ def live(redis_url: str, **settings: object) -> Iterator[Live]:
             assert process.poll() is None, "the server ended while it was starting"
             return httpx.get(f"{address}/readyz", timeout=10).is_success
 
-        eventually(ready)
+        wait_until_sync(ready)
         yield Live(address, process.pid)
     finally:
         process.terminate()

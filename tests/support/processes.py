@@ -6,19 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import httpx
 from redis import Redis
-from redis.exceptions import RedisError
 
 from service.run import supervisor
 from service.store.embedded import socket_path
-from tests.support.waiting import PATIENCE_S
-
-T = TypeVar("T")
+from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 SERVE = """
 import sys
@@ -33,20 +28,7 @@ APPLICATION, HOUSEKEEPER = "tests.support.stub_app:create_app", "tests.support.s
 FEW = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # unless a test needs them: they take seconds to start
 
 
-def eventually(found: Callable[[], T | None], within_s: float = PATIENCE_S) -> T:
-    """Calls it until it returns something; requests that fail meanwhile are reasons to wait."""
-    deadline = time.monotonic() + within_s
-    while True:
-        try:
-            if result := found():
-                return result
-        except (httpx.HTTPError, RedisError):
-            pass
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
-
-
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except FileNotFoundError:
@@ -61,10 +43,10 @@ def children(pid: int) -> dict[int, str]:
             found[int(child)] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
         except OSError:
             continue  # ended meanwhile
-    return {child: command for child, command in found.items() if not gone(child)}
+    return {child: command for child, command in found.items() if not has_ended(child)}
 
 
-class Serve:
+class ServeProcess:
     """A running `sluice serve`, with stubs for the application and the housekeeper unless others are given.
 
     There are only the consumers that the settings ask for. `steady_s` is how long a process must have lived to be
@@ -94,7 +76,7 @@ class Serve:
     @property
     def address(self) -> str:
         ready = re.compile(r"^Sluice is ready on (http://\S+)", re.MULTILINE)
-        line = eventually(lambda: ready.search(self.output.read_text()))
+        line = wait_until_sync(lambda: ready.search(self.output.read_text()))
         return str(line[1])
 
     def api(self) -> int:
@@ -102,7 +84,7 @@ class Serve:
 
     def housekeeper(self) -> int:
         """The newest housekeeper that has printed its process id."""
-        printed = eventually(lambda: re.findall(r"^housekeeper (\d+)$", self.output.read_text(), re.MULTILINE))
+        printed = wait_until_sync(lambda: re.findall(r"^housekeeper (\d+)$", self.output.read_text(), re.MULTILINE))
         return int(printed[-1])
 
     def store(self) -> int:

@@ -23,9 +23,9 @@ from service.processes import API, APPLICATION, HOUSEKEEPING
 from service.run.replay import ReplayOutcome, replay
 from service.store.embedded import socket_path
 from service.store.topics import Store
-from tests.support.processes import Serve, children, eventually
+from tests.support.processes import ServeProcess, children
 from tests.support.readers import Maker, Reader, compare, everything, judgements
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until, wait_until_sync
 
 SEED = 20
 READERS = 5
@@ -42,9 +42,11 @@ class Service:
         self._directory = directory
         self._serve = self._start()
 
-    def _start(self) -> Serve:
+    def _start(self) -> ServeProcess:
         # A kill is no lasting reason to fail, so what was killed starts again without a growing delay.
-        return Serve(self._directory, "--workers", "2", application=APPLICATION, housekeeper=HOUSEKEEPING, steady_s=0)
+        return ServeProcess(
+            self._directory, "--workers", "2", application=APPLICATION, housekeeper=HOUSEKEEPING, steady_s=0
+        )
 
     @property
     def address(self) -> str:
@@ -138,7 +140,7 @@ async def attack(service: Service, target: str, maker: Maker, readers: Sequence[
 
     async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
         working = [asyncio.create_task(each.work(client, stopping)) for each in people]
-        await soon(at_work)
+        await wait_until(at_work)
         await asyncio.sleep(chance.uniform(0, 0.3))
         await asyncio.to_thread(service.kill, target, chance)
         if target == "store twice":
@@ -148,11 +150,11 @@ async def attack(service: Service, target: str, maker: Maker, readers: Sequence[
         stopping.set()
         await asyncio.gather(*working)
     ready = await asyncio.to_thread(lambda: f"{service.address}/readyz")
-    await asyncio.to_thread(eventually, lambda: httpx.get(ready, timeout=10).is_success)
+    await asyncio.to_thread(wait_until_sync, lambda: httpx.get(ready, timeout=10).is_success)
 
 
 async def check(service: Service, maker: Maker, readers: list[Reader]) -> None:
-    topics, judged = await soon(lambda: read(service))
+    topics, judged = await wait_until(lambda: read(service))
     maker.compare(topics)
     assert {topic for topic in topics if not topic.startswith("made-")} == set(TOPICS)
     for topic in TOPICS:
@@ -161,7 +163,7 @@ async def check(service: Service, maker: Maker, readers: list[Reader]) -> None:
     try:
         for topic in TOPICS:
             # A log may be ahead of its model; the second sweep folds it, and they come every 2 s.
-            replayed = await soon(partial(caught_up, store, topic), every_s=0.2)
+            replayed = await wait_until(partial(caught_up, store, topic), every_s=0.2)
             assert replayed.outcome == "equal", topic
     finally:
         await store.close()

@@ -30,8 +30,8 @@ from service.store.embedded import socket_path
 from service.store.inbox import GROUP
 from service.store.keys import DEAD, IN, out_key
 from service.store.outbox import entry_id
-from tests.support.processes import Serve, children, eventually
-from tests.support.waiting import PATIENCE_S
+from tests.support.processes import ServeProcess, children
+from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 SEED = 20
 DOCUMENTS, KILLS = 3000, 22
@@ -84,7 +84,7 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
     chance.shuffle(plan)
     settings: dict[str, Any] = {"consumers": 2, "take_over_s": 1, "documents_kept": 2 * documents}
     settings |= {"application": APPLICATION, "housekeeper": HOUSEKEEPING, "steady_s": 0, "out_kept": 2 * documents}
-    serve = Serve(directory, **settings)
+    serve = ServeProcess(directory, **settings)
     try:
         topic = {"id": TOPIC, "query": "report", "rules": {"accept_if": "title:report"}}
         httpx.post(f"{serve.address}/topics", json=topic, timeout=PATIENCE_S).raise_for_status()
@@ -95,7 +95,7 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
         for n, target in enumerate(plan):
             more = decided(serve) + 1
             producer.wanted = documents * (n + 1) // kills
-            eventually(partial(decided, serve, at_least=more))  # there is work to interrupt
+            wait_until_sync(partial(decided, serve, at_least=more))  # there is work to interrupt
             time.sleep(chance.uniform(0, PAUSE_S))
             killed[target] += kill(serve, target, chance)
         producer.join(600)
@@ -105,26 +105,28 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
         serve.end()
 
 
-def decided(serve: Serve, at_least: int = 0) -> int:
+def decided(serve: ServeProcess, at_least: int = 0) -> int:
     """How many documents have been let through, or 0 if too few."""
     with Redis(unix_socket_path=str(socket_path(serve.data))) as client:
-        length = int(eventually(lambda: client.xlen(out_key(TOPIC)) + 1)) - 1
+        length = int(wait_until_sync(lambda: client.xlen(out_key(TOPIC)) + 1)) - 1
     return length if length >= at_least else 0
 
 
-def kill(serve: Serve, target: str, chance: random.Random) -> int:
+def kill(serve: ServeProcess, target: str, chance: random.Random) -> int:
     """One process of that kind, when there is one."""
-    victims = eventually(lambda: [pid for pid, command in children(serve.process.pid).items() if target in command])
+    victims = wait_until_sync(
+        lambda: [pid for pid, command in children(serve.process.pid).items() if target in command]
+    )
     with suppress(ProcessLookupError):
         os.kill(chance.choice(victims), signal.SIGKILL)
         return 1
     return 0
 
 
-def drained(serve: Serve, documents: int) -> list[str]:
+def drained(serve: ServeProcess, documents: int) -> list[str]:
     """The ids of everything that was let through, once nothing is left to decide."""
     with Redis(unix_socket_path=str(socket_path(serve.data)), decode_responses=True) as client:
-        eventually(lambda: client.xlen(IN) == 0, within_s=600)
+        wait_until_sync(lambda: client.xlen(IN) == 0, within_s=600)
         rows: Any = client.xrange(out_key(TOPIC))
         assert client.xpending(IN, GROUP)["pending"] == 0
         assert client.xlen(DEAD) == 0

@@ -17,10 +17,10 @@ from service.processes import JOB_CHILD
 from service.run.replay import replay
 from service.store.embedded import Embedded
 from tests.service.jobs.test_jobs import documents, teach
-from tests.support.api import Api, serving
-from tests.support.job_workers import OVER, end, start, state, submitted
-from tests.support.processes import children, gone
-from tests.support.waiting import soon
+from tests.support.api import Api, running_api
+from tests.support.job_workers import OVER, end_worker, start_worker, submit, wait_for_state
+from tests.support.processes import children, has_ended
+from tests.support.waiting import wait_until
 
 LONG = {"kind": "retrain", "topics": ["crude"], "method": "wh", "params": {"draws": 60_000}, "publish": "always"}
 
@@ -43,7 +43,7 @@ async def at_work(workers: list[subprocess.Popen[bytes]]) -> tuple[int, int]:
         pairs = [(n, pid) for n, worker in enumerate(workers) if worker.poll() is None for pid in job_children(worker)]
         return pairs[0] if pairs else None
 
-    return await soon(found)
+    return await wait_until(found)
 
 
 async def judging(api: Api, stopping: asyncio.Event) -> list[str]:
@@ -53,21 +53,21 @@ async def judging(api: Api, stopping: asyncio.Event) -> list[str]:
         if stopping.is_set():
             break
         body = {"topic": "crude", "document": document, "relevant": n % 3 == 0}
-        await soon(partial(_acknowledged, api, body), every_s=0.1)
+        await wait_until(partial(_acknowledged, api, body), every_s=0.1)
         judged.append(document["id"])
         await asyncio.sleep(0.05)
     return judged
 
 
 async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(server: Embedded) -> None:
-    workers = [start(server.url), start(server.url)]
+    workers = [start_worker(server.url), start_worker(server.url)]
     try:
-        async with serving(server.url) as api:
+        async with running_api(server.url) as api:
             await api.topic()
             await teach(api, "crude", 60)
             stopping = asyncio.Event()
             reader = asyncio.create_task(judging(api, stopping))
-            job = await submitted(api, **LONG)
+            job = await submit(api, **LONG)
 
             _, child = await at_work(workers)
             os.kill(child, signal.SIGKILL)  # the child that runs the job
@@ -75,8 +75,8 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             n, child = await at_work(workers)
             workers[n].kill()  # the worker that watches it, and with it the child
             workers[n].wait()
-            await soon(lambda: _true(gone(child)))
-            workers[n] = start(server.url)
+            await wait_until(lambda: _true(has_ended(child)))
+            workers[n] = start_worker(server.url)
 
             await at_work(workers)
             assert server.server is not None
@@ -84,7 +84,7 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             server.server.wait()
             server.start()
 
-            ended = await state(api, job, *OVER)
+            ended = await wait_for_state(api, job, *OVER)
             assert ended["state"] == "succeeded", ended
             stopping.set()
             acknowledged = await reader
@@ -97,7 +97,7 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
     finally:
         for worker in workers:
-            end(worker)
+            end_worker(worker)
 
 
 async def _true(value: bool) -> bool:
@@ -113,22 +113,22 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
     with archive.open("w") as lines:
         for n in range(30):
             lines.writelines(json.dumps(one) + "\n" for one in documents(2000, n, f"{n}-"))
-    worker = start(server.url, archives=tmp_path)
+    worker = start_worker(server.url, archives=tmp_path)
     try:
-        async with serving(server.url, archives=tmp_path) as api:
+        async with running_api(server.url, archives=tmp_path) as api:
             await api.topic()
-            job = await submitted(api, kind="backfill", archive=archive.name)
+            job = await submit(api, kind="backfill", archive=archive.name)
             decisions = tmp_path / f"{archive.name}.{job}.decisions.ndjson"
 
             async def begun() -> Any:
                 (record,) = await api.sluice.jobs.records([job])
                 return record and record.checkpoint
 
-            checkpoint = json.loads(await soon(begun))  # of the first megabyte of sixteen
+            checkpoint = json.loads(await wait_until(begun))  # of the first megabyte of sixteen
             for child in job_children(worker):  # none, if this process had no time to look before all sixteen were done
                 os.kill(child, signal.SIGKILL)
             assert 0 < checkpoint["written"] <= decisions.stat().st_size
-            ended = await state(api, job, *OVER)
+            ended = await wait_for_state(api, job, *OVER)
             assert ended["state"] == "succeeded", ended
             assert ended["result"]["documents"] == 60_000
             found = [json.loads(line)["document"] for line in decisions.read_text().splitlines()]
@@ -136,18 +136,18 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
             (counts,) = ended["result"]["topics"]
             assert counts["accepted"] + counts["abstained"] == len(found)
     finally:
-        end(worker)
+        end_worker(worker)
 
 
 async def test_a_job_that_takes_too_long_is_ended_and_says_so(server: Embedded) -> None:
-    worker = start(server.url, job_limit_s=0.5)
+    worker = start_worker(server.url, job_limit_s=0.5)
     try:
-        async with serving(server.url) as api:
+        async with running_api(server.url) as api:
             await api.topic()
             await teach(api, "crude", 60)
-            ended = await state(api, await submitted(api, **LONG), *OVER)
+            ended = await wait_for_state(api, await submit(api, **LONG), *OVER)
             assert ended["state"] == "failed"
             assert "SLUICE_JOB_LIMIT_S" in ended["message"]
-            await soon(lambda: _true(not job_children(worker)))
+            await wait_until(lambda: _true(not job_children(worker)))
     finally:
-        end(worker)
+        end_worker(worker)

@@ -22,8 +22,8 @@ from service.errors import StoreUnavailable
 from service.run.replay import replay
 from service.store.embedded import Embedded
 from service.store.topics import Store
-from tests.support.api import GRAIN, OIL, Api, serving
-from tests.support.waiting import soon
+from tests.support.api import GRAIN, OIL, Api, running_api
+from tests.support.waiting import wait_until
 
 TIMES = 10  # that everything is asked at once
 STORE_S = 3.0  # what is refused has waited so long; what is not, on a busy machine, has been answered by then
@@ -39,7 +39,7 @@ def server(tmp_path: Path) -> Iterator[Embedded]:
 
 @pytest.fixture
 async def api(server: Embedded) -> AsyncIterator[Api]:
-    async with serving(server.url, store_timeout_s=STORE_S) as api:
+    async with running_api(server.url, store_timeout_s=STORE_S) as api:
         await api.topic()
         await api.topic("doomed")
         await api.ok("POST", "/classify", {"documents": [OIL | {"id": "remembered"}]})
@@ -132,7 +132,7 @@ async def test_a_frozen_store_is_a_503_and_nothing_is_done_twice(api: Api, serve
     model = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
     with frozen(server):
         await everything_is_refused(api, model)
-    await soon(lambda: ready(api))
+    await wait_until(lambda: ready(api))
     assert (await api.judge(GRAIN | {"id": "new"}, True))["status"] in ("learned", "known")
     await api.ok("PATCH", "/topics/crude", {"name": "Oil"})
     log = await log_of(api)
@@ -181,7 +181,7 @@ async def test_after_one_who_waited_in_vain_nobody_asks_until_the_store_answers(
             return await store.topics() == []
         return False
 
-    await soon(answered)
+    await wait_until(answered)
     await store.close()
 
 
@@ -193,18 +193,18 @@ def asked(server: Embedded) -> int:
 
 async def test_changes_are_heard_again_after_a_store_was_gone(api: Api, server: Embedded) -> None:
     """Another process goes on learning; the first hears of it by itself."""
-    async with serving(server.url) as other:
+    async with running_api(server.url) as other:
         kill(server)
         with pytest.raises(StoreUnavailable):
             await other.sluice.store.topics()
         server.start()
-        await soon(lambda: ready(other))
+        await wait_until(lambda: ready(other))
         version = (await other.judge(OIL | {"id": "later"}, True))["version"]
 
         async def heard() -> bool:
             return bool((await api.decide(OIL))["version"] == version)
 
-        await soon(heard)
+        await wait_until(heard)
 
 
 async def test_a_full_store_is_a_503_and_works_again_when_there_is_room(api: Api, server: Embedded) -> None:

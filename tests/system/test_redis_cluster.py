@@ -24,14 +24,14 @@ from service.store.inbox import GROUP
 from service.store.keys import DEAD, IN, out_key, topic_key
 from service.store.outbox import entry_id
 from service.store.redis_errors import FULL
-from tests.support.api import GRAIN, OIL, Api, serving
-from tests.support.clustering import PRIMARIES, Cluster, Node, clustered
+from tests.support.api import GRAIN, OIL, Api, running_api
+from tests.support.clustering import PRIMARIES, Cluster, Node, running_cluster
 from tests.support.consuming import accepted, add, consuming, dead, let_through, settled
-from tests.support.job_workers import done, working
-from tests.support.processes import Serve, children, eventually
+from tests.support.job_workers import run_job, running_workers
+from tests.support.processes import ServeProcess, children
 from tests.support.readers import Reader
 from tests.support.streaming import grain, oil
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until, wait_until_sync
 
 TOPICS = ["crude", *(f"t{n}" for n in range(11))]
 DOCUMENTS, KILLS = 1000, 4
@@ -39,7 +39,7 @@ DOCUMENTS, KILLS = 1000, 4
 
 @pytest.fixture(scope="module")
 def all_nodes() -> Iterator[Cluster]:
-    with clustered() as cluster:
+    with running_cluster() as cluster:
         yield cluster
 
 
@@ -57,7 +57,7 @@ def client(cluster: Cluster) -> Iterator[Any]:
 
 @pytest.fixture
 async def api(cluster: Cluster) -> AsyncIterator[Api]:
-    async with serving(cluster.url, take_over_s=0.2, store_timeout_s=2) as api:
+    async with running_api(cluster.url, take_over_s=0.2, store_timeout_s=2) as api:
         yield api
 
 
@@ -73,7 +73,7 @@ async def in_the_end(api: Api, method: str, path: str, body: Any = None) -> Any:
         assert answer.is_success or answer.status_code == 503, answer.text
         return answer.json() if answer.is_success else None
 
-    return await soon(answered)
+    return await wait_until(answered)
 
 
 async def verified(cluster: Cluster) -> dict[str, str]:
@@ -117,7 +117,7 @@ async def test_a_node_that_is_taken_for_a_server_and_the_reverse_are_told_apart(
     alone = Node(tmp_path)
     alone.start("--cluster-enabled", "no")
     try:
-        eventually(alone.client.ping)
+        wait_until_sync(alone.client.ping)
         with pytest.raises(StoreUnavailable, match="no node of a Redis Cluster: its address begins with redis://"):
             await asked(f"redis+cluster://127.0.0.1:{alone.port}")
     finally:
@@ -154,7 +154,7 @@ async def test_a_cluster_answers_what_one_server_does(cluster: Cluster, api: Api
     assert {cluster.holder(topic_key(topic, "log")).port for topic in TOPICS} == {
         one.port for one in cluster.primaries()
     }
-    async with serving(redis_url) as alone:
+    async with running_api(redis_url) as alone:
         assert await life(api) == await life(alone)
     assert await verified(cluster) == dict.fromkeys(set(TOPICS) - {"t5"}, "equal")
     assert (await api.ok("GET", "/readyz"))["topics"] == len(TOPICS) - 1
@@ -167,7 +167,7 @@ async def test_a_cluster_answers_what_one_server_does(cluster: Cluster, api: Api
 async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told(cluster: Cluster, api: Api) -> None:
     await api.topic()
     await api.topic("grain", query="wheat maize harvest")
-    async with serving(cluster.url, sweep_s=3600) as other:
+    async with running_api(cluster.url, sweep_s=3600) as other:
         async with (
             api.sluice.subscribers.joined("crude", None) as crude,
             api.sluice.subscribers.joined("grain", None) as harvest,
@@ -182,7 +182,7 @@ async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told
         async def heard() -> bool:
             return other.sluice.registry.topics["crude"].version == 2
 
-        await soon(heard)  # by a message: nobody looks for what went unnoticed
+        await wait_until(heard)  # by a message: nobody looks for what went unnoticed
 
 
 async def something(events: AsyncIterator[bytes]) -> bytes:
@@ -198,8 +198,8 @@ async def test_jobs_are_done(cluster: Cluster, api: Api) -> None:
     for relevant, documents in ((True, oil(30)), (False, grain(30))):
         judgements = [{"topic": "crude", "document": one, "relevant": relevant} for one in documents]
         await api.ok("POST", "/feedback", {"judgements": judgements})
-    with working(cluster.url):
-        job = await done(api, kind="retrain", topics=["crude"], method="rocchio", publish="always")
+    with running_workers(cluster.url):
+        job = await run_job(api, kind="retrain", topics=["crude"], method="rocchio", publish="always")
     (told,) = job["result"]["topics"]
     assert told["published"]
     newest = (await api.ok("GET", "/topics/crude/versions"))["items"][0]
@@ -213,10 +213,12 @@ async def test_routes_carry_on_to_a_stream_of_another_node(
     elsewhere = next(name for name in others if cluster.holder(name) is not cluster.holder(out_key("crude")))
     await api.topic()
     await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": elsewhere, "on": ["accept"]}]})
-    serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, housekeeper=HOUSEKEEPING, consumers=1)
+    serve = ServeProcess(
+        tmp_path, "--redis", cluster.url, application=APPLICATION, housekeeper=HOUSEKEEPING, consumers=1
+    )
     try:
         add(client, OIL | {"id": "o"})
-        eventually(lambda: client.xlen(elsewhere))
+        wait_until_sync(lambda: client.xlen(elsewhere))
         assert [fields["document"] for _, fields in client.xrange(elsewhere)] == ["o"]
     finally:
         serve.end()
@@ -298,7 +300,7 @@ async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Clus
             victim.thaw()
         else:
             victim.start()
-        eventually(cluster.whole)
+        wait_until_sync(cluster.whole)
     assert await verified(cluster) == {"crude": "equal"}
 
 
@@ -307,7 +309,7 @@ async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, a
     await api.topic()
     before = cluster.holder(topic_key("crude", "log"))
     cluster.replica_of(before).client.execute_command("CLUSTER FAILOVER")
-    eventually(lambda: cluster.whole() and cluster.holder(topic_key("crude", "log")) is not before)
+    wait_until_sync(lambda: cluster.whole() and cluster.holder(topic_key("crude", "log")) is not before)
     assert (await api.judge(OIL, True))["status"] == "learned"
     assert (await api.judge(GRAIN, False))["status"] == "learned"
     assert await verified(cluster) == {"crude": "equal"}
@@ -328,16 +330,16 @@ async def test_a_replica_that_dies_is_done_without(cluster: Cluster, api: Api) -
             await api.judge({"id": f"d{n}", "text": f"Document {n}"}, True)
             return not await connection.primaries_with_replicas([("XLEN", log)])
 
-        await soon(done_without)
+        await wait_until(done_without)
     finally:
         replica.start()
-        eventually(cluster.whole)
+        wait_until_sync(cluster.whole)
 
 
 class Campaign:
     """Documents flow while primaries and consumers are killed; what was not acknowledged by a replica is sent again."""
 
-    def __init__(self, cluster: Cluster, serve: Serve) -> None:
+    def __init__(self, cluster: Cluster, serve: ServeProcess) -> None:
         self._cluster, self._serve, self._chance = cluster, serve, random.Random(20)
 
     def add(self, numbers: range) -> None:
@@ -347,14 +349,14 @@ class Campaign:
                     pipe.xadd(IN, {"id": f"d{n}", "title": f"Report {n}", "text": f"Number {n} of many."})
                 return bool(pipe.wait(1, 1000).execute()[-1])
 
-        eventually(added)
+        wait_until_sync(added)
 
     def kill_a_primary(self) -> None:
         victim = self._chance.choice(self._cluster.primaries())
         victim.kill()
-        eventually(lambda: len(self._cluster.primaries()) == PRIMARIES)
+        wait_until_sync(lambda: len(self._cluster.primaries()) == PRIMARIES)
         victim.start()
-        eventually(self._cluster.whole)
+        wait_until_sync(self._cluster.whole)
 
     def kill_a_consumer(self) -> None:
         found = children(self._serve.process.pid).items()
@@ -365,16 +367,18 @@ class Campaign:
 
 def test_whatever_is_killed_every_document_is_decided(cluster: Cluster, client: Any, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"consumers": 2, "take_over_s": 1, "store_timeout_s": 2, "steady_s": 0}
-    serve = Serve(tmp_path, "--redis", cluster.url, application=APPLICATION, housekeeper=HOUSEKEEPING, **settings)
+    serve = ServeProcess(
+        tmp_path, "--redis", cluster.url, application=APPLICATION, housekeeper=HOUSEKEEPING, **settings
+    )
     try:
         topic = {"id": "news", "query": "report", "rules": {"accept_if": "title:report"}}
         httpx.post(f"{serve.address}/topics", json=topic, timeout=PATIENCE_S).raise_for_status()
         campaign = Campaign(cluster, serve)
         for n in range(KILLS):
             campaign.add(range(n * DOCUMENTS // KILLS, (n + 1) * DOCUMENTS // KILLS))
-            eventually(lambda: client.xlen(out_key("news")))
+            wait_until_sync(lambda: client.xlen(out_key("news")))
             campaign.kill_a_consumer() if n % 3 == 2 else campaign.kill_a_primary()
-        eventually(lambda: client.xlen(IN) == 0)
+        wait_until_sync(lambda: client.xlen(IN) == 0)
         rows: Any = client.xrange(out_key("news"))
         assert {fields["document"]: fields["id"] for _, fields in rows} == {
             f"d{n}": entry_id("news", f"d{n}") for n in range(DOCUMENTS)

@@ -14,10 +14,10 @@ from service.config import Config
 from service.run.replay import replay
 from service.store.embedded import Embedded
 from service.store.topics import Store
-from tests.support.api import GRAIN, OIL, QUERY, Api, serving
+from tests.support.api import GRAIN, OIL, QUERY, Api, running_api
 from tests.support.live import Live, live
 from tests.support.readers import Reader, compare, judgements
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 PROCESSES = 4
 SEED = 20
@@ -69,7 +69,7 @@ async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay
     async def all_serve_it() -> bool:
         return all([await version(api, topic) == newest for api in apis])
 
-    await soon(all_serve_it)
+    await wait_until(all_serve_it)
     for api in apis:
         compare(readers, topic, await judgements(api, topic))
     models = [await exported(api, topic) for api in apis]
@@ -80,7 +80,7 @@ async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay
         decisions = [await api.decide(GRAIN, topic, explain=True) for api in apis]
         return all(decision == decisions[0] for decision in decisions)
 
-    await soon(all_decide_alike)
+    await wait_until(all_decide_alike)
     store = Store(embedded.url, PATIENCE_S)
     assert (await replay(store, topic, Config(), verify=True)).outcome == "equal"
     await store.close()
@@ -88,7 +88,7 @@ async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay
 
 async def test_a_judgement_through_one_is_announced_to_the_others(embedded: Embedded) -> None:
     """Nobody looks around for changes here. How soon all serve a judgement, `scripts/bench wait` measures."""
-    async with serving(embedded.url, sweep_s=3600) as one, serving(embedded.url, sweep_s=3600) as other:
+    async with running_api(embedded.url, sweep_s=3600) as one, running_api(embedded.url, sweep_s=3600) as other:
         await one.topic("quick")
         for n in range(20):
             judge, hear = (one, other) if n % 2 else (other, one)
@@ -99,7 +99,7 @@ async def test_a_judgement_through_one_is_announced_to_the_others(embedded: Embe
             async def heard(hear: Api = hear, wanted: int = learned["version"]) -> bool:
                 return await version(hear, "quick") >= wanted
 
-            await soon(heard)
+            await wait_until(heard)
 
 
 async def test_a_topic_made_or_deleted_through_one_is_there_or_gone_for_all(apis: list[Api]) -> None:
@@ -111,7 +111,7 @@ async def test_a_topic_made_or_deleted_through_one_is_there_or_gone_for_all(apis
     async def gone() -> bool:
         return all([(await api.get("/topics/brief")).status_code == 404 for api in apis])
 
-    await soon(gone)
+    await wait_until(gone)
     made = await apis[2].topic("brief", query="wheat harvest")
     for api in apis:
         assert (await api.ok("GET", "/topics/brief"))["query"] == "wheat harvest"
@@ -138,7 +138,7 @@ async def test_making_and_deleting_one_topic_from_everywhere_leaves_a_topic_that
     async def by_all() -> bool:
         return all([await listed(api) for api in apis])
 
-    await soon(by_all)
+    await wait_until(by_all)
 
 
 async def test_a_process_that_dies_half_way_leaves_its_work_to_the_others(apis: list[Api], embedded: Embedded) -> None:
@@ -154,6 +154,6 @@ async def test_a_process_that_dies_half_way_leaves_its_work_to_the_others(apis: 
     async def folded() -> bool:
         return all([await version(api, "orphan") == second.seq for api in apis])
 
-    await soon(folded)
+    await wait_until(folded)
     assert (await replay(store, "orphan", Config(), verify=True)).outcome == "equal"
     await store.close()

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from service.store.embedded import Embedded
-from tests.support.api import OIL, Api, serving
+from tests.support.api import OIL, Api, running_api
 from tests.support.refusals import JSON, NDJSON, refused, send, well_formed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -141,7 +141,7 @@ async def test_a_body_that_does_not_say_its_length_is_limited_too(redis_url: str
             sent += 100_000
             yield b" " * 100_000
 
-    async with serving(redis_url, max_stream_bytes=2_000_000, max_body_bytes=1_000_000) as api:
+    async with running_api(redis_url, max_stream_bytes=2_000_000, max_body_bytes=1_000_000) as api:
         for headers, limit in ((JSON, 1_000_000), (NDJSON, 2_000_000)):
             sent = 0
             assert (
@@ -151,7 +151,7 @@ async def test_a_body_that_does_not_say_its_length_is_limited_too(redis_url: str
 
 
 async def test_topics_have_a_limit(redis_url: str) -> None:
-    async with serving(redis_url, max_topics=2) as api:
+    async with running_api(redis_url, max_topics=2) as api:
         await api.topic("a")
         await api.topic("b")
         assert "2 topics" in refused(await send(api, "POST", "/topics", {"id": "c"}), 413)["detail"]
@@ -161,7 +161,7 @@ async def test_topics_have_a_limit(redis_url: str) -> None:
 
 
 async def test_documents_and_their_length_have_limits(redis_url: str) -> None:
-    async with serving(redis_url, max_documents=2, max_text_chars=100) as api:
+    async with running_api(redis_url, max_documents=2, max_text_chars=100) as api:
         await api.topic()
         full = {"documents": [OIL, {"text": "x" * 100}]}
         await api.ok("POST", "/classify", full)
@@ -173,7 +173,7 @@ async def test_documents_and_their_length_have_limits(redis_url: str) -> None:
 
 
 async def test_a_stream_may_have_as_many_lines_as_the_setting_says_and_not_one_more(redis_url: str) -> None:
-    async with serving(redis_url, max_stream_lines=300) as api:
+    async with running_api(redis_url, max_stream_lines=300) as api:
         for count, more in ((299, []), (300, []), (301, [413]), (900, [413])):
             answer = await api.post("/classify?store=false", content=numbered(count), headers=NDJSON)
             answers = lines(answer)
@@ -187,7 +187,7 @@ async def test_a_stream_may_have_as_many_bytes_as_the_setting_says(redis_url: st
             yield content[start : start + 1000]
 
     content = numbered(100)
-    async with serving(redis_url, max_stream_bytes=len(content)) as api:
+    async with running_api(redis_url, max_stream_bytes=len(content)) as api:
         path = "/classify?store=false"
         assert len(lines(await api.post(path, content=content, headers=NDJSON))) == 100
         refused(await api.post(path, content=content + b"\n", headers=NDJSON), 413)  # it says its length: 413 at once
@@ -197,7 +197,7 @@ async def test_a_stream_may_have_as_many_bytes_as_the_setting_says(redis_url: st
 
 
 async def test_answers_that_wait_have_the_same_limit(redis_url: str) -> None:
-    async with serving(redis_url, max_stream_bytes=100_000) as api:
+    async with running_api(redis_url, max_stream_bytes=100_000) as api:
         for n in range(10):
             await api.topic(f"t{n}")
         path = "/classify?store=false&include=all"
@@ -213,7 +213,7 @@ async def test_a_store_that_is_gone_ends_the_stream(tmp_path: Path) -> None:
     """To wait for it once a batch would keep the client of a long stream for hours."""
     judgements = [{"topic": "crude", "document": {"text": f"oil {i}"}, "relevant": True} for i in range(600)]
     with Embedded(tmp_path) as store:
-        async with serving(store.url) as api:
+        async with running_api(store.url) as api:
             await api.topic()
             store.stop()
             for path, content in (

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 
 # In an order in which each finds what it needs.
 CONTRACT = [
@@ -57,7 +57,7 @@ JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 

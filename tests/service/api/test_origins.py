@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.api import OIL, Api, serving
+from tests.support.api import OIL, Api, running_api
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 
@@ -54,9 +54,9 @@ async def test_a_page_of_another_origin_changes_nothing(api: Api, headers: dict[
 async def test_a_service_of_this_machine_alone_is_not_called_by_strange_names(
     redis_url: str, name: str, status: int
 ) -> None:
-    async with serving(redis_url, hosts="other.example.org,filter.example.org") as api:
+    async with running_api(redis_url, hosts="other.example.org,filter.example.org") as api:
         for method in ("GET", "POST"):
             answer = await api.request(method, "/topics", headers={"Host": name}, json={})
             assert answer.status_code == (422 if (method, status) == ("POST", 200) else status)
-    async with serving(redis_url, host="192.0.2.1") as api:  # others may reach it, by whatever name
+    async with running_api(redis_url, host="192.0.2.1") as api:  # others may reach it, by whatever name
         assert (await api.request("GET", "/topics", headers={"Host": "evil.example"})).status_code == 200

@@ -17,11 +17,11 @@ from service.run import housekeeping
 from service.store.embedded import Embedded
 from service.store.inbox import ConsumerStats
 from tests.support import ROOT
-from tests.support.api import GRAIN, OIL, Api, serving
+from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.live import live
-from tests.support.processes import Serve, children, eventually
+from tests.support.processes import ServeProcess, children
 from tests.support.streaming import grain, oil, passes
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 PAGES = "".join(path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -47,7 +47,7 @@ def counters(text: str) -> Series:
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 
@@ -149,7 +149,7 @@ def test_what_the_server_refuses_before_it_is_read_is_counted(redis_url: str) ->
             def refused() -> bool:
                 return httpx.get(f"{server.address}/healthz", timeout=PATIENCE_S).status_code == 503
 
-            eventually(refused)
+            wait_until_sync(refused)
             waiting.sendall(b"{}")
             assert waiting.recv(65536).startswith(b"HTTP/1.1 422")
         found = parsed(httpx.get(f"{server.address}/metrics", timeout=PATIENCE_S).raise_for_status().text)
@@ -159,7 +159,7 @@ def test_what_the_server_refuses_before_it_is_read_is_counted(redis_url: str) ->
 
 
 async def test_topics_with_series_of_their_own_are_bounded_and_stay_the_same(redis_url: str) -> None:
-    async with serving(redis_url, metrics_topics=2) as api:
+    async with running_api(redis_url, metrics_topics=2) as api:
         for topic in ("zebra", "yak", "ant"):
             await api.topic(topic)
         found = await scraped(api)
@@ -207,7 +207,7 @@ async def test_the_stream_its_consumers_jobs_and_deliveries_are_told(api: Api, r
 
 async def test_a_store_that_is_gone_leaves_what_the_process_knows(tmp_path: Path) -> None:
     with Embedded(tmp_path / "data") as server:
-        async with serving(server.url) as api:
+        async with running_api(server.url) as api:
             await api.topic()
             await api.decide(OIL)
             assert value(await scraped(api), "sluice_store_up") == 1
@@ -222,7 +222,7 @@ async def test_a_store_that_is_gone_leaves_what_the_process_knows(tmp_path: Path
 
 
 def test_any_process_tells_of_all_and_none_forgets_what_the_dead_have_counted(tmp_path: Path) -> None:
-    sluice = Serve(tmp_path, application=APPLICATION, workers=2)
+    sluice = ServeProcess(tmp_path, application=APPLICATION, workers=2)
 
     def scrape() -> str:
         return httpx.get(f"{sluice.address}/metrics", timeout=30).raise_for_status().text
@@ -239,24 +239,24 @@ def test_any_process_tells_of_all_and_none_forgets_what_the_dead_have_counted(tm
         assert [counted() for _ in range(10)] == [40] * 10
         assert processes() == {"api-1", "api-2"}
         before = counters(scrape())
-        serving = [pid for pid, command in children(sluice.process.pid).items() if API in command]
-        assert len(serving) == 2
-        os.kill(serving[0], signal.SIGKILL)
+        running_api = [pid for pid, command in children(sluice.process.pid).items() if API in command]
+        assert len(running_api) == 2
+        os.kill(running_api[0], signal.SIGKILL)
 
         def restarted() -> bool:
             now = [pid for pid, command in children(sluice.process.pid).items() if API in command]
-            return len(now) == 2 and serving[0] not in now and processes() == {"api-1", "api-2"}
+            return len(now) == 2 and running_api[0] not in now and processes() == {"api-1", "api-2"}
 
-        eventually(restarted)
+        wait_until_sync(restarted)
         after = counters(scrape())
         assert all(after[key] >= n for key, n in before.items())
         (counts,) = {
             Path(line.removeprefix("PROMETHEUS_MULTIPROC_DIR="))
-            for line in Path(f"/proc/{serving[1]}/environ").read_text().split("\0")
+            for line in Path(f"/proc/{running_api[1]}/environ").read_text().split("\0")
             if line.startswith("PROMETHEUS_MULTIPROC_DIR=")
         }
-        assert not list(counts.glob(f"gauge_*_{serving[0]}.db"))
-        assert list(counts.glob(f"counter_{serving[0]}.db"))
+        assert not list(counts.glob(f"gauge_*_{running_api[0]}.db"))
+        assert list(counts.glob(f"counter_{running_api[0]}.db"))
     finally:
         sluice.end()
     assert not counts.exists()

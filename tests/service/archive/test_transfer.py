@@ -23,10 +23,10 @@ from service.store.embedded import Embedded
 from service.store.events import Event
 from service.store.keys import out_part_key
 from service.topics.background import place_of
-from tests.support.api import GRAIN, OIL, Api, serving
+from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.readers import Reader
 from tests.support.streaming import grain, oil, passes
-from tests.support.waiting import soon
+from tests.support.waiting import wait_until
 
 NDJSON = {"content-type": "application/x-ndjson"}
 ASKED = [*oil(20, "new-o"), *grain(20, "new-g")]
@@ -41,7 +41,7 @@ def elsewhere() -> Iterator[Embedded]:
 
 @pytest.fixture
 async def here(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 
@@ -49,7 +49,7 @@ async def here(redis_url: str) -> AsyncIterator[Api]:
 async def there(elsewhere: Embedded) -> AsyncIterator[Api]:
     with Redis.from_url(elsewhere.url) as client:
         client.flushall()
-    async with serving(elsewhere.url) as api:
+    async with running_api(elsewhere.url) as api:
         yield api
 
 
@@ -199,7 +199,7 @@ async def test_a_file_that_is_exported_again_says_the_same(here: Api, there: Api
 
 
 async def test_a_long_log_that_was_compacted_moves_too(there: Api, redis_url: str) -> None:
-    async with serving(redis_url, judgements_kept=20, versions_kept=10) as small:
+    async with running_api(redis_url, judgements_kept=20, versions_kept=10) as small:
         await small.topic()
         for wanted, unwanted in zip(oil(20), grain(20), strict=True):
             await small.judge(wanted, True)
@@ -243,14 +243,14 @@ async def test_another_process_hears_of_a_topic_that_took_the_place_of_another(h
     file, before = await exported(here), await here.decide(OIL)
     with Redis.from_url(elsewhere.url) as client:
         client.flushall()
-    async with serving(elsewhere.url) as one, serving(elsewhere.url) as other:
+    async with running_api(elsewhere.url) as one, running_api(elsewhere.url) as other:
         await one.topic(query="football")
         await imported(one, file, 200, replace=True)
 
         async def heard() -> bool:
             return bool(await other.decide(OIL) == before)
 
-        await soon(heard)
+        await wait_until(heard)
 
 
 async def test_a_file_cut_short_or_changed_is_refused_with_its_line_and_leaves_nothing(here: Api, there: Api) -> None:

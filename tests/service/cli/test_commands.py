@@ -18,7 +18,7 @@ from service.cli.terminal import literal
 from service.client import Client
 from service.store.embedded import Embedded
 from tests.support.api import GRAIN, OIL, QUERY
-from tests.support.job_workers import working
+from tests.support.job_workers import running_workers
 from tests.support.live import Live, live
 from tests.support.streaming import grain, oil
 from tests.support.terminal import Terminal
@@ -235,7 +235,7 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
     over = run("jobs", "wait", waiting["id"])
     assert (over.code, over.lines[0]["state"]) == (1, "cancelled")
     assert over.err.startswith("sluice: The job did not succeed (cancelled)")
-    with working(embedded.url):
+    with running_workers(embedded.url):
         (trained,) = run("jobs", "retrain", "rocchio", "--topic", "crude", "--publish", "never", "--wait").lines
     assert (trained["state"], trained["result"]["total"]) == ("succeeded", 1)
     (queued,) = run("jobs", "backfill", "--topic", "crude").lines

@@ -14,7 +14,7 @@ from service.client import AsyncClient, Client, ClientError, Refused, Retries, U
 from service.client.calls import Call
 from service.schemas import Document, Health, NewTopic, Problem, Result, Topic
 from service.schemas.flow import Passed
-from tests.support.api import GRAIN, OIL, QUERY, Api, serving
+from tests.support.api import GRAIN, OIL, QUERY, Api, running_api
 from tests.support.live import Live, live
 from tests.support.streaming import document, oil
 
@@ -24,7 +24,7 @@ Handler = Callable[[httpx.Request], httpx.Response]
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 

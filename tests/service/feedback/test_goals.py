@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 from tests.support.refusals import refused
 from tests.support.streaming import grain, oil, passes, status
 
@@ -14,7 +14,7 @@ PARTS = {"precision", "recall", "error", "abstain"}
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 

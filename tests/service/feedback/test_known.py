@@ -7,14 +7,14 @@ import pytest
 
 from models.core import intervals
 from service.run.replay import replay
-from tests.support.api import GRAIN, OIL, Api, serving
+from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.refusals import pointers, refused, send
 from tests.support.streaming import grain, oil, passes
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         yield api
 
@@ -116,7 +116,7 @@ async def test_an_item_is_taken_off_the_list(api: Api) -> None:
 
 
 async def test_there_is_room_for_so_many_and_no_more(redis_url: str) -> None:
-    async with serving(redis_url, known_kept=5) as api:
+    async with running_api(redis_url, known_kept=5) as api:
         await api.topic()
         await know(api, oil(4))
         refused(await send(api, "POST", "/topics/crude/known", {"documents": grain(2)}), 413)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 from tests.support.streaming import grain, oil, passes, status
 
 FIGURES = ("precision", "recall", "f1", "error", "abstain", "sap", "t11su")
@@ -13,7 +13,7 @@ FIGURES = ("precision", "recall", "f1", "error", "abstain", "sap", "t11su")
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 
@@ -201,9 +201,9 @@ async def test_probabilities_are_held_against_the_judgements_that_follow(api: Ap
 
 
 async def test_a_model_that_is_loaded_again_gives_the_same_probability(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         await half(api, 60)
         said = await api.decide(oil(1, "x")[0])
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         assert await api.decide(oil(1, "x")[0]) == said

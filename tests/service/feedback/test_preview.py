@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 from tests.support.refusals import refused
 from tests.support.streaming import grain, oil, passes
-from tests.support.waiting import soon
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 
@@ -25,7 +25,7 @@ async def judged_stream(api: Api, **fields: Any) -> None:
     async def published() -> int:
         return api.sluice.epochs.current.number
 
-    await soon(published)
+    await wait_until(published)
     judgements = [{"topic": "crude", "document": one["id"], "relevant": True} for one in oil(20)]
     judgements += [{"topic": "crude", "document": one["id"], "relevant": False} for one in grain(20)]
     await api.ok("POST", "/feedback", {"judgements": judgements})
@@ -126,7 +126,7 @@ async def test_a_topic_without_documents_or_judgements_can_be_tried(api: Api) ->
 
 
 async def test_a_judged_document_that_is_forgotten_is_compared_by_the_models(redis_url: str) -> None:
-    async with serving(redis_url, documents_kept=16) as api:
+    async with running_api(redis_url, documents_kept=16) as api:
         await api.topic()
         for one, other in zip(oil(10), grain(10), strict=True):
             await api.judge(one, True)

@@ -9,18 +9,18 @@ from redis import Redis
 
 from models.goals.audit import drawn
 from service.store.documents import unpack
-from tests.support.api import GRAIN, OIL, Api, serving
+from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.live import live
 from tests.support.refusals import refused, send
 from tests.support.streaming import document, grain, oil, passes, status
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 RECALL = {"min_recall": 0.9, "max_abstain": 0.15}
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         yield api
 
@@ -170,7 +170,7 @@ async def test_what_a_rule_decides_is_not_offered(api: Api) -> None:
 
 
 async def test_forgotten_documents_drop_out(redis_url: str) -> None:
-    async with serving(redis_url, documents_kept=16) as api:
+    async with running_api(redis_url, documents_kept=16) as api:
         await api.topic()
         await passes(api, oil(10))
         assert await offered(api)
@@ -183,7 +183,7 @@ def _flood(i: int) -> dict[str, Any]:
 
 
 async def test_queues_are_bounded_and_a_flood_of_the_accepted_does_not_push_out_the_uncertain(redis_url: str) -> None:
-    async with serving(redis_url, review_kept=5) as api:
+    async with running_api(redis_url, review_kept=5) as api:
         await api.topic()
         results = await passes(api, [*oil(100), *grain(100)], topics=["crude"])
         uncertain = [r["document"] for r in results if r["decisions"][0]["decision"] == "abstain"]
@@ -296,7 +296,7 @@ async def test_documents_from_before_a_topic_are_neither_offered_nor_evidence(ap
 async def test_a_topic_audits_if_its_goal_or_its_user_says_so(
     redis_url: str, fields: dict[str, Any], audits: bool
 ) -> None:
-    async with serving(redis_url, audit_rate=0.5) as api:
+    async with running_api(redis_url, audit_rate=0.5) as api:
         made = await api.topic(**fields)
         assert made["audit"] == fields.get("audit")
         await passes(api, grain(40))
@@ -345,7 +345,7 @@ async def test_processes_offer_alike_and_a_killed_one_loses_nothing(redis_url: s
                         """Once both weigh words by the newest background."""
                         return bool(await review(first, limit=50) == await review(second, limit=50))
 
-                    await soon(alike)
+                    await wait_until(alike)
             was = await offered(first)
     with live(redis_url) as again:
         async with Api(base_url=again.address, timeout=PATIENCE_S) as third:

@@ -26,15 +26,15 @@ from service.store.connection import Connection
 from service.store.consumer_group import Arrived
 from service.store.inbox import GROUP, ConsumerStats, Inbox
 from service.store.keys import DEAD, IN
-from tests.support.api import OIL, Api, serving
+from tests.support.api import OIL, Api, running_api
 from tests.support.consuming import MANY, accepted, add, consuming, dead, let_through, settled
 from tests.support.streaming import grain, oil, passes
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
+    async with running_api(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
         await api.topic()
         yield api
 
@@ -238,7 +238,7 @@ async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_othe
         async def both() -> bool:
             return decided == 2
 
-        await soon(both)
+        await wait_until(both)
         return await run(inbox, steps)
 
     monkeypatch.setattr(Batch, "decide", counted)
@@ -264,7 +264,7 @@ async def taken_ahead(store: "Redis") -> None:
     async def more_than_the_first() -> bool:
         return int(store.xpending(IN, GROUP)["pending"]) > FIRST_BATCH
 
-    await soon(more_than_the_first)
+    await wait_until(more_than_the_first)
 
 
 async def test_what_is_taken_ahead_of_long_documents_is_little(

@@ -16,15 +16,15 @@ from service.store.consumer_group import Arrived, Group
 from service.store.inbox import GROUP, ConsumerStats, Inbox
 from service.store.keys import IN
 from service.store.topics import Step
-from tests.support.api import OIL, Api, serving
+from tests.support.api import OIL, Api, running_api
 from tests.support.consuming import MANY, OUT, accepted, add, consuming, dead, let_through, settled
 from tests.support.streaming import grain, oil
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
+    async with running_api(redis_url, take_over_s=0.2, max_text_chars=10_000) as api:
         await api.topic()
         yield api
 
@@ -128,7 +128,7 @@ async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
         return deciding == 3
 
     async def lost(batch: Batch, replies: Any) -> list[Any]:
-        await soon(three)
+        await wait_until(three)
         stopping.set()
         raise StoreUnavailable("The store is lost.")
 

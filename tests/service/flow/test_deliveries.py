@@ -22,10 +22,10 @@ from service.flow.webhooks import NotDelivered, Webhooks, signed
 from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
 from service.store.topics import Store
 from service.tasks import cancel_all
-from tests.support.api import OIL, QUERY, Api, serving
-from tests.support.processes import Serve, children
+from tests.support.api import OIL, QUERY, Api, running_api
+from tests.support.processes import ServeProcess, children
 from tests.support.receiver import SECRET, Receiver, receiving
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 LONGEST_S = 60.0  # that a receiver can be given
 FAST = {"retry_s": 0.3, "webhook_timeout_s": LONGEST_S, "webhooks_private": True}
@@ -34,7 +34,7 @@ SOON = 0.5  # seconds after which a receiver that hangs is given up
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url, **FAST) as api:
+    async with running_api(redis_url, **FAST) as api:
         await api.topic()
         yield api
 
@@ -80,7 +80,7 @@ async def all_taken(receiver: Receiver, sent: list[str]) -> None:
     async def there() -> bool:
         return set(receiver.documents()) == set(sent)
 
-    await soon(there)
+    await wait_until(there)
 
 
 async def test_what_is_let_through_is_delivered_once_signed_and_whole(api: Api, receiver: Receiver) -> None:
@@ -102,7 +102,7 @@ async def test_what_is_let_through_is_delivered_once_signed_and_whole(api: Api, 
             (route,) = await standing(api)
             return bool((route["state"], route["delivered"], route["pending"]) == ("delivering", 50, 0))
 
-        await soon(settled)
+        await wait_until(settled)
     assert receiver.asked == len(sent)
     assert SECRET not in str(await standing(api))
 
@@ -126,7 +126,7 @@ async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_not
         async def only_the_holder() -> bool:
             return known() - {"tester"} == {"holding"}
 
-        await soon(only_the_holder)
+        await wait_until(only_the_holder)
     assert receiver.asked == 0
     async with delivering(api):
         await all_taken(receiver, sent)
@@ -134,7 +134,7 @@ async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_not
         async def nobody() -> bool:
             return known() <= {"tester"}
 
-        await soon(nobody)
+        await wait_until(nobody)
 
 
 def test_signatures_are_those_of_the_standard() -> None:
@@ -188,7 +188,7 @@ async def test_what_fails_too_often_is_dead_until_it_is_replayed(
             (route,) = await standing(api)
             return bool((route["dead"], route["pending"], route["state"]) == (3, 0, "failing"))
 
-        await soon(given_up)
+        await wait_until(given_up)
         dead = await api.ok("GET", f"{path}/dead", params={"limit": 2})
         assert [one["reason"] for one in dead["items"]] == ["It answered 500."] * 2
         rest = await api.ok("GET", f"{path}/dead", params={"cursor": dead["next"]})
@@ -201,7 +201,7 @@ async def test_what_fails_too_often_is_dead_until_it_is_replayed(
         async def twice() -> bool:
             return len(receiver.taken) == 6
 
-        await soon(twice)
+        await wait_until(twice)
     (route,) = await standing(api)
     assert (route["dead"], route["state"]) == (0, "delivering")
     assert (await api.post("/topics/crude/routes/0123456789abcdef/replay", json={})).status_code == 404
@@ -223,7 +223,7 @@ async def test_routes_that_are_put_again_go_on_and_others_are_gone(
         async def copied() -> bool:
             return store.xlen("news") == 2
 
-        await soon(copied)
+        await wait_until(copied)
     rows: Any = store.xrange("news")
     assert [(fields["topic"], fields["document"]) for _, fields in rows] == [("crude", one) for one in more]
     await put(api)
@@ -244,7 +244,7 @@ async def test_a_route_takes_what_it_is_for(api: Api, receiver: Receiver, store:
             (group,) = store.xinfo_groups("sluice:out:crude")
             return bool(group["entries-read"] == 3 and group["pending"] == 0)
 
-        await soon(passed_over)
+        await wait_until(passed_over)
     assert receiver.asked == 0
 
 
@@ -258,11 +258,11 @@ async def test_a_key_that_is_no_stream_is_an_error_of_the_route(api: Api, store:
             (route,) = await standing(api)
             return bool(route["last_error"] and "WRONGTYPE" in route["last_error"]["reason"])
 
-        await soon(said)
+        await wait_until(said)
 
 
 async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": "elsewhere"}]})
         assert (await api.request("DELETE", "/topics/crude", headers={"If-Match": '"another-1"'})).status_code == 412
@@ -295,7 +295,7 @@ async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> N
     ],
 )
 async def test_a_route_that_cannot_be_is_refused(redis_url: str, route: dict[str, Any], pointer: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         answer = await api.put("/topics/crude/routes", json={"routes": [route]})
         assert answer.status_code == 422
@@ -351,7 +351,7 @@ async def test_a_name_is_looked_up_once_and_every_address_it_has_must_be_public(
 
 async def test_deliveries_survive_the_death_of_whoever_makes_them(tmp_path: Path, receiver: Receiver) -> None:
     settings: dict[str, Any] = {"application": APPLICATION, "housekeeper": HOUSEKEEPING, "steady_s": 0, "consumers": 2}
-    serve = Serve(tmp_path, **(settings | FAST))
+    serve = ServeProcess(tmp_path, **(settings | FAST))
     receiver.answer = lambda n: 500 if n % 5 == 0 else 200
     try:
         address = await asyncio.to_thread(lambda: serve.address)
@@ -366,7 +366,7 @@ async def test_deliveries_survive_the_death_of_whoever_makes_them(tmp_path: Path
                 async def going_on(wanted: int = wanted) -> bool:
                     return len(receiver.taken) >= wanted
 
-                await soon(going_on)
+                await wait_until(going_on)
                 found = await asyncio.to_thread(children, serve.process.pid)
                 os.kill(next(pid for pid, command in found.items() if CONSUMER in command), signal.SIGKILL)
             await all_taken(receiver, sent)

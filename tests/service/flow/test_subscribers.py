@@ -18,15 +18,15 @@ from service.errors import NotFound
 from service.flow.subscribers import MAX_QUEUED, Queue
 from service.store.embedded import Embedded
 from tests.service.api.test_openapi import check
-from tests.support.api import OIL, Api, serving
+from tests.support.api import OIL, Api, running_api
 from tests.support.live import Live, live
 from tests.support.streaming import oil, passes
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url, out_kept=50) as api:
+    async with running_api(redis_url, out_kept=50) as api:
         await api.topic()
         yield api
 
@@ -147,7 +147,7 @@ async def test_more_listeners_than_allowed_are_told_to_come_back(remote: Api) ->
         async with remote.stream("GET", "/topics/crude/stream") as answer:
             return answer.status_code == 200
 
-    await soon(free_again)
+    await wait_until(free_again)
 
 
 async def test_whoever_does_not_read_is_sent_away_and_holds_up_nobody(remote: Api, server: Live) -> None:
@@ -245,7 +245,7 @@ async def test_listeners_go_on_when_the_store_comes_back_and_are_let_go_when_the
                     answer = await api.post("/classify", json={"documents": [OIL | {"id": "two"}]})
                     return answer.is_success
 
-                await soon(sent)
+                await wait_until(sent)
                 assert await listener.take(1) == ["two"]
                 os.kill(server.process, signal.SIGTERM)
                 with pytest.raises(EOFError):  # the answer's own end: a connection that is cut off raises another error

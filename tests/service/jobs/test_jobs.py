@@ -16,10 +16,10 @@ from service.run.replay import replay
 from service.store.embedded import Embedded
 from service.store.jobs import JobStore
 from service.topics.published import Base
-from tests.support.api import Api, serving
-from tests.support.job_workers import OVER, done, state, submitted, working
+from tests.support.api import Api, running_api
+from tests.support.job_workers import OVER, run_job, running_workers, submit, wait_for_state
 from tests.support.readers import BOTH, GRAIN, OIL
-from tests.support.waiting import soon
+from tests.support.waiting import wait_until
 
 MODULE = pytest.mark.asyncio(loop_scope="module")
 
@@ -58,7 +58,7 @@ def url(embedded: Embedded) -> str:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def idle(url: str, archives: Path) -> AsyncIterator[Api]:
     """With some topics that have learned, and a stream; nobody does jobs."""
-    async with serving(url, archives=archives) as api:
+    async with running_api(url, archives=archives) as api:
         for topic in ("crude", "grain"):
             await api.topic(topic)
             await teach(api, topic)
@@ -69,7 +69,7 @@ async def idle(url: str, archives: Path) -> AsyncIterator[Api]:
 
 @pytest.fixture(scope="module")
 def worker(url: str, idle: Api, archives: Path) -> Iterator[None]:
-    with working(url, archives=archives):
+    with running_workers(url, archives=archives):
         yield
 
 
@@ -83,7 +83,7 @@ def api(idle: Api, worker: None) -> Api:
 
 @MODULE
 async def test_a_job_waits_until_somebody_does_it_and_can_be_cancelled_before(idle: Api) -> None:
-    job = await submitted(idle, kind="retrain", method="svm")
+    job = await submit(idle, kind="retrain", method="svm")
     seen = await idle.ok("GET", f"/jobs/{job}")
     assert (seen["state"], seen["progress"], seen["started"], seen["result"]) == ("queued", 0, None, None)
     assert seen["request"]["publish"] == "if_better"
@@ -120,7 +120,7 @@ async def test_what_could_only_fail_later_is_refused_at_once(
 
 @MODULE
 async def test_jobs_are_listed_newest_first_by_page_and_by_what_they_are(idle: Api) -> None:
-    made = [await submitted(idle, kind="compare", topic=topic) for topic in ("crude", "grain", "crude")]
+    made = [await submit(idle, kind="compare", topic=topic) for topic in ("crude", "grain", "crude")]
     for job in made:
         await idle.ok("DELETE", f"/jobs/{job}")
 
@@ -163,7 +163,7 @@ async def test_only_so_many_jobs_are_remembered_and_none_that_is_not_over_is_for
 @MODULE
 async def test_one_job_has_a_topic_at_a_time_until_it_is_over(idle: Api) -> None:
     store = JobStore(idle.sluice.store.connection)
-    one, other = [await submitted(idle, kind="retrain", topics=["crude"], method="svm") for _ in range(2)]
+    one, other = [await submit(idle, kind="retrain", topics=["crude"], method="svm") for _ in range(2)]
     assert [await store.take("crude", one), await store.take("crude", one), await store.take("grain", other)] == [
         one,
         one,
@@ -184,7 +184,7 @@ async def test_one_job_has_a_topic_at_a_time_until_it_is_over(idle: Api) -> None
 @MODULE
 async def test_a_retrained_topic_serves_the_new_model_and_goes_on_learning(api: Api) -> None:
     before = (await api.ok("GET", "/topics/crude"))["status"]
-    job = await done(api, kind="retrain", topics=["crude"], method="svm", publish="always")
+    job = await run_job(api, kind="retrain", topics=["crude"], method="svm", publish="always")
     (told,) = job["result"]["topics"]
     assert (told["relevant"], told["irrelevant"], told["published"]) == (30, 60, True)
     assert 0 < told["background"] < 90
@@ -197,7 +197,7 @@ async def test_a_retrained_topic_serves_the_new_model_and_goes_on_learning(api: 
     async def followed() -> bool:
         return bool((await api.ok("GET", "/topics/crude"))["status"]["version"] == told["version"])
 
-    await soon(followed)
+    await wait_until(followed)
     assert (await api.ok("GET", "/topics/crude"))["status"]["judged"] == before["judged"]
     oil = {"text": "opec barrel refinery tanker crude output quota"}
     assert (await api.decide(oil))["decision"] == "accept"
@@ -216,7 +216,7 @@ async def test_terms_of_a_retrained_model_have_words_also_if_nobody_judged_a_doc
     await api.ok("POST", "/classify", {"documents": zinc})
     await api.sluice.epochs.publish()
     await teach(api, "named")
-    await done(api, kind="retrain", topics=["named"], method="svm", publish="always")
+    await run_job(api, kind="retrain", topics=["named"], method="svm", publish="always")
 
     async def strongest() -> list[str | None]:
         terms = (await api.ok("GET", "/topics/named/model"))["terms"]
@@ -225,7 +225,7 @@ async def test_terms_of_a_retrained_model_have_words_also_if_nobody_judged_a_doc
     async def named() -> bool:
         return "zinc" in await strongest()
 
-    await soon(named)
+    await wait_until(named)
     assert None not in await strongest()
 
 
@@ -234,7 +234,7 @@ async def test_what_a_topic_lets_through_is_not_taken_to_be_irrelevant_before_it
     """It was, and a model that had learned to reject it was found better, and published."""
     await api.topic("partly")
     await teach(api, "partly")
-    job = await done(api, kind="retrain", topics=["partly"], method="svm", publish="if_better")
+    job = await run_job(api, kind="retrain", topics=["partly"], method="svm", publish="if_better")
     (told,) = job["result"]["topics"]
     assert 0 < told["background"] < 90  # of 120 documents that passed, a third is relevant, and nobody judged them
     assert told["served"]["sap"] > 0.95
@@ -245,7 +245,7 @@ async def test_another_query_or_learner_begins_anew_also_over_a_retrained_model(
     for topic in ("anew", "never"):
         await api.topic(topic)
         await teach(api, topic)
-    await done(api, kind="retrain", topics=["anew"], method="svm", publish="always")
+    await run_job(api, kind="retrain", topics=["anew"], method="svm", publish="always")
 
     async def served() -> str:
         return str((await api.ok("GET", "/topics/anew/versions?limit=1"))["items"][0]["learner"])
@@ -282,7 +282,7 @@ async def test_a_judgement_given_again_fits_nothing_anew(api: Api) -> None:
     """Also of a document that had a part in the fit as one that nobody had judged."""
     await api.topic("again")
     await teach(api, "again")
-    await done(api, kind="retrain", topics=["again"], method="svm", publish="always")
+    await run_job(api, kind="retrain", topics=["again"], method="svm", publish="always")
     before = len((await api.ok("GET", "/jobs?topic=again"))["items"])
     base = await api.sluice.learning.read("again", lambda fold: fold.resolved.base)
     assert base
@@ -300,7 +300,7 @@ async def test_a_retraining_can_be_rolled_back(api: Api) -> None:
     await api.topic("back")
     await teach(api, "back")
     (before,) = (await api.ok("GET", "/topics/back/versions?limit=1"))["items"]
-    job = await done(api, kind="retrain", topics=["back"], method="boosting", params={"S": 20}, publish="always")
+    job = await run_job(api, kind="retrain", topics=["back"], method="boosting", params={"S": 20}, publish="always")
     assert job["result"]["topics"][0]["version"] == before["version"] + 1
     await api.ok("POST", f"/topics/back/versions/{before['version']}/restore")
     model = await api.ok("GET", "/topics/back/model")
@@ -316,11 +316,11 @@ async def test_a_correction_of_what_a_model_was_fitted_on_has_it_fitted_again(ap
         await teach(api, topic, 60)
     await api.judge("right-0", False, topic="right")
     for topic in ("wrong", "right"):
-        await done(api, kind="retrain", topics=[topic], method="centroid", publish="always")
+        await run_job(api, kind="retrain", topics=[topic], method="centroid", publish="always")
     assert (await api.judge("wrong-0", False, topic="wrong"))["status"] == "corrected"
     (job, *_) = (await api.ok("GET", "/jobs", params={"topic": "wrong"}))["items"]
     assert (job["request"]["method"], job["request"]["publish"]) == ("centroid", "always")
-    assert (await state(api, job["id"], *OVER))["state"] == "succeeded"
+    assert (await wait_for_state(api, job["id"], *OVER))["state"] == "succeeded"
 
     async def weights(topic: str) -> dict[str, float]:
         model = await api.ok("GET", f"/topics/{topic}/model", params={"format": "export"})
@@ -329,7 +329,7 @@ async def test_a_correction_of_what_a_model_was_fitted_on_has_it_fitted_again(ap
     async def mended() -> bool:
         return await weights("wrong") == pytest.approx(await weights("right"), rel=1e-4)
 
-    await soon(mended)
+    await wait_until(mended)
 
 
 @MODULE
@@ -339,7 +339,7 @@ async def test_what_is_not_better_is_not_published_unless_it_is_wanted(api: Api)
         {"method": "boosting", "params": {"S": 1, "rho": 0.99}, "publish": "if_better"},
         {"method": "svm", "publish": "never"},
     ):
-        (told,) = (await done(api, kind="retrain", topics=["grain"], **asked))["result"]["topics"]
+        (told,) = (await run_job(api, kind="retrain", topics=["grain"], **asked))["result"]["topics"]
         assert told["published"] is False
         assert told["version"] is None
         assert told["detail"].startswith(("Not published: SAP", "Not to be published: SAP"))
@@ -348,7 +348,7 @@ async def test_what_is_not_better_is_not_published_unless_it_is_wanted(api: Api)
 
 @MODULE
 async def test_all_topics_are_retrained_and_those_with_too_little_are_named(api: Api) -> None:
-    result = (await done(api, kind="retrain", method="rocchio", publish="never"))["result"]
+    result = (await run_job(api, kind="retrain", method="rocchio", publish="never"))["result"]
     told = {one["topic"]: one for one in result["topics"]}
     assert result["total"] == len(told) >= 3
     assert "0 relevant documents" in told["young"]["detail"]
@@ -359,31 +359,31 @@ async def test_all_topics_are_retrained_and_those_with_too_little_are_named(api:
 @MODULE
 async def test_methods_are_compared_on_the_same_documents(api: Api) -> None:
     contenders = [{"method": "svm"}, {"method": "bayes"}, {"method": "wh", "params": {"passes": 2}}]
-    result = (await done(api, kind="compare", topic="grain", methods=contenders))["result"]
+    result = (await run_job(api, kind="compare", topic="grain", methods=contenders))["result"]
     assert {row["method"] for row in result["table"]} == {"served", "svm", "bayes", "wh"}
     saps = [row["held_out"]["sap"] for row in result["table"]]
     assert saps == sorted(saps, reverse=True)
     assert [row["gain"] is None for row in result["table"]] == [row["method"] == "served" for row in result["table"]]
     assert (result["relevant"], result["irrelevant"]) == (30, 60)
-    young = await state(api, await submitted(api, kind="compare", topic="young"), *OVER)
+    young = await wait_for_state(api, await submit(api, kind="compare", topic="young"), *OVER)
     assert young["state"] == "failed"
     assert "0 relevant documents" in young["message"]
 
 
 @MODULE
 async def test_a_running_job_says_how_far_it_is_and_is_cancelled_soon(api: Api) -> None:
-    job = await submitted(api, kind="retrain", topics=["grain"], method="wh", params={"draws": 1_000_000})
-    running = await state(api, job, "running")
+    job = await submit(api, kind="retrain", topics=["grain"], method="wh", params={"draws": 1_000_000})
+    running = await wait_for_state(api, job, "running")
     assert running["started"] is not None
 
     async def told() -> Any:
         seen = await api.ok("GET", f"/jobs/{job}")
         return seen if seen["message"] == "Retraining grain." else None
 
-    assert 0 <= (await soon(told))["progress"] < 1
+    assert 0 <= (await wait_until(told))["progress"] < 1
     await api.ok("DELETE", f"/jobs/{job}")
-    assert (await state(api, job, *OVER))["state"] == "cancelled"
-    again = await done(api, kind="retrain", topics=["grain"], method="centroid", publish="never")
+    assert (await wait_for_state(api, job, *OVER))["state"] == "cancelled"
+    again = await run_job(api, kind="retrain", topics=["grain"], method="centroid", publish="never")
     assert again["result"]["topics"][0]["candidate"] is not None
 
 
@@ -394,7 +394,7 @@ async def test_a_running_job_says_how_far_it_is_and_is_cancelled_soon(api: Api) 
 async def test_a_new_topic_is_put_to_what_is_remembered_and_offers_it_for_review(api: Api) -> None:
     await api.topic("late", query="wheat maize harvest drought")
     assert (await api.ok("GET", "/topics/late/review"))["items"] == []
-    result = (await done(api, kind="backfill", topics=["late"]))["result"]
+    result = (await run_job(api, kind="backfill", topics=["late"]))["result"]
     (found,) = result["topics"]
     assert result["documents"] >= 120
     assert found["accepted"] + found["abstained"] > 10
@@ -412,7 +412,7 @@ async def test_an_archive_is_decided_line_by_line(api: Api, archives: Path, suff
     content = ("\n".join(lines) + "\n").encode()
     name = f"old.ndjson{suffix}"
     (archives / name).write_bytes(gzip.compress(content) if suffix else content)
-    job = await done(api, kind="backfill", topics=["crude", "grain"], archive=name)
+    job = await run_job(api, kind="backfill", topics=["crude", "grain"], archive=name)
     result = job["result"]
     assert (result["documents"], result["refused"]) == (300, 3)
     assert result["decisions"] == f"{name}.{job['id']}.decisions.ndjson"
@@ -445,7 +445,7 @@ async def test_of_an_archive_that_cannot_be_read_or_written_beside_the_job_says_
     api: Api, archives: Path, name: str, content: bytes, said: str
 ) -> None:
     (archives / name).write_bytes(content)
-    job = await state(api, await submitted(api, kind="backfill", topics=["crude"], archive=name), *OVER)
+    job = await wait_for_state(api, await submit(api, kind="backfill", topics=["crude"], archive=name), *OVER)
     assert job["state"] == "failed"
     assert said in job["message"]
 
@@ -454,5 +454,5 @@ async def test_of_an_archive_that_cannot_be_read_or_written_beside_the_job_says_
 async def test_an_archive_is_found_by_whatever_path_is_taken(api: Api, archives: Path) -> None:
     """A directory that is not there was left out when the job was asked for, but not when the file was opened."""
     (archives / "near.ndjson").write_bytes(CRUDE)
-    job = await done(api, kind="backfill", topics=["crude"], archive="absent/../near.ndjson")
+    job = await run_job(api, kind="backfill", topics=["crude"], archive="absent/../near.ndjson")
     assert job["result"]["documents"] == 1

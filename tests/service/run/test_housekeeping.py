@@ -14,13 +14,13 @@ from service.run.housekeeping import keep_house
 from service.run.replay import replay
 from service.topics.background import KEPT_EPOCHS, STALE_EPOCHS, STALE_EPOCHS_OF_PROMISES, place_of
 from tests.service.topics.test_background import count, texts
-from tests.support.api import GRAIN, OIL, Api, serving
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.api import GRAIN, OIL, Api, running_api
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         await api.judge(OIL | {"id": "oil"}, True)
         await api.judge(GRAIN | {"id": "grain"}, False)
@@ -66,7 +66,7 @@ async def test_two_workers_at_once_refresh_once(api: Api, redis_url: str) -> Non
     for n in range(5):
         await api.topic(f"t{n}")
     await advance(api, STALE_EPOCHS)
-    async with serving(redis_url) as other:
+    async with running_api(redis_url) as other:
         await asyncio.gather(keep_house(api.sluice), keep_house(other.sluice))
     for n in range(5):
         assert await kinds(api, f"t{n}") == ["created", "refreshed"]
@@ -111,14 +111,14 @@ async def test_the_process_does_its_work_and_ends_when_asked(api: Api, redis_url
         async def done() -> bool:
             return "refreshed" in await kinds(api) and len(await api.sluice.store.epochs.numbers()) == KEPT_EPOCHS
 
-        await soon(done)
+        await wait_until(done)
         process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(process.wait, PATIENCE_S) == 0
 
     async def heard() -> bool:
         return bool((await api.decide(OIL))["version"] == 4)
 
-    await soon(heard)
+    await wait_until(heard)
 
 
 @contextmanager

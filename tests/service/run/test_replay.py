@@ -14,9 +14,9 @@ from service.config import Config
 from service.run.replay import replay
 from service.store.embedded import Embedded
 from service.store.topics import Store
-from tests.support.api import GRAIN, OIL, Api, serving
+from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.readers import Reader
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"}
 
@@ -37,7 +37,7 @@ async def live(api: Api) -> None:
         await api.topic(topic, learner={"kind": kind})
     reader = Reader("ann", list(TOPICS), seed=20)
     await api.ok("POST", "/classify", {"documents": [reader.document() for _ in range(40)]})
-    await soon(lambda: published_epoch(api))
+    await wait_until(lambda: published_epoch(api))
     for _ in range(150):
         await reader.step(api)
     assert not reader.failed
@@ -81,7 +81,7 @@ def contents(embedded: Embedded) -> dict[bytes, bytes]:
     """Everything in a store after some time of use."""
 
     async def use() -> None:
-        async with serving(embedded.url) as api:
+        async with running_api(embedded.url) as api:
             await live(api)
 
     with Redis.from_url(embedded.url) as client:
@@ -100,7 +100,7 @@ def lived(redis_url: str, contents: dict[bytes, bytes]) -> str:
 
 
 async def test_all_that_is_not_a_log_is_rebuilt_from_the_logs(lived: str) -> None:
-    async with serving(lived) as api:
+    async with running_api(lived) as api:
         versions = {t: (await api.ok("GET", f"/topics/{t}/versions"))["items"] for t in TOPICS}
         judged = {t: (await api.ok("GET", f"/topics/{t}/judgements"))["items"] for t in TOPICS}
     before = stored(lived)
@@ -109,7 +109,7 @@ async def test_all_that_is_not_a_log_is_rebuilt_from_the_logs(lived: str) -> Non
     ran = run("--redis", lived)
     assert (ran.returncode, outcomes(ran)) == (0, dict.fromkeys(TOPICS, "rebuilt"))
     assert stored(lived) == before
-    async with serving(lived) as api:
+    async with running_api(lived) as api:
         assert {topic["id"] for topic in (await api.ok("GET", "/topics"))["items"]} == set(TOPICS)
         for topic in TOPICS:
             assert (await api.ok("GET", f"/topics/{topic}/judgements"))["items"] == judged[topic]
@@ -177,8 +177,8 @@ async def test_a_model_behind_its_log_is_said_to_be_but_is_no_damage(lived: str)
     await store.logs.append("crude", head.born, [replace(judged, document="late")])
     ran = run("--redis", lived, "--verify")
     assert (ran.returncode, outcomes(ran)["crude"]) == (0, "behind")
-    async with serving(lived):
-        await soon(lambda: verified(store, "crude"))
+    async with running_api(lived):
+        await wait_until(lambda: verified(store, "crude"))
     await store.close()
 
 
@@ -196,7 +196,7 @@ async def test_one_log_that_cannot_be_read_does_not_hide_the_others(lived: str) 
 async def test_it_works_on_a_data_directory_with_or_without_a_service(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with Embedded(data) as embedded:
-        async with serving(embedded.url) as api:
+        async with running_api(embedded.url) as api:
             await api.topic()
             await api.judge(OIL, True)
             assert outcomes(run("--data", str(data), "--verify")) == {"crude": "equal"}

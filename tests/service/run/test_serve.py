@@ -14,16 +14,16 @@ import pytest
 from redis import Redis
 
 from service.store.embedded import socket_path
-from tests.support.processes import Serve, children, eventually, gone
-from tests.support.waiting import PATIENCE_S
+from tests.support.processes import ServeProcess, children, has_ended
+from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Serve]]:
-    running: list[Serve] = []
+def serve(tmp_path: Path) -> Iterator[Callable[..., ServeProcess]]:
+    running: list[ServeProcess] = []
 
-    def start(*options: str, **more: Any) -> Serve:
-        running.append(Serve(tmp_path, *options, **more))
+    def start(*options: str, **more: Any) -> ServeProcess:
+        running.append(ServeProcess(tmp_path, *options, **more))
         return running[-1]
 
     yield start
@@ -34,51 +34,51 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Serve]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_says_when_it_is_ready_and_a_signal_ends_everything(serve: Callable[..., Serve], number: int) -> None:
+def test_it_says_when_it_is_ready_and_a_signal_ends_everything(serve: Callable[..., ServeProcess], number: int) -> None:
     sluice = serve("--workers", "2")
     processes = [sluice.api(), sluice.housekeeper(), sluice.store()]
     assert sluice.end(number) == 0
-    assert all(gone(pid) for pid in processes)
+    assert all(has_ended(pid) for pid in processes)
     assert sluice.output.read_text().count("Sluice is ready on http://127.0.0.1:") == 1
     assert sluice.errors.read_text() == ""
     assert not socket_path(sluice.data).exists()
 
 
-def test_a_signal_while_it_is_still_starting_ends_everything_too(serve: Callable[..., Serve]) -> None:
+def test_a_signal_while_it_is_still_starting_ends_everything_too(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve(application="tests.support.stub_app:never_ready")
-    store = eventually(lambda: socket_path(sluice.data).exists() and sluice.store())
+    store = wait_until_sync(lambda: socket_path(sluice.data).exists() and sluice.store())
     assert sluice.end(signal.SIGINT) == 0
-    assert gone(store)
+    assert has_ended(store)
     assert "Traceback" not in sluice.errors.read_text()
 
 
-def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..., Serve]) -> None:
+def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve()
     api, housekeeper, store = sluice.api(), sluice.housekeeper(), sluice.store()
     with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
         client.set("key", "kept")
     for pid in (api, housekeeper, store):
         os.kill(pid, signal.SIGKILL)
-    assert eventually(lambda: sluice.api() != api)
-    assert eventually(lambda: sluice.housekeeper() != housekeeper)
-    assert eventually(lambda: sluice.store() != store)
+    assert wait_until_sync(lambda: sluice.api() != api)
+    assert wait_until_sync(lambda: sluice.housekeeper() != housekeeper)
+    assert wait_until_sync(lambda: sluice.store() != store)
     with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
         assert client.get("key") == b"kept"
     assert sluice.end() == 0
 
 
-def test_a_killed_supervisor_takes_everything_along_and_the_next_one_starts(serve: Callable[..., Serve]) -> None:
+def test_a_killed_supervisor_takes_everything_along_and_the_next_one_starts(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve("--workers", "2")
     port = httpx.URL(sluice.address).port
     processes = [sluice.api(), sluice.housekeeper(), sluice.store()]
     sluice.process.kill()
     again = serve("--workers", "2", "--port", str(port))
     assert again.api() not in processes
-    assert eventually(lambda: all(gone(pid) for pid in processes))
+    assert wait_until_sync(lambda: all(has_ended(pid) for pid in processes))
     assert again.end() == 0
 
 
-def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(serve: Callable[..., Serve]) -> None:
+def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve()
     store = sluice.address and sluice.store()
     refusal = serve().refused()
@@ -87,7 +87,7 @@ def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(serve: Callabl
     assert sluice.store() == store
 
 
-def test_a_taken_port_is_refused_with_a_sentence(serve: Callable[..., Serve]) -> None:
+def test_a_taken_port_is_refused_with_a_sentence(serve: Callable[..., ServeProcess]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         refusal = serve("--port", str(port)).refused()
@@ -96,22 +96,24 @@ def test_a_taken_port_is_refused_with_a_sentence(serve: Callable[..., Serve]) ->
     )
 
 
-def test_a_bad_setting_is_refused_with_a_sentence(serve: Callable[..., Serve], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_setting_is_refused_with_a_sentence(
+    serve: Callable[..., ServeProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLUICE_WORKERS", "many")
     refusal = serve().refused()
     assert refusal.startswith("sluice: SLUICE_WORKERS: ")
     assert refusal.count("\n") == 1
 
 
-def test_an_application_that_cannot_start_ends_the_start(serve: Callable[..., Serve]) -> None:
+def test_an_application_that_cannot_start_ends_the_start(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve(application="tests.support.stub_app:no_such_application")
-    store = eventually(lambda: socket_path(sluice.data).exists() and sluice.store())
+    store = wait_until_sync(lambda: socket_path(sluice.data).exists() and sluice.store())
     assert "The API ended while it was starting" in sluice.refused()
-    assert gone(store)
+    assert has_ended(store)
 
 
 def test_the_processes_read_the_settings_that_the_command_line_gave(
-    serve: Callable[..., Serve], redis_url: str, monkeypatch: pytest.MonkeyPatch
+    serve: Callable[..., ServeProcess], redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICE_MAX_TOPICS", "7")
     sluice = serve("--redis", redis_url)
@@ -122,7 +124,7 @@ def test_the_processes_read_the_settings_that_the_command_line_gave(
     assert sluice.end() == 0
 
 
-def test_several_processes_share_the_port_evenly_and_with_nobody_else(serve: Callable[..., Serve]) -> None:
+def test_several_processes_share_the_port_evenly_and_with_nobody_else(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve("--workers", "3")
     url = httpx.URL(sluice.address)
     place = (url.host, url.port or 80)
@@ -144,30 +146,30 @@ def test_several_processes_share_the_port_evenly_and_with_nobody_else(serve: Cal
     assert sluice.end() == 0
 
 
-def test_a_process_that_died_keeps_nobody_waiting_while_another_serves(serve: Callable[..., Serve]) -> None:
+def test_a_process_that_died_keeps_nobody_waiting_while_another_serves(serve: Callable[..., ServeProcess]) -> None:
     """Its connections go to the other one, not into a queue until it has started again, which may take seconds."""
     sluice = serve("--workers", "2")
     address, victim = sluice.address, sluice.api()
     before = children(sluice.process.pid)
     os.kill(victim, signal.SIGKILL)
-    (next_one,) = eventually(lambda: children(sluice.process.pid).keys() - before.keys())
+    (next_one,) = wait_until_sync(lambda: children(sluice.process.pid).keys() - before.keys())
     os.kill(next_one, signal.SIGSTOP)  # it starts very slowly
     answering = {int(httpx.get(f"{address}/pid", timeout=PATIENCE_S).text) for _ in range(20)}
     assert len(answering) == 1
     assert not answering & {victim, next_one}
     os.kill(next_one, signal.SIGCONT)
-    assert eventually(lambda: sluice.api() == next_one)
+    assert wait_until_sync(lambda: sluice.api() == next_one)
     assert sluice.end() == 0
 
 
-def test_a_process_that_dies_while_it_starts_leaves_a_socket_that_works(serve: Callable[..., Serve]) -> None:
+def test_a_process_that_dies_while_it_starts_leaves_a_socket_that_works(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve("--workers", "2")
     address = sluice.address
 
     def replaced(victim: int) -> int:
         before = children(sluice.process.pid)
         os.kill(victim, signal.SIGKILL)
-        (next_one,) = eventually(lambda: children(sluice.process.pid).keys() - before.keys())
+        (next_one,) = wait_until_sync(lambda: children(sluice.process.pid).keys() - before.keys())
         return int(next_one)
 
     young = replaced(sluice.api())
@@ -177,7 +179,7 @@ def test_a_process_that_dies_while_it_starts_leaves_a_socket_that_works(serve: C
     def answering() -> bool:
         return len({httpx.get(f"{address}/pid", timeout=PATIENCE_S).text for _ in range(30)}) == 2
 
-    assert eventually(answering)
+    assert wait_until_sync(answering)
     url = httpx.URL(address)
     waiting = [socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) for _ in range(20)]
     assert select.select(waiting, [], [], 0.5)[0] == []  # none is closed before it has asked for anything

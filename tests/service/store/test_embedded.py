@@ -17,8 +17,8 @@ from redis import Redis
 import service.store.embedded
 from service.config import StartError
 from service.store.embedded import Embedded, allocator, find_server, running, socket_path
-from tests.support.processes import eventually, gone
-from tests.support.waiting import PATIENCE_S
+from tests.support.processes import has_ended
+from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 OWNER = """
 import sys, time
@@ -132,7 +132,7 @@ def test_a_killed_owner_takes_its_server_along_and_the_next_one_finds_everything
         client.set("key", "kept")
     owner.end(kill=True)
     with Embedded(tmp_path / "data") as store:  # at once: it waits for the old server to be gone
-        assert gone(server)
+        assert has_ended(server)
         assert value(store, "key") == b"kept"
 
 
@@ -216,7 +216,7 @@ def test_a_damaged_base_file_is_refused_too(tmp_path: Path) -> None:
         write(store, "key", "kept" * 100)
         with Redis.from_url(store.url) as client:
             client.bgrewriteaof()
-            eventually(lambda: not client.info("persistence")["aof_rewrite_in_progress"])
+            wait_until_sync(lambda: not client.info("persistence")["aof_rewrite_in_progress"])
     base = next((tmp_path / "data" / "appendonlydir").glob("*.base.rdb"))
     base.write_bytes(base.read_bytes()[:40] + b"\xff" * 20)
     with pytest.raises(StartError, match="damaged"):

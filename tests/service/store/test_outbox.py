@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from service.store import outbox
-from tests.support.api import OIL, Api, serving
+from tests.support.api import OIL, Api, running_api
 from tests.support.refusals import NDJSON
 from tests.support.streaming import grain, oil, passes
 
@@ -17,7 +17,7 @@ KEY = "sluice:out:crude"
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url, out_kept=50) as api:
+    async with running_api(redis_url, out_kept=50) as api:
         await api.topic()
         yield api
 

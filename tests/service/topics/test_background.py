@@ -20,9 +20,9 @@ from service.topics.background import (
     epoch_number,
     place_of,
 )
-from tests.support.api import GRAIN, OIL, Api, serving
+from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.readers import Reader
-from tests.support.waiting import PATIENCE_S, soon
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
@@ -121,20 +121,20 @@ async def test_old_documents_fade(store: Store) -> None:
 
 
 async def test_documents_are_counted_as_they_come_once_each(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         documents = [{"id": name, "text": text} for name, text in texts("a", MIN_NEW_DOCUMENTS).items()]
         await api.ok("POST", "/classify", {"documents": documents[:-1] + documents[:5]})
         await api.ok("POST", "/classify", {"documents": documents, "store": False})
         assert api.sluice.epochs.current.number == 0
         await api.ok("POST", "/classify", {"documents": documents})
-        await soon(lambda: at_epoch(api, 1))
+        await wait_until(lambda: at_epoch(api, 1))
         assert api.sluice.epochs.current.frequencies.documents == MIN_NEW_DOCUMENTS
 
 
 async def test_a_model_keeps_the_background_its_last_event_names(redis_url: str) -> None:
     """What comes later in the stream changes nothing until the topic's next event; a replay knows which it was."""
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         for document, relevant in ((OIL, True), (GRAIN, False)):
             await api.judge(document, relevant)

@@ -11,7 +11,7 @@ from models.goals.thresholds import NEVER
 from models.online.committee import decide
 from models.text.analysis import bags
 from service.topics.published import Base, PublishedModel
-from tests.support.api import GRAIN, OIL, Api, serving
+from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.readers import GRAIN as GRAIN_WORDS
 from tests.support.readers import OIL as OIL_WORDS
 
@@ -50,7 +50,7 @@ async def decided(api: Api, topic: str = "crude", **options: Any) -> list[Any]:
 
 @pytest.mark.parametrize("params", [*VOTING, {"combine": "mean"}], ids=str)
 async def test_a_committee_decides_explains_and_its_parts_add_up(redis_url: str, params: dict[str, Any]) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await taught(api, params)
         verdicts = await decided(api, explain=True)
         judged = [(v["decision"], r) for v, (_, r) in zip(verdicts, documents(30, seed=2), strict=True)]
@@ -67,7 +67,7 @@ async def test_what_is_decided_is_the_vote_of_the_members(
     redis_url: str, params: dict[str, Any], goal: dict[str, float]
 ) -> None:
     """With a goal nothing is accepted yet: what a user brought along is no evidence."""
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         served = await taught(api, params, goal=goal)
         assert served.model.accept_above == (NEVER if goal else 0)
         together = served.model.committee
@@ -84,7 +84,7 @@ async def test_what_is_decided_is_the_vote_of_the_members(
 
 
 async def test_what_was_decided_before_a_judgement_is_what_is_answered_without_one(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await taught(api, VOTING[0])
         for document, relevant in documents(12, seed=3):
             verdict = await api.decide(document)
@@ -97,7 +97,7 @@ async def test_what_was_decided_before_a_judgement_is_what_is_answered_without_o
 async def test_unasked_only_what_the_committee_does_not_reject_is_answered(
     redis_url: str, goal: dict[str, float]
 ) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await taught(api, {"combine": "vote", "k": 3}, goal=goal)
         await api.topic("plain")
         asked = await decided(api)
@@ -108,22 +108,22 @@ async def test_unasked_only_what_the_committee_does_not_reject_is_answered(
 
 
 async def test_a_restart_serves_the_same_committee(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await taught(api, VOTING[0])
         before = await decided(api)
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         assert await decided(api) == before
 
 
 @pytest.mark.parametrize("params", [*VOTING, {"combine": "mean"}], ids=str)
 async def test_a_model_in_bytes_is_the_model(redis_url: str, params: dict[str, Any]) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         blob = Base((await taught(api, params)).model, {"d1": 0.25}).to_bytes()
         assert Base.from_bytes(blob).to_bytes() == blob
 
 
 async def test_an_exported_committee_decides_alike_elsewhere(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await taught(api, VOTING[0])
         exported = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
         assert len(exported["committee"]["members"]) == 3
@@ -137,7 +137,7 @@ async def test_an_exported_committee_decides_alike_elsewhere(redis_url: str) -> 
 
 
 async def test_a_committee_whose_weights_do_not_fit_its_members_is_refused(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await taught(api, VOTING[0], n=4)
         exported = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
         for weights in ([0.5, 0.5], [0.5, 0.5, 0.5], [-1, 1, 1]):
@@ -146,7 +146,7 @@ async def test_a_committee_whose_weights_do_not_fit_its_members_is_refused(redis
 
 
 async def test_the_model_says_how_many_members_there_are_and_what_they_would_lose(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await taught(api, VOTING[3])
         together = (await api.ok("GET", "/topics/crude/model"))["committee"]
         assert together["k"] == len(together["weights"])
@@ -157,7 +157,7 @@ async def test_the_model_says_how_many_members_there_are_and_what_they_would_los
 
 
 async def test_a_correction_gives_the_committee_that_would_have_been(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         for topic, last in (("right", True), ("wrong", False)):
             await api.topic(topic, learner={"kind": "committee", "params": {"k": 3}})
             await api.judge(GRAIN | {"id": "g"}, False, topic)
@@ -181,7 +181,7 @@ async def test_parameters_that_make_no_committee_are_refused(shared: Api, params
 
 
 async def test_a_preview_of_another_rule_decides_as_that_rule_would(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await taught(api, {"combine": "vote", "k": 3})
         learner = {"kind": "committee", "params": {"combine": "unanimous", "k": 3}}
         answer = await api.ok("POST", "/topics/crude/preview", {"learner": learner})

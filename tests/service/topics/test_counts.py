@@ -14,7 +14,7 @@ from service.errors import NotFound
 from service.run.replay import replay
 from service.store.counts import count_topic_cmd
 from service.topics.counts import BUCKET_SIZE, RECENT_BUCKETS, SLOTS, counts_of
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 from tests.support.live import live
 from tests.support.streaming import grain, oil, passes, status
 from tests.support.waiting import PATIENCE_S
@@ -22,7 +22,7 @@ from tests.support.waiting import PATIENCE_S
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         yield api
 
@@ -95,13 +95,13 @@ async def test_several_at_once_count_everything(api: Api) -> None:
 
 
 async def test_counts_outlive_the_process_and_a_replay(redis_url: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         counts = decided(await passes(api, [*oil(10), *grain(10)]))
     with live(redis_url) as server:
         async with Api(base_url=server.address, timeout=PATIENCE_S) as other:
             assert await passed(other) == counts
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await replay(api.sluice.store, "crude", api.sluice.config, verify=False)
         assert await passed(api) == counts
 

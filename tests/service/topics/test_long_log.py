@@ -10,7 +10,7 @@ from service.clock import now_ms
 from service.run.replay import replay
 from service.store import codec
 from service.store.events import Event
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 
 JUDGEMENTS = 5000
 TERMS = 90  # distinct ones a document, as in newswire
@@ -38,7 +38,7 @@ async def fill(api: Api, topic: str) -> None:
 
 @pytest.mark.parametrize("kind", ["wh", "eg"])
 async def test_a_correction_among_five_thousand_judgements_takes_effect_at_once(redis_url: str, kind: str) -> None:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic(learner={"kind": kind})
         await fill(api, "crude")
         await api.ok("GET", "/topics/crude/judgements")

@@ -17,18 +17,18 @@ from service.schemas import Pins
 from service.store.embedded import Embedded
 from service.topics import settings
 from service.topics.settings import TopicSettings
-from tests.support.api import GRAIN, OIL, Api, serving
-from tests.support.job_workers import done, working
+from tests.support.api import GRAIN, OIL, Api, running_api
+from tests.support.job_workers import run_job, running_workers
 from tests.support.refusals import pointers, refused
 from tests.support.streaming import grain, oil
-from tests.support.waiting import soon
+from tests.support.waiting import wait_until
 
 TERMS = {"pin": ["OPEC", "brent"], "ban": ["Reuters"]}
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 
@@ -119,8 +119,8 @@ async def test_a_restored_version_has_the_terms_it_had(api: Api) -> None:
 async def test_a_retrained_model_and_what_is_learned_after_it_are_under_the_terms(api: Api, redis_url: str) -> None:
     await api.topic(query="crude oil", terms=TERMS)
     await judged(api)
-    with working(redis_url):
-        (result,) = (await done(api, kind="retrain", topics=["crude"], method="svm", publish="always"))["result"][
+    with running_workers(redis_url):
+        (result,) = (await run_job(api, kind="retrain", topics=["crude"], method="svm", publish="always"))["result"][
             "topics"
         ]
     assert result["published"]
@@ -128,7 +128,7 @@ async def test_a_retrained_model_and_what_is_learned_after_it_are_under_the_term
     async def arrived() -> bool:
         return bool((await api.ok("GET", "/topics/crude"))["status"]["version"] == result["version"])
 
-    await soon(arrived)
+    await wait_until(arrived)
     for _ in range(2):
         said = await weights(api)
         assert "reuters" not in said
@@ -147,7 +147,7 @@ async def test_the_log_says_it_all(api: Api, elsewhere: Embedded) -> None:
     file = (await api.get("/topics/crude/export")).content
     with Redis.from_url(elsewhere.url) as client:
         client.flushall()
-    async with serving(elsewhere.url) as there:
+    async with running_api(elsewhere.url) as there:
         answer = await there.post("/topics/import", content=file, headers={"content-type": "application/x-ndjson"})
         assert answer.json() == await api.ok("GET", "/topics/crude")
         assert await weights(there) == await weights(api)

@@ -9,7 +9,7 @@ from redis import Redis
 
 from models.goals.audit import drawn
 from service.store.keys import NOTED, SIGNATURES
-from tests.support.api import OIL, Api, serving
+from tests.support.api import OIL, Api, running_api
 from tests.support.streaming import grain, oil, passes, status
 
 WORDS = [f"word{i}" for i in range(60)]
@@ -17,7 +17,7 @@ WORDS = [f"word{i}" for i in range(60)]
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         await api.topic()
         yield api
 
@@ -174,7 +174,7 @@ async def test_drawn_for_audit_together(api: Api, redis_url: str) -> None:
     assert {first[one] for one in audits} & set(ids) <= drawn_alone
     assert len(audits) == len({first[one] for one in audits})
     # Another process judges the copies: it has to hear of them first.
-    async with serving(redis_url) as other:
+    async with running_api(redis_url) as other:
         for one in stories:
             copy = f"{one['id']}-3"
             if first[copy] == one["id"] and copy in rejected:
@@ -194,26 +194,26 @@ async def test_let_through_with_the_name_of_the_first(api: Api) -> None:
 
 
 async def test_processes_agree_and_one_that_comes_later_knows(api: Api, redis_url: str) -> None:
-    async with serving(redis_url) as other:
+    async with running_api(redis_url) as other:
         both = [api, other]
         documents = oil(60)
         batches = [[documents[i], retold(documents[i - 30], f"again{i}")] for i in range(30, 60)]
         await passes(api, documents[:30])
         results = await asyncio.gather(*(passes(both[i % 2], batch) for i, batch in enumerate(batches)))
         assert [one[1]["duplicate_of"] for one in results] == [one["id"] for one in documents[:30]]
-    async with serving(redis_url) as late:
+    async with running_api(redis_url) as late:
         (result,) = await passes(late, [retold(documents[0], "late")])
         assert result["duplicate_of"] == documents[0]["id"]
 
 
 async def test_one_that_begins_when_the_first_is_long_gone_agrees_with_those_that_knew_it(redis_url: str) -> None:
     """The block of 50 in which the first came has left the log; a repetition of it is there."""
-    async with serving(redis_url, documents_kept=100) as old:
+    async with running_api(redis_url, documents_kept=100) as old:
         await old.topic()
         (first,) = oil(1, "first")
         for batch in ([first], oil(50), [retold(first, "second")], oil(60, "p"), oil(15, "q")):
             await passes(old, batch)
-        async with serving(redis_url, documents_kept=100) as young:
+        async with running_api(redis_url, documents_kept=100) as young:
             for n in range(4):
                 by = [(await passes(one, [retold(first, f"{n}-{i}")]))[0] for i, one in enumerate((old, young))]
                 assert [one.get("duplicate_of") for one in by] == ["second", "second"]
@@ -229,7 +229,7 @@ async def test_an_emptied_store_is_begun_anew(api: Api, redis_url: str) -> None:
 
 
 async def test_as_many_are_kept_as_documents_are(redis_url: str) -> None:
-    async with serving(redis_url, documents_kept=50) as api:
+    async with running_api(redis_url, documents_kept=50) as api:
         await api.topic()
         (first, *others) = oil(400)
         await passes(api, [first])
@@ -242,7 +242,7 @@ async def test_as_many_are_kept_as_documents_are(redis_url: str) -> None:
 
 async def test_a_store_that_was_emptied_after_very_many_documents_begins_anew(redis_url: str) -> None:
     """What the process had heard of lies so far ahead that it would have all of the new log forgotten."""
-    async with serving(redis_url, documents_kept=20) as api:
+    async with running_api(redis_url, documents_kept=20) as api:
         await api.topic()
         for start in range(0, 200, 50):
             await passes(api, grain(50, f"old{start}-"))

@@ -9,7 +9,7 @@ from redis import Redis
 
 from service.run.replay import replay
 from service.store.documents import PARTITIONS
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 
 KEPT, VERSIONS, DOCUMENTS = 40, 12, 64
 SLACK = KEPT // 10 + 1  # as in service/topics/learning.py
@@ -17,7 +17,7 @@ SLACK = KEPT // 10 + 1  # as in service/topics/learning.py
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url, judgements_kept=KEPT, versions_kept=VERSIONS, documents_kept=DOCUMENTS) as api:
+    async with running_api(redis_url, judgements_kept=KEPT, versions_kept=VERSIONS, documents_kept=DOCUMENTS) as api:
         await api.topic()
         yield api
 

@@ -18,7 +18,7 @@ from service.topics.published import PublishedModel
 from service.topics.retrain_policy import LastRetrain, policy_of, retrain_due
 from service.topics.settings import TopicSettings
 from tests.service.jobs.test_jobs import teach
-from tests.support.api import Api, serving
+from tests.support.api import Api, running_api
 
 HOUR = 3_600_000
 NOON = 20_000 * 24 * HOUR + 12 * HOUR
@@ -81,7 +81,7 @@ def test_a_topic_has_its_own_policy_or_that_of_the_settings_or_none() -> None:
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url) as api:
+    async with running_api(redis_url) as api:
         yield api
 
 
@@ -164,7 +164,7 @@ async def test_one_broken_topic_does_not_keep_the_others_from_being_retrained(ap
 
 
 async def test_judgements_that_are_forgotten_still_count(redis_url: str) -> None:
-    async with serving(redis_url, judgements_kept=50, versions_kept=20) as api:
+    async with running_api(redis_url, judgements_kept=50, versions_kept=20) as api:
         await api.topic("crude", retrain={"method": "svm", "after": 150})
         for seed in range(3):
             await teach(api, "crude", 60, seed=seed)

@@ -12,15 +12,15 @@ from service.run.replay import replay
 from service.store import codec
 from service.store.signatures import SignatureLog
 from service.topics import sync
-from tests.support.api import GRAIN, OIL, Api, serving
-from tests.support.waiting import soon
+from tests.support.api import GRAIN, OIL, Api, running_api
+from tests.support.waiting import wait_until
 
 MODEL = "sluice:{crude}:model"
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with serving(redis_url, sweep_s=0.1) as api:
+    async with running_api(redis_url, sweep_s=0.1) as api:
         await api.topic()
         await api.judge(OIL | {"id": "oil"}, True)
         yield api
@@ -40,14 +40,14 @@ async def test_a_log_ahead_of_its_model_is_folded(api: Api) -> None:
     head, events = await store.logs.load("crude")
     await store.logs.append("crude", head.born, [replace(events[-1], document="other")])
     assert await outcome(api) == "behind"
-    await soon(lambda: is_equal(api))
+    await wait_until(lambda: is_equal(api))
     assert (await api.decide(OIL))["version"] == 3
 
 
 async def test_a_model_that_is_lost_is_published_again(api: Api, redis_url: str) -> None:
     with Redis.from_url(redis_url) as client:
         client.delete(MODEL)
-    await soon(lambda: is_equal(api))
+    await wait_until(lambda: is_equal(api))
 
 
 async def test_a_model_that_cannot_be_read_is_folded_again(api: Api, redis_url: str) -> None:
@@ -55,7 +55,7 @@ async def test_a_model_that_cannot_be_read_is_folded_again(api: Api, redis_url: 
     with Redis.from_url(redis_url) as client:
         client.hset(MODEL, "blob", b"SLM0 of another version of Sluice")
     assert await outcome(api) == "different"
-    async with serving(redis_url) as other:
+    async with running_api(redis_url) as other:
         assert (await other.decide(OIL))["version"] == 2
     assert await outcome(api) == "equal"
 
@@ -67,7 +67,7 @@ async def test_a_model_with_something_that_this_version_does_not_know_is_folded_
         meta, arrays = codec.unpack(codec.MODEL, blob)
         meta["evidence"]["tomorrow"] = 1
         client.hset(MODEL, "blob", codec.pack(codec.MODEL, meta, arrays))
-    async with serving(redis_url) as other:
+    async with running_api(redis_url) as other:
         assert (await other.decide(OIL))["version"] == 2
 
 
@@ -89,7 +89,7 @@ async def test_a_store_that_is_lost_while_a_process_starts_is_a_warning_and_no_b
 
     monkeypatch.setattr(SignatureLog, "catch_up", lost)
     with capture_logs() as said:
-        async with serving(redis_url):
+        async with running_api(redis_url):
             pass
     assert [(one["log_level"], one["detail"]) for one in said] == [("warning", "The store is lost.")]
 
@@ -108,7 +108,7 @@ async def test_topics_that_went_while_nobody_listened_are_not_served_on_however_
     async def forgotten() -> bool:
         return set(api.sluice.registry.topics) == {"t0", "t2", "t3"}
 
-    await soon(forgotten)
+    await wait_until(forgotten)
 
 
 async def test_a_topic_missing_in_the_list_is_listed_again(api: Api, redis_url: str) -> None:
@@ -118,7 +118,7 @@ async def test_a_topic_missing_in_the_list_is_listed_again(api: Api, redis_url: 
     async def listed() -> bool:
         return await api.sluice.store.topics() == ["crude"]
 
-    await soon(listed)
+    await wait_until(listed)
 
 
 async def test_a_store_that_lost_the_end_of_a_log_is_believed(api: Api, redis_url: str) -> None:
@@ -137,7 +137,7 @@ async def test_a_store_that_lost_the_end_of_a_log_is_believed(api: Api, redis_ur
         answer = await api.post("/classify", json=asked)  # 404 for a moment: what no log has is not served any more
         return answer.is_success and answer.json()["results"][0]["decisions"][0]["version"] == 2
 
-    await soon(believed)
+    await wait_until(believed)
     assert (await api.judge(GRAIN | {"id": "new"}, False))["version"] == 3
     listed = (await api.ok("GET", "/topics/crude/judgements"))["items"]
     assert [judgement["document"] for judgement in listed] == ["new", "oil"]
@@ -151,12 +151,12 @@ async def test_a_deleted_topic_is_gone_even_if_nobody_was_told(api: Api, redis_u
     async def gone() -> bool:
         return (await api.get("/topics/crude")).status_code == 404
 
-    await soon(gone)
+    await wait_until(gone)
 
 
 async def test_what_was_put_is_merged_by_the_next_sweep(api: Api, redis_url: str) -> None:
     """Once this took 512 puts, and where topics are few the bank stayed in pieces."""
-    async with serving(redis_url, sweep_s=3600) as other:
+    async with running_api(redis_url, sweep_s=3600) as other:
         assert not other.sluice.registry.wants_merging
         await other.judge(GRAIN, False)
         assert other.sluice.registry.wants_merging
@@ -164,4 +164,4 @@ async def test_what_was_put_is_merged_by_the_next_sweep(api: Api, redis_url: str
     async def merged() -> bool:
         return not api.sluice.registry.wants_merging
 
-    await soon(merged)
+    await wait_until(merged)
