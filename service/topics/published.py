@@ -110,8 +110,6 @@ class Base:
     def from_bytes(cls, blob: bytes) -> "Base":
         with _readable():
             meta, arrays = codec.unpack(codec.MODEL, blob)
-            if "fitted" not in meta:  # written before there was retraining
-                return cls(_model(blob))
             fitted = dict(zip(meta["fitted"], arrays["fitted scores"].tolist(), strict=True))
             return cls(_model(blob), fitted, Recipe(**meta["recipe"]) if meta["recipe"] else None)
 
