@@ -1,6 +1,6 @@
-"""A model as it is published: what decides, whose it is, and the figures behind it, in one immutable value.
+"""A model as it is published: what decides, its topic and settings, and the figures behind it, in one immutable value.
 
-`Served.to_bytes` is a function of the log alone (no clock, no process), so that the digest of a replayed model can be
+`PublishedModel.to_bytes` is a function of the log alone (no clock, no process), so that the digest of a replayed model can be
 compared with the digest of the stored one.
 """
 
@@ -17,7 +17,7 @@ from models.core.vectors import Bag, Linear
 from models.core.views import view
 from models.goals.calibration import Calibration
 from models.goals.evidence import Evidence
-from models.online import committee
+from models.online import committee as voting
 from models.online.committee import Committee, VotingRule
 from models.online.committee_estimates import LossAndError
 from models.online.model import Model, ModelFigures
@@ -25,8 +25,8 @@ from service.schemas import Decision
 from service.store import codec
 from service.topics.settings import TopicSettings
 
-DIGITS = 6  # of a score in an answer
-MEANS: Mapping[int, Decision] = {1: "accept", 0: "abstain", -1: "reject"}
+DIGITS = 6  # of a score in a response
+_DECISIONS: Mapping[int, Decision] = {1: "accept", 0: "abstain", -1: "reject"}
 
 
 class Recipe(NamedTuple):
@@ -39,7 +39,7 @@ class Recipe(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedModel:
     topic: str
-    born: str  # which incarnation of the topic; not part of the bytes
+    born: str  # tells this topic from earlier ones of the same name; not part of the bytes
     version: int
     epoch: int  # the background its thresholds were chosen against
     settings: TopicSettings
@@ -48,26 +48,26 @@ class PublishedModel:
     irrelevant: int
 
     def decide(self, score: float) -> Decision:
-        """What follows from a score; of a committee that votes, from what `stand` says."""
+        """The decision that follows from a score; for a committee that votes, pass its `decision_score`."""
         return decide(score, self.model.reject_below, self.model.accept_above)
 
     def decision_score(self, bag: Bag) -> float:
-        """A score that lies to the thresholds as the decision does."""
+        """A single score that, compared with the thresholds, gives the decision, even where a committee votes."""
         model = self.model
-        x, together = view(model.linear.view, bag), model.committee
-        if not together or not together.rule:
+        x, committee = view(model.linear.view, bag), model.committee
+        if not committee or not committee.rule:
             return model.linear.score(x)
-        told = committee.turning_points(np.array([[member.score(x) for member in together.members]]), together.rule)
-        return float(told.decision_score(model.reject_below, model.accept_above)[0])
+        points = voting.turning_points(np.array([[member.score(x) for member in committee.members]]), committee.rule)
+        return float(points.decision_score(model.reject_below, model.accept_above)[0])
 
     def decide_bag(self, bag: Bag) -> tuple[Decision, float]:
-        """What is decided about a document, and its score."""
+        """The decision about a document, and its score."""
         model = self.model
         x = view(model.linear.view, bag)
-        score, together = model.linear.score(x), model.committee
-        if together and together.rule:
-            members = [member.score(x) for member in together.members]
-            return decide_together(members, model.reject_below, model.accept_above, together.rule), score
+        score, committee = model.linear.score(x), model.committee
+        if committee and committee.rule:
+            members = [member.score(x) for member in committee.members]
+            return decide_together(members, model.reject_below, model.accept_above, committee.rule), score
         return decide(score, model.reject_below, model.accept_above), score
 
     def to_bytes(self) -> bytes:
@@ -91,12 +91,12 @@ class PublishedModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Base:
-    """A model that learning goes on from, as the log keeps it."""
+    """A model that learning continues from, as the log keeps it."""
 
     model: Model
-    # Documents that it was fitted on, judged or not, each with its score by a model that was fitted without it.
+    # The documents that it was fitted on, judged or not, each with its score by a model that was fitted without it.
     fitted: Mapping[str, float] = field(default_factory=dict)
-    recipe: Recipe | None = None  # None if it came from elsewhere
+    recipe: Recipe | None = None  # None if it was imported
 
     def to_bytes(self) -> bytes:
         recipe = self.recipe and {"method": self.recipe.method, "params": dict(self.recipe.params)}
@@ -120,19 +120,20 @@ def decide(score: float, reject_below: float, accept_above: float) -> Decision:
     return "accept" if score > accept_above else "abstain"
 
 
-def decide_together(scores: Sequence[float], reject_below: float, accept_above: float, voting: VotingRule) -> Decision:
-    return MEANS[committee.decide(scores, reject_below, accept_above, voting)]
+def decide_together(scores: Sequence[float], reject_below: float, accept_above: float, rule: VotingRule) -> Decision:
+    """The decision of a committee, from the scores of its members."""
+    return _DECISIONS[voting.decide(scores, reject_below, accept_above, rule)]
 
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """What another version of Sluice has put there, and this one does not know, is as unreadable as missing bytes."""
+    """Raises `Corrupt` for content that another version of Sluice has written and this one does not know."""
     try:
         yield
     except codec.Corrupt:
         raise
     except (LookupError, TypeError, ValueError) as error:
-        raise codec.Corrupt("it holds something else than this version of Sluice writes") from error
+        raise codec.Corrupt("it was not written by this version of Sluice") from error
 
 
 def _model(blob: bytes) -> Model:
@@ -140,23 +141,24 @@ def _model(blob: bytes) -> Model:
     linear = Linear(meta["view"], arrays["features"], arrays["weights"], meta["bias"], meta["rest"])
     figures, evidence = ModelFigures(**meta["figures"]), Evidence(**meta["evidence"])
     calibration = Calibration(*meta["calibration"]) if meta.get("calibration") else None
-    together = _committee(meta, arrays) if meta.get("committee") else None
-    return Model(linear, meta["reject_below"], meta["accept_above"], figures, evidence, calibration, together)
+    committee = _committee(meta, arrays) if meta.get("committee") else None
+    return Model(linear, meta["reject_below"], meta["accept_above"], figures, evidence, calibration, committee)
 
 
 def _committee(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Committee:
-    said = meta["committee"]
+    stored = meta["committee"]
     members = tuple(
         Linear(meta["view"], arrays[f"features {i}"], arrays[f"weights {i}"], bias, rest)
-        for i, (bias, rest) in enumerate(said["members"])
+        for i, (bias, rest) in enumerate(stored["members"])
     )
-    rule = VotingRule(tuple(said["rule"][0]), said["rule"][1]) if said["rule"] else None
-    return Committee(said["k"], members, rule, {name: LossAndError(*one) for name, one in said["estimates"].items()})
+    rule = VotingRule(tuple(stored["rule"][0]), stored["rule"][1]) if stored["rule"] else None
+    estimates = {name: LossAndError(*figures) for name, figures in stored["estimates"].items()}
+    return Committee(stored["k"], members, rule, estimates)
 
 
-def _pack(model: Model, meta: dict[str, object], also: Mapping[str, NDArray[Any]] = MappingProxyType({})) -> bytes:
-    linear, together = model.linear, model.committee
-    arrays: dict[str, NDArray[Any]] = {"features": linear.features, "weights": linear.weights, **also}
+def _pack(model: Model, meta: dict[str, object], extra: Mapping[str, NDArray[Any]] = MappingProxyType({})) -> bytes:
+    linear, committee = model.linear, model.committee
+    arrays: dict[str, NDArray[Any]] = {"features": linear.features, "weights": linear.weights, **extra}
     meta |= {
         "view": linear.view,
         "bias": linear.bias,
@@ -167,13 +169,13 @@ def _pack(model: Model, meta: dict[str, object], also: Mapping[str, NDArray[Any]
         "evidence": asdict(model.evidence),
         "calibration": model.calibration,
     }
-    if together:
+    if committee:
         meta["committee"] = {
-            "k": together.k,
-            "members": [[member.bias, member.rest] for member in together.members],
-            "rule": together.rule,
-            "estimates": together.estimates,
+            "k": committee.k,
+            "members": [[member.bias, member.rest] for member in committee.members],
+            "rule": committee.rule,
+            "estimates": committee.estimates,
         }
-        for i, member in enumerate(together.members):
+        for i, member in enumerate(committee.members):
             arrays |= {f"features {i}": member.features, f"weights {i}": member.weights}
     return codec.pack(codec.MODEL, meta, arrays)
