@@ -141,7 +141,7 @@ class Judge:
     async def _mend(self, topic: str, changed: Sequence[str]) -> None:
         """A retrained model rests on judgements of which some are not what they were: it is to be fitted again."""
         try:
-            recipe = await self._learning.read(topic, lambda state: state.recipe_of(changed)) if changed else None
+            recipe = await self._learning.read(topic, lambda state: state.recipe_if_stale(changed)) if changed else None
             if recipe:
                 await self._refit(topic, recipe)
         except ServiceError as error:  # the judgement itself is durable, and has been answered

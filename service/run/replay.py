@@ -32,7 +32,7 @@ from service.store.topics import Store
 from service.store.versions import Saved
 from service.topics.background import Epochs
 from service.topics.settings import TopicSettings
-from service.topics.state import TopicState, record
+from service.topics.state import TopicState, version_record
 
 MAX_ATTEMPTS = 20
 Outcome = Literal["equal", "behind", "different", "missing", "broken", "rebuilt"]
@@ -94,7 +94,7 @@ def past_records(state: TopicState) -> dict[int, str]:
         if event.settings:
             kind = TopicSettings.model_validate_json(event.settings).learner.kind
         if event.seq >= state.head.floor:
-            records[event.seq] = record(event, kind, None, None)
+            records[event.seq] = version_record(event, kind, None, None)
     return records
 
 

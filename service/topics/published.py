@@ -1,7 +1,7 @@
 """A model as it is published: what decides, its topic and settings, and the figures behind it, in one immutable value.
 
-`PublishedModel.to_bytes` is a function of the log alone (no clock, no process), so that the digest of a replayed model can be
-compared with the digest of the stored one.
+`PublishedModel.to_bytes` is a function of the log alone (no clock, no process), so that the digest of a replayed model
+can be compared with the digest of the stored one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

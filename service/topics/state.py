@@ -1,9 +1,11 @@
-"""A topic in hand: its log, what stands, and the fold over it, kept so that one more judgement is cheap.
+"""A topic's state in memory: its log, what the log resolves to, and the trainer that has learned it.
 
-    one more judgement at the end      the trainer learns it
-    anything else                      the fold starts again from the base or the query, over what stands now
+    state = fold(learn, base or query, log)
 
-Never an inverse of learning. No Redis here and no event loop: `learning.py` calls this in a thread.
+    one more judgement at the end      the trainer learns it, which is cheap
+    anything else                      the fold starts again from the base or the query
+
+There is no inverse of learning. No Redis here and no event loop: `learning.py` calls this in a thread.
 """
 
 import json
@@ -36,6 +38,7 @@ CAUSES = {
     "restored": "restore",
     "compacted": "forget",
 }
+EVENT_BYTES = 500  # of an event in memory, besides its features, words and model
 
 
 class TopicState:
@@ -45,15 +48,15 @@ class TopicState:
         self.events = list(events)
         self.resolved = resolve(self.events)
         self.published: PublishedModel | None = None
-        self.compact_from = 0  # so long a log is worth another look
+        self.compact_from = 0  # events in the log before it is worth trying to compact it
         self._weights = weights
         self._bytes = sum(map(_size, self.events))
         self._grouped: Groups | None = None
-        self._trainer = self._start()
+        self._trainer = train(self.resolved, weights)
 
     def advance(self, head: Head, tail: Sequence[Event], gone: Sequence[int] = ()) -> None:
-        """Takes events that come directly after those it has, and lets go of those that have left the log."""
-        again = False
+        """Learns the events that directly follow those it has, and drops those that were removed from the log."""
+        refold = False
         self.head = head
         self._grouped = None
         if gone:
@@ -63,83 +66,84 @@ class TopicState:
             self.events.append(event)
             self._bytes += _size(event)
             if event.kind == "restored":
-                self.resolved, again = resolve(self.events), True
+                self.resolved, refold = resolve(self.events), True
             elif self.resolved.take(event):
-                if not again:
+                if not refold:
                     self._trainer.learn(example(self.resolved.judged[event.document]))
             else:
-                again = True
-        if again:
-            self._trainer = self._start()
+                refold = True
+        if refold:
+            self._trainer = train(self.resolved, self._weights)
 
     def build_model(self, epoch: Epoch) -> PublishedModel:
-        """The model as of the last event, against the background that this event names."""
+        """Builds the model as of the last event, with thresholds for the background that this event names."""
         model = self._trainer.model(epoch.background)
         if not np.isfinite(model.linear.weights).all():
             raise ArithmeticError(f"topic {self.topic}: learning gave a weight that is not finite")
         version, counts = self.resolved.version, self.resolved.counts()
         return PublishedModel(self.topic, self.head.born, version, epoch.number, self.settings, model, *counts)
 
-    def record(self, served: PublishedModel, digest: str) -> str:
-        """What the list of versions says of this one."""
+    def record(self, published: PublishedModel, digest: str) -> str:
+        """The entry of this version in the list of versions, as JSON."""
         newest = self.events[-1]
         recipe = Base.from_bytes(newest.model).recipe if newest.kind == "published" else None
-        learner = recipe.method if recipe else served.settings.learner.kind
-        return record(newest, learner, asdict(served.model.figures), digest)
+        learner = recipe.method if recipe else published.settings.learner.kind
+        return version_record(newest, learner, asdict(published.model.figures), digest)
 
     @property
     def settings(self) -> TopicSettings:
-        return TopicSettings.model_validate(json.loads(self.resolved.settings.settings))
+        return settings_of(self.resolved)
 
     def terms(self) -> dict[int, str]:
-        """The word of every feature that a judgement, the settings or a published model have brought."""
-        base = [self.resolved.base.words] if self.resolved.base and self.resolved.base.words else []
-        blobs = [
-            self.resolved.settings.features,
-            *base,
-            *(standing.first.features for standing in self.resolved.judged.values()),
-        ]
-        said = "\n".join([*self.settings.read.pin, *self.settings.read.ban]).encode()
-        lines = b"\n".join(filter(None, (said, *(codec.unpack_bag(blob)[0] for blob in blobs))))
+        """The words of all features that came with a judgement, the settings or a published model, by feature."""
+        resolved = self.resolved
+        base = [resolved.base.words] if resolved.base and resolved.base.words else []
+        judged = (standing.first.features for standing in resolved.judged.values())
+        blobs = [resolved.settings.features, *base, *judged]
+        read = self.settings.read
+        pinned = "\n".join([*read.pin, *read.ban]).encode()
+        lines = b"\n".join(filter(None, (pinned, *(codec.unpack_bag(blob)[0] for blob in blobs))))
         return dict(zip(features_of_lines(lines).tolist(), lines.decode().split("\n"), strict=True)) if lines else {}
 
     def distinct_judgements(self) -> list[StandingJudgement]:
-        """The judgements that stand, those of near-duplicates once."""
-        every = list(self.resolved.judged.values())
+        """The judgements in force, one for each group of near-duplicates."""
+        judgements = list(self.resolved.judged.values())
         if self.resolved.base is None:
-            return list(compress(every, self._trainer.unique.tolist()))
+            return list(compress(judgements, self._trainer.unique.tolist()))
         group = self._groups().group
-        return [standing for n, standing in enumerate(every) if group[n] == n]
+        return [standing for n, standing in enumerate(judgements) if group[n] == n]
 
     def published_by(self, job: str) -> int:
-        """The version with which a job made a model of its own the base; 0 if it has not."""
+        """The version in which the job published its model; 0 if it has not."""
         published = (event.seq for event in self.events if event.kind == "published" and event.job == job)
         return max(published, default=0)
 
     def judged_since(self, version: int) -> int:
-        """How many judgements and withdrawals came after that version; how many events, if some have been forgotten."""
+        """The number of judgements and withdrawals after that version; of all events, if some were compacted away."""
         if version < self.head.floor:
             return self.resolved.version - version
         return sum(event.kind in ("judged", "withdrawn") for event in self.events if event.seq > version)
 
-    def recipe_of(self, documents: Collection[str]) -> Recipe | None:
-        """How the base was fitted, if one of these documents had a part in it with another label than stands now."""
+    def recipe_if_stale(self, documents: Collection[str]) -> Recipe | None:
+        """How the base was fitted, if one of these documents was part of it with a label that has changed since."""
         if self.resolved.base is None:
             return None
         base, resolved = Base.from_bytes(self.resolved.base.model), self.resolved
-        return base.recipe if any(one in base.fitted and resolved.is_stale_for(one) for one in documents) else None
+        stale = any(document in base.fitted and resolved.is_stale_for(document) for document in documents)
+        return base.recipe if stale else None
 
     def snapshot(self) -> tuple[Resolved, dict[str, float]]:
-        """A copy of what stands, to be folded otherwise; and the scores of judged documents, held out."""
+        """A copy of what the log resolves to, to be folded with other settings, and the held-out scores by document."""
         return replace(self.resolved, judged=dict(self.resolved.judged)), self._trainer.held_out()
 
     @property
     def signatures(self) -> NDArray[np.uint32]:
-        """Of the judged documents, by which near-duplicates are known."""
+        """MinHash signatures of the judged documents, in their order."""
         return self._trainer.signatures if self.resolved.base is None else self._groups().signatures
 
     def _groups(self) -> Groups:
-        """Of all judged documents; over a base, the trainer has only those that it has learned since or recalled."""
+        """Groups of near-duplicates among all judged documents. With a base, the trainer has only those that it has
+        learned since or recalled."""
         if self._grouped is None:
             self._grouped = Groups()
             for standing in self.resolved.judged.values():
@@ -150,26 +154,50 @@ class TopicState:
     def nbytes(self) -> int:
         return self._trainer.nbytes + self._bytes
 
-    def _start(self) -> Trainer:
-        return train(self.resolved, self._weights)
 
-
-def record(event: Event, learner: str, metrics: Mapping[str, float | None] | None, digest: str | None) -> str:
-    """What the list of versions says of the model that an event made."""
+def version_record(event: Event, learner: str, metrics: Mapping[str, float | None] | None, digest: str | None) -> str:
+    """The entry in the list of versions of the model that an event led to, as JSON."""
     cause = event.cause or CAUSES[event.kind]
-    said = {"created_ms": event.at_ms, "cause": cause, "learner": learner, "metrics": metrics, "digest": digest}
-    return json.dumps(said)
+    fields = {"created_ms": event.at_ms, "cause": cause, "learner": learner, "metrics": metrics, "digest": digest}
+    return json.dumps(fields)
+
+
+def settings_of(resolved: Resolved) -> TopicSettings:
+    return TopicSettings.model_validate(json.loads(resolved.settings.settings))
 
 
 def spec_of(resolved: Resolved) -> Spec:
-    settings = TopicSettings.model_validate(json.loads(resolved.settings.settings))
+    """What a trainer has to know of a topic's settings and query."""
+    settings = settings_of(resolved)
     query = to_bag(resolved.settings.features)
     goal = Targets(**settings.goal.model_dump())
     learner = settings.learner
     return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms)
 
 
-def trainer_of(resolved: Resolved, weights: int) -> Trainer:
+def train(resolved: Resolved, weights: int) -> Trainer:
+    """Folds all judgements in force, from the base if there is one, or from the query."""
+    trainer = _new_trainer(resolved, weights)
+    for standing in resolved.to_fold():
+        trainer.learn(example(standing))
+    return trainer
+
+
+def to_bag(blob: bytes) -> Bag:
+    """The bag that was logged, its features hashed from their words."""
+    words, counts, idf = codec.unpack_bag(blob)
+    features = features_of_lines(words)
+    order = np.argsort(features)
+    return Bag(features[order], counts[order], idf[order])
+
+
+def example(standing: StandingJudgement) -> Example:
+    first = standing.first
+    evidence = standing.origin, first.chance, standing.delivered == "accept", first.came_ms, first.after
+    return Example(first.document, standing.relevant, to_bag(first.features), *evidence)
+
+
+def _new_trainer(resolved: Resolved, weights: int) -> Trainer:
     spec = spec_of(resolved)
     if resolved.base is None:
         return Trainer(spec, weights=weights)
@@ -181,27 +209,5 @@ def trainer_of(resolved: Resolved, weights: int) -> Trainer:
     return trainer
 
 
-def train(resolved: Resolved, weights: int) -> Trainer:
-    """The fold over all that stands."""
-    trainer = trainer_of(resolved, weights)
-    for standing in resolved.to_fold():
-        trainer.learn(example(standing))
-    return trainer
-
-
-def to_bag(blob: bytes) -> Bag:
-    """The bag that was logged, its features hashed anew from their words."""
-    words, counts, idf = codec.unpack_bag(blob)
-    features = features_of_lines(words)
-    order = np.argsort(features)
-    return Bag(features[order], counts[order], idf[order])
-
-
-def example(standing: StandingJudgement) -> Example:
-    first = standing.first
-    how = standing.origin, first.chance, standing.delivered == "accept", first.came_ms, first.after
-    return Example(first.document, standing.relevant, to_bag(first.features), *how)
-
-
 def _size(event: Event) -> int:
-    return len(event.features) + len(event.words) + len(event.model) + 500
+    return len(event.features) + len(event.words) + len(event.model) + EVENT_BYTES

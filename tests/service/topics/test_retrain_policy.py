@@ -139,13 +139,13 @@ async def test_what_finds_no_room_among_the_jobs_is_due_again_later(api: Api, mo
     for topic in ("crude", "grain"):
         await api.topic(topic, retrain={"method": "svm", "after": 40})
         await teach(api, topic, 60)
-    monkeypatch.setattr(jobs, "OPEN", 1)
+    monkeypatch.setattr(jobs, "MAX_UNFINISHED", 1)
     for _ in range(2):
         await keep_house(api.sluice)
     (job,) = (await api.ok("GET", "/jobs"))["items"]
     due = {one["id"]: one["status"]["retraining"]["due"] for one in (await api.ok("GET", "/topics"))["items"]}
     assert due == {topic: [topic] != job["request"]["topics"] for topic in ("crude", "grain")}
-    monkeypatch.setattr(jobs, "OPEN", 10)
+    monkeypatch.setattr(jobs, "MAX_UNFINISHED", 10)
     await keep_house(api.sluice)
     assert len((await api.ok("GET", "/jobs"))["items"]) == 2
 
