@@ -1,4 +1,4 @@
-"""A remembered document comes back whole, whatever its length."""
+"""A remembered document comes back whole, whatever its length; the oldest are forgotten."""
 
 import zlib
 
@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.schemas import Document
-from service.store.documents import MIN_COMPRESSED, pack, unpack
+from service.store.documents import MIN_COMPRESSED, PARTITIONS, RememberCall, pack, unpack
+from service.store.topics import Store
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=50)
 
@@ -25,3 +26,38 @@ def test_a_short_one_that_is_compressed_is_read_too() -> None:
     text = Document(id="d", text="oil").model_dump_json().encode()
     blob = (7).to_bytes(8) + zlib.compress(text, 1)
     assert unpack(blob).document == Document(id="d", text="oil")
+
+
+async def remember(redis_store: Store, documents: dict[str, bytes], kept: int) -> set[str]:
+    """Which ones are new."""
+    remembering = RememberCall(documents, kept)
+    new, _ = remembering.results(await redis_store.run(remembering.cmds))
+    return new
+
+
+async def test_documents_are_remembered_once_and_the_oldest_are_forgotten(redis_store: Store) -> None:
+    first = {f"d{i}": b"%d" % i for i in range(200)}
+    assert await remember(redis_store, first, 10_000) == set(first)
+    assert await remember(redis_store, first, 10_000) == set()
+    assert await redis_store.documents.load(["d7", "none"]) == [b"7", None]
+    await remember(redis_store, {f"e{i}": b"e" for i in range(3000)}, 320)
+    assert await redis_store.documents.load(["d7"]) == [None]
+    kept = [blob for blob in await redis_store.documents.load([f"e{i}" for i in range(3000)]) if blob]
+    assert len(kept) == 320
+    assert 320 % PARTITIONS == 0
+
+
+async def test_very_many_documents_at_once_are_remembered_and_the_newest_of_them_kept(redis_store: Store) -> None:
+    """More in a partition than a command may have arguments; among them some that came before, at an earlier time."""
+    early, late = (1).to_bytes(8), (2).to_bytes(8)
+    many = {f"d{i}": late + b"%d" % i for i in range(150_000)}
+    again = [f"d{i}" for i in range(0, 150_000, 1000)]
+    await remember(redis_store, dict.fromkeys(again, early + b"before"), 1_000_000)
+    assert await remember(redis_store, many, 1_000_000) == many.keys() - set(again)
+    assert await redis_store.documents.load(["d1000", "d1001"]) == [early + b"1000", late + b"1001"]
+    newer = [f"e{i}" for i in range(150_000)]
+    await remember(redis_store, dict.fromkeys(newer, late), 20 * PARTITIONS)
+    assert not any(await redis_store.documents.load(list(many)))
+    kept = [i for i, blob in enumerate(await redis_store.documents.load(newer)) if blob]
+    assert len(kept) == 20 * PARTITIONS
+    assert min(kept) > 149_000
