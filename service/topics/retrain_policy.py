@@ -2,7 +2,7 @@
 
 A topic's own `retrain` says so, else the settings SLUICE_RETRAIN_*; neither does unless somebody asks. Housekeeping
 (run/housekeeping.py) looks at every topic and submits what is due as an ordinary job. What it submitted last stands in
-the topic's tally, and is changed by compare-and-set, so that of several workers one submits. A worker that dies between
+the topic's tally, and is changed by compare-and-set, so that of several housekeepers one submits. One that dies between
 the two has the topic wait for its next reason.
 
 `version` counts events of the log, nearly all of which are judgements, so it tells who may be due; of these the log is
