@@ -38,15 +38,16 @@ def running_workers(redis_url: str, workers: int = 1, **settings: object) -> Ite
             end_worker(process)
 
 
-async def submit(api: Api, **asked: Any) -> str:
-    answer = await api.post("/jobs", json=asked)
+async def submit(api: Api, **request: Any) -> str:
+    """Submits a job and returns its id."""
+    answer = await api.post("/jobs", json=request)
     assert answer.status_code == 202, answer.text
     assert answer.headers["location"] == f"/jobs/{answer.json()['id']}"
     return str(answer.json()["id"])
 
 
 async def wait_for_state(api: Api, job: str, *states: str, within_s: float = PATIENCE_S) -> Any:
-    """The job, once it is in one of these states; a store that is down meanwhile is waited for."""
+    """Returns the job once it is in one of these states; waits also for a store that is down meanwhile."""
 
     async def found() -> Any:
         answer = await api.get(f"/jobs/{job}")
@@ -56,8 +57,8 @@ async def wait_for_state(api: Api, job: str, *states: str, within_s: float = PAT
     return await wait_until(found, within_s)
 
 
-async def run_job(api: Api, **asked: Any) -> Any:
-    """The job, once it has succeeded."""
-    job = await wait_for_state(api, await submit(api, **asked), *OVER)
+async def run_job(api: Api, **request: Any) -> Any:
+    """Submits a job and returns it when it has succeeded."""
+    job = await wait_for_state(api, await submit(api, **request), *OVER)
     assert job["state"] == "succeeded", job
     return job

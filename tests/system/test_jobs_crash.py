@@ -101,46 +101,46 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
 
 
 async def test_a_worker_that_is_stopped_gives_its_job_back(server: Embedded) -> None:
-    workers = [start(server.url)]
+    workers = [start_worker(server.url)]
     try:
-        async with serving(server.url) as api:
+        async with running_api(server.url) as api:
             await api.topic()
             await teach(api, "crude", 60)
-            job = await submitted(api, **LONG)
+            job = await submit(api, **LONG)
             _, child = await at_work(workers)
-            end(workers[0])
+            end_worker(workers[0])
             assert workers[0].returncode == 0
-            assert gone(child)
+            assert has_ended(child)
             queued = await api.ok("GET", f"/jobs/{job}")
             assert (queued["state"], queued["message"]) == ("queued", "Its worker was stopped; it begins again.")
-            workers.append(start(server.url))
-            assert (await state(api, job, *OVER))["state"] == "succeeded"
+            workers.append(start_worker(server.url))
+            assert (await wait_for_state(api, job, *OVER))["state"] == "succeeded"
     finally:
         for worker in workers:
-            end(worker)
+            end_worker(worker)
 
 
 async def test_a_worker_that_cannot_reach_the_store_kills_its_child_before_another_may_begin(server: Embedded) -> None:
-    worker = start(server.url)
+    worker = start_worker(server.url)
     try:
-        async with serving(server.url) as api:
+        async with running_api(server.url) as api:
             await api.topic()
             await teach(api, "crude", 60)
-            job = await submitted(api, **LONG | {"params": {"draws": 1_000_000}})
+            job = await submit(api, **LONG | {"params": {"draws": 1_000_000}})
             _, child = await at_work([worker])
             assert server.server is not None
             server.server.send_signal(signal.SIGSTOP)
             try:
-                await soon(lambda: _true(gone(child)))
+                await wait_until(lambda: _true(has_ended(child)))
                 assert not job_children(worker)
             finally:
                 server.server.send_signal(signal.SIGCONT)
             _, again = await at_work([worker])
             assert again != child
-            await soon(partial(_cancelled, api, job))
-            assert (await state(api, job, *OVER))["state"] == "cancelled"
+            await wait_until(partial(_cancelled, api, job))
+            assert (await wait_for_state(api, job, *OVER))["state"] == "cancelled"
     finally:
-        end(worker)
+        end_worker(worker)
 
 
 async def _cancelled(api: Api, job: str) -> bool:

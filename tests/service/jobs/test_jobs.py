@@ -1,4 +1,4 @@
-"""Background jobs through the API, with a real worker process: what they answer, publish, refuse and leave alone."""
+"""Background jobs through the API, with a real job worker: what they answer, publish, refuse and leave alone."""
 
 import gzip
 import json
@@ -57,7 +57,7 @@ def url(embedded: Embedded) -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def idle(url: str, archives: Path) -> AsyncIterator[Api]:
-    """With some topics that have learned, and a stream; nobody does jobs."""
+    """With topics that have learned, and a stream, but without a job worker."""
     async with running_api(url, archives=archives) as api:
         for topic in ("crude", "grain"):
             await api.topic(topic)
@@ -95,7 +95,7 @@ async def test_a_job_waits_until_somebody_does_it_and_can_be_cancelled_before(id
 
 @MODULE
 @pytest.mark.parametrize(
-    ("asked", "status", "pointer"),
+    ("request_body", "status", "pointer"),
     [
         ({"kind": "retrain", "method": "magic"}, 422, "/method"),
         ({"kind": "retrain", "method": "svm", "params": {"C": -1}}, 422, "/params"),
@@ -110,9 +110,9 @@ async def test_a_job_waits_until_somebody_does_it_and_can_be_cancelled_before(id
     ],
 )
 async def test_what_could_only_fail_later_is_refused_at_once(
-    idle: Api, asked: dict[str, Any], status: int, pointer: str | None
+    idle: Api, request_body: dict[str, Any], status: int, pointer: str | None
 ) -> None:
-    answer = await idle.post("/jobs", json=asked)
+    answer = await idle.post("/jobs", json=request_body)
     assert answer.status_code == status, answer.text
     if pointer is not None:
         assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
@@ -120,8 +120,8 @@ async def test_what_could_only_fail_later_is_refused_at_once(
 
 @MODULE
 async def test_jobs_are_listed_newest_first_by_page_and_by_what_they_are(idle: Api) -> None:
-    made = [await submit(idle, kind="compare", topic=topic) for topic in ("crude", "grain", "crude")]
-    for job in made:
+    jobs = [await submit(idle, kind="compare", topic=topic) for topic in ("crude", "grain", "crude")]
+    for job in jobs:
         await idle.ok("DELETE", f"/jobs/{job}")
 
     async def listed(**params: Any) -> list[str]:
@@ -133,12 +133,12 @@ async def test_jobs_are_listed_newest_first_by_page_and_by_what_they_are(idle: A
                 return found
 
     everything = await listed(limit=2)
-    assert everything[:3] == made[::-1]
+    assert everything[:3] == jobs[::-1]
     assert sorted(everything, reverse=True) == everything
-    assert set(await listed(topic="crude")) >= {made[0], made[2]}
-    assert made[1] not in await listed(topic="crude")
+    assert set(await listed(topic="crude")) >= {jobs[0], jobs[2]}
+    assert jobs[1] not in await listed(topic="crude")
     assert await listed(kind="backfill") == []
-    assert set(await listed(state="cancelled", kind="compare")) == set(made)
+    assert set(await listed(state="cancelled", kind="compare")) == set(jobs)
     assert (await idle.get("/jobs/00000000000000000000")).status_code == 404
     assert (await idle.get("/jobs/none")).status_code == 404
 
@@ -185,17 +185,19 @@ async def test_one_job_has_a_topic_at_a_time_until_it_is_over(idle: Api) -> None
 async def test_a_retrained_topic_serves_the_new_model_and_goes_on_learning(api: Api) -> None:
     before = (await api.ok("GET", "/topics/crude"))["status"]
     job = await run_job(api, kind="retrain", topics=["crude"], method="svm", publish="always")
-    (told,) = job["result"]["topics"]
-    assert (told["relevant"], told["irrelevant"], told["published"]) == (30, 60, True)
-    assert 0 < told["background"] < 90
-    assert told["gain"]["low"] <= told["gain"]["estimate"] <= told["gain"]["high"]
-    assert told["gain"]["estimate"] == pytest.approx(told["candidate"]["sap"] - told["served"]["sap"], abs=2e-4)
-    assert told["version"] == before["version"] + 1
+    (retrained,) = job["result"]["topics"]
+    assert (retrained["relevant"], retrained["irrelevant"], retrained["published"]) == (30, 60, True)
+    assert 0 < retrained["background"] < 90
+    assert retrained["gain"]["low"] <= retrained["gain"]["estimate"] <= retrained["gain"]["high"]
+    assert retrained["gain"]["estimate"] == pytest.approx(
+        retrained["candidate"]["sap"] - retrained["served"]["sap"], abs=2e-4
+    )
+    assert retrained["version"] == before["version"] + 1
     newest = (await api.ok("GET", "/topics/crude/versions?limit=1"))["items"][0]
-    assert (newest["version"], newest["cause"]) == (told["version"], "retrain")
+    assert (newest["version"], newest["cause"]) == (retrained["version"], "retrain")
 
     async def followed() -> bool:
-        return bool((await api.ok("GET", "/topics/crude"))["status"]["version"] == told["version"])
+        return bool((await api.ok("GET", "/topics/crude"))["status"]["version"] == retrained["version"])
 
     await wait_until(followed)
     assert (await api.ok("GET", "/topics/crude"))["status"]["judged"] == before["judged"]
@@ -204,7 +206,7 @@ async def test_a_retrained_topic_serves_the_new_model_and_goes_on_learning(api: 
     assert (await api.decide({"text": "wheat maize harvest drought farmer crop silo"}))["decision"] == "reject"
     first = (await api.decide(oil))["score"]
     learned = await api.judge({"id": "new", **oil}, False)
-    assert learned["version"] == told["version"] + 1
+    assert learned["version"] == retrained["version"] + 1
     assert (await api.decide(oil))["score"] < first
     assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
 
@@ -235,9 +237,9 @@ async def test_what_a_topic_lets_through_is_not_taken_to_be_irrelevant_before_it
     await api.topic("partly")
     await teach(api, "partly")
     job = await run_job(api, kind="retrain", topics=["partly"], method="svm", publish="if_better")
-    (told,) = job["result"]["topics"]
-    assert 0 < told["background"] < 90  # of 120 documents that passed, a third is relevant, and nobody judged them
-    assert told["served"]["sap"] > 0.95
+    (retrained,) = job["result"]["topics"]
+    assert 0 < retrained["background"] < 90  # of 120 documents that passed, a third is relevant, and nobody judged them
+    assert retrained["served"]["sap"] > 0.95
 
 
 @MODULE
@@ -268,7 +270,7 @@ async def test_a_retraining_does_not_undo_a_query_that_came_meanwhile(api: Api) 
     await api.topic("meanwhile")
     await teach(api, "meanwhile")
     learning = api.sluice.learning
-    born, version = await learning.read("meanwhile", lambda fold: (fold.head.born, fold.resolved.version))
+    born, version = await learning.read("meanwhile", lambda topic: (topic.head.born, topic.resolved.version))
     base = Base((await api.sluice.topics.find("meanwhile")).model)
     await api.ok("PATCH", "/topics/meanwhile", {"query": "zebra"})
     assert await learning.publish_once("meanwhile", born, base, [], version, "late") == 0
@@ -284,7 +286,7 @@ async def test_a_judgement_given_again_fits_nothing_anew(api: Api) -> None:
     await teach(api, "again")
     await run_job(api, kind="retrain", topics=["again"], method="svm", publish="always")
     before = len((await api.ok("GET", "/jobs?topic=again"))["items"])
-    base = await api.sluice.learning.read("again", lambda fold: fold.resolved.base)
+    base = await api.sluice.learning.read("again", lambda topic: topic.resolved.base)
     assert base
     unjudged = next(one for one in Base.from_bytes(base.model).fitted if one.startswith("stream-"))
     for _ in range(2):
@@ -335,25 +337,25 @@ async def test_a_correction_of_what_a_model_was_fitted_on_has_it_fitted_again(ap
 @MODULE
 async def test_what_is_not_better_is_not_published_unless_it_is_wanted(api: Api) -> None:
     version = (await api.ok("GET", "/topics/grain"))["status"]["version"]
-    for asked in (
+    for request_body in (
         {"method": "boosting", "params": {"S": 1, "rho": 0.99}, "publish": "if_better"},
         {"method": "svm", "publish": "never"},
     ):
-        (told,) = (await run_job(api, kind="retrain", topics=["grain"], **asked))["result"]["topics"]
-        assert told["published"] is False
-        assert told["version"] is None
-        assert told["detail"].startswith(("Not published: SAP", "Not to be published: SAP"))
+        (retrained,) = (await run_job(api, kind="retrain", topics=["grain"], **request_body))["result"]["topics"]
+        assert retrained["published"] is False
+        assert retrained["version"] is None
+        assert retrained["detail"].startswith(("Not published: SAP", "Not to be published: SAP"))
     assert (await api.ok("GET", "/topics/grain"))["status"]["version"] == version
 
 
 @MODULE
 async def test_all_topics_are_retrained_and_those_with_too_little_are_named(api: Api) -> None:
     result = (await run_job(api, kind="retrain", method="rocchio", publish="never"))["result"]
-    told = {one["topic"]: one for one in result["topics"]}
-    assert result["total"] == len(told) >= 3
-    assert "0 relevant documents" in told["young"]["detail"]
-    assert told["young"]["candidate"] is None
-    assert told["grain"]["candidate"]["sap"] > 0.5
+    by_topic = {retrained["topic"]: retrained for retrained in result["topics"]}
+    assert result["total"] == len(by_topic) >= 3
+    assert "0 relevant documents" in by_topic["young"]["detail"]
+    assert by_topic["young"]["candidate"] is None
+    assert by_topic["grain"]["candidate"]["sap"] > 0.5
 
 
 @MODULE
@@ -376,11 +378,11 @@ async def test_a_running_job_says_how_far_it_is_and_is_cancelled_soon(api: Api) 
     running = await wait_for_state(api, job, "running")
     assert running["started"] is not None
 
-    async def told() -> Any:
+    async def retraining() -> Any:
         seen = await api.ok("GET", f"/jobs/{job}")
         return seen if seen["message"] == "Retraining grain." else None
 
-    assert 0 <= (await wait_until(told))["progress"] < 1
+    assert 0 <= (await wait_until(retraining))["progress"] < 1
     await api.ok("DELETE", f"/jobs/{job}")
     assert (await wait_for_state(api, job, *OVER))["state"] == "cancelled"
     again = await run_job(api, kind="retrain", topics=["grain"], method="centroid", publish="never")
@@ -433,7 +435,7 @@ NO_GZIP = "The archive is no gzip file, or not a whole one."
 
 @MODULE
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("cut.ndjson.gz", gzip.compress(CRUDE * 100)[:-9], NO_GZIP),
         ("plain.ndjson.gz", CRUDE, NO_GZIP),
@@ -442,17 +444,17 @@ NO_GZIP = "The archive is no gzip file, or not a whole one."
     ids=["cut", "plain", "long"],
 )
 async def test_of_an_archive_that_cannot_be_read_or_written_beside_the_job_says_so(
-    api: Api, archives: Path, name: str, content: bytes, said: str
+    api: Api, archives: Path, name: str, content: bytes, message: str
 ) -> None:
     (archives / name).write_bytes(content)
     job = await wait_for_state(api, await submit(api, kind="backfill", topics=["crude"], archive=name), *OVER)
     assert job["state"] == "failed"
-    assert said in job["message"]
+    assert message in job["message"]
 
 
 @MODULE
 async def test_an_archive_is_found_by_whatever_path_is_taken(api: Api, archives: Path) -> None:
-    """A directory that is not there was left out when the job was asked for, but not when the file was opened."""
+    """A directory that is not there was left out when the job was submitted, but not when the file was opened."""
     (archives / "near.ndjson").write_bytes(CRUDE)
     job = await run_job(api, kind="backfill", topics=["crude"], archive="absent/../near.ndjson")
     assert job["result"]["documents"] == 1
