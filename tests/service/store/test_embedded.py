@@ -163,8 +163,8 @@ def test_a_frozen_server_makes_the_next_start_refuse_not_double(
     left = abandoned(tmp_path / "data", monkeypatch)
     left.send_signal(signal.SIGSTOP)
     with monkeypatch.context() as hasty:
-        hasty.setattr(service.store.embedded, "LET_GO_S", 0.5)
-        hasty.setattr(service.store.embedded, "ANSWER_S", 0.2)
+        hasty.setattr(service.store.embedded, "RELEASE_TIMEOUT_S", 0.5)
+        hasty.setattr(service.store.embedded, "TIMEOUT_S", 0.2)
         with pytest.raises(StartError, match=f"kill -CONT {left.pid}"):
             Embedded(tmp_path / "data").start()
     assert left.poll() is None

@@ -40,12 +40,12 @@ async def test_what_is_not_rejected_is_in_the_stream_with_all_that_was_said_of_i
     assert found.keys() == decided.keys()
     for document in documents:
         if document["id"] in found:
-            said = decided[document["id"]]
+            decision = decided[document["id"]]
             assert found[document["id"]] == {
                 "id": outbox.entry_id("crude", document["id"]),
-                "decision": said["decision"],
-                "score": str(said["score"]),
-                "version": str(said["version"]),
+                "decision": decision["decision"],
+                "score": str(decision["score"]),
+                "version": str(decision["version"]),
                 "title": document["title"],
                 "text": document["text"],
                 "duplicate_of": "",
@@ -95,7 +95,7 @@ async def test_a_document_that_comes_again_is_there_once_until_it_is_decided_oth
 async def test_what_was_remembered_but_not_let_through_is_let_through_when_it_comes_again(
     api: Api, store: "Redis"
 ) -> None:
-    """A process was killed in between; nobody was told of the decision, so the document is sent once more."""
+    """A process was killed in between; the decision was not answered, so the document is sent once more."""
     (document,) = oil(1)
     await passes(api, [document])
     store.delete(KEY, f"{{{KEY}}}:lately")
