@@ -251,19 +251,17 @@ async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, ap
 
 async def test_slots_that_move_while_it_works_are_followed(cluster: Cluster, api: Api) -> None:
     await api.topic()
-    reader, moving = Reader("ann", ["crude"], seed=20), True
+    reader = Reader("ann", ["crude"], seed=20)
     names = [topic_key("crude", "log"), out_key("crude"), "sluice:topics", IN, "sluice:{repeats}:noted"]
 
     async def move_about() -> None:
-        nonlocal moving
         chance = random.Random(20)
         for name in 3 * names:
             to = chance.choice([one for one in cluster.primaries() if one is not cluster.holder(name)])
             await asyncio.to_thread(cluster.move, name, to)
-        moving = False
 
     task, judged = asyncio.create_task(move_about()), 0
-    while moving:
+    while not task.done():  # also when it has failed
         document = reader.document()
         await in_the_end(api, "POST", "/classify", {"documents": [document]})
         body = {"topic": "crude", "document": document["id"], "relevant": judged % 2 == 0}

@@ -42,12 +42,12 @@ def client() -> Iterator[Client]:
 def test_a_cluster_gives_what_one_process_gives_fit_after_fit(client: Client) -> None:
     """The second fit has other parameters, and fewer terms than there are workers."""
     x, labels = corpus()
-    p, told, crew = Params(S=30, C=1, N=5), list[float](), Cluster(client)
+    p, shares_done, crew = Params(S=30, C=1, N=5), list[float](), Cluster(client)
     few = x.only(np.arange(40) == 7)
     assert crew.size == 2
-    assert_same(farm(p, x, labels, crew, told.append), boost(p, x, labels))
+    assert_same(farm(p, x, labels, crew, shares_done.append), boost(p, x, labels))
     assert_same(farm(Params("RA", S=5), few, labels, crew), boost(Params("RA", S=5), few, labels))
-    assert told[-1] == 1.0
+    assert shares_done[-1] == 1.0
 
 
 def test_the_guide_works_as_printed(client: Client, tmp_path: Path) -> None:

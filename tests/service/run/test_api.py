@@ -61,7 +61,7 @@ class Client(socket.socket):
             said += more
 
     def dripping(self, drop: bytes) -> bytes:
-        """What it is told while it sends the same few bytes again and again."""
+        """The response that comes while it sends the same few bytes again and again."""
         self.settimeout(0.05)
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
