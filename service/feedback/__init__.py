@@ -1,0 +1,18 @@
+"""What people say about decisions, and what follows from it.
+
+Reading order:
+
+    judge.py      the journey of a judgement: from a request to an event of the topic's log, learned at once
+    goals.py      how a topic's goal stands, and which rejected documents are drawn for audit
+    review.py     which documents are worth a judgement, best first
+    known.py      relevant documents found elsewhere, as a test of recall; never learned from
+    metrics.py    how a topic has done on documents that it decided before they were judged
+    preview.py    what a topic would do under other settings, without changing it
+
+The mathematics is in `models/goals` and `models/online`; here it meets the topic's log (through `Learning`), its counts
+and the store. Each class takes what it needs in its constructor and is built once, in `service/sluice.py`.
+
+From outside: `Judge`, `Goals`, `Review`, `Known` and `Previews`, as attributes of `Sluice`; `goals.report`, and
+`metrics.metrics` with `metrics.evidence`, which are functions of a published model. No module here knows HTTP, and only
+`judge.py` writes to a topic's log.
+"""

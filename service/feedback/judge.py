@@ -1,13 +1,14 @@
 """The journey of a judgement.
 
-    find the document  →  its features, what was decided, how it came about  →  append, fold, publish (learning)
+    find the document  →  its features, the decision about it, its origin  →  append, fold, publish (learning)
 
-How it came about says what the judgement is evidence of: a document that had passed with the stream, or that its user
-brought along; and with what chance it was drawn, if it was. What was decided is what was delivered when it passed, as
-long as the topic's stream tells (store/outbox.py), rules and all; else, and beside it, what the model decides now.
+The origin says what the judgement is evidence of: of a document that had passed with the stream, or that the user
+brought along; and with what chance it was drawn for audit, if it was. The decision is the one that was delivered when
+the document passed, rules included, as long as the topic's stream still has it (store/outbox.py); else what the model
+decides now. Both are logged if they differ.
 
-A correction, or a withdrawal, of a judgement that a retrained model was fitted on counts at once as one more judgement,
-since nobody shall wait for a fit; and a retraining by the same method is submitted, which sees it in its place.
+If a judgement that a retrained model was fitted on is corrected or withdrawn, this counts at once, as one more
+judgement, so that nobody waits for a fit; and a retraining by the same method is submitted, which puts it right.
 """
 
 import asyncio
@@ -38,7 +39,9 @@ from service.topics.rules import DECIDES
 from service.topics.state import to_bag
 
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
-MENDED = ("corrected", "known")
+# After these a retrained model may be stale. "known", too: the process that made the correction may have died before it
+# submitted the retraining.
+MAY_NEED_REFIT = ("corrected", "known")
 NEVER_MS = -1
 UNKNOWN = "This document is not remembered (any more); send it with its text in place of its id."
 
@@ -49,9 +52,9 @@ class Source(NamedTuple):
     """The document that a judgement is about, or the event that judged it before."""
 
     document: Document | Event
-    passed: bool  # it came with the stream ...
-    came_ms: int = 0  # ... then ...
-    everywhere: bool = False  # ... and was surely put to the topic
+    passed: bool  # it came with the stream
+    came_ms: int = 0  # when, if it did
+    everywhere: bool = False  # it was put to all topics, so certainly to this one
 
     @classmethod
     def of(cls, document: Document, known: Remembered | None, created_ms: int) -> "Source":
@@ -84,35 +87,35 @@ class Judge:
         self._pool = pool
 
     async def judge(self, judgements: Sequence[Judgement]) -> list[Learned | ServiceError]:
-        """Each judgement durable and learned, or why not; one that fails leaves the others alone."""
-        found = await self._sources(judgements)
-        delivered = await self._delivered(judgements, found)
-        if any(isinstance(source, Source) and source.passed for source in found):
+        """Logs and learns each judgement. Returns the outcome of each; one that fails leaves the others alone."""
+        sources = await self._find_sources(judgements)
+        delivered = await self._load_delivered(judgements, sources)
+        if any(isinstance(source, Source) and source.passed for source in sources):
             await self._goals.sync_signatures()
         epoch = self._epochs.current
-        answers: dict[int, Learned | ServiceError] = {}
-        of_topic: dict[str, list[tuple[int, Event, Before]]] = {}
+        outcomes: dict[int, Learned | ServiceError] = {}
+        by_topic: dict[str, list[tuple[int, Event, Before]]] = {}
         for i, judgement in enumerate(judgements):
-            source = found[i]
+            source = sources[i]
             if isinstance(source, ServiceError):
-                answers[i] = source
+                outcomes[i] = source
                 continue
             try:
                 event, before = await self._pool.run(self._event, judgement, source, epoch, delivered.get(i))
             except NotFound as error:  # the topic was deleted meanwhile
-                answers[i] = error
+                outcomes[i] = error
                 continue
-            of_topic.setdefault(judgement.topic, []).append((i, event, before))
-        await asyncio.gather(*(self._learn(topic, items, answers) for topic, items in of_topic.items()))
-        return [answers[i] for i in range(len(judgements))]
+            by_topic.setdefault(judgement.topic, []).append((i, event, before))
+        await asyncio.gather(*(self._learn(topic, items, outcomes) for topic, items in by_topic.items()))
+        return [outcomes[i] for i in range(len(judgements))]
 
     async def withdraw(self, topic: str, document: str) -> int:
-        """Takes a judgement back; the version without it."""
+        """Takes a judgement back. Returns the version without it."""
         event = Event("withdrawn", now_ms(), self._epochs.current.number, document=document)
         ((status, version),) = await self._learning.learn(topic, [event])
         if status == "absent":
-            raise NotFound("This document has no judgement that stands in this topic.")
-        await self._mend(topic, [document])
+            raise NotFound("This document has no judgement in this topic.")
+        await self._refit_if_stale(topic, [document])
         return version
 
     async def page(self, topic: str, before: int | None, limit: int) -> tuple[list[PastJudgement], str | None]:
@@ -124,90 +127,92 @@ class Judge:
         return items, str(items[-1].version) if rest[limit:] else None
 
     async def _learn(
-        self, topic: str, items: list[tuple[int, Event, Before]], answers: dict[int, Learned | ServiceError]
+        self, topic: str, items: list[tuple[int, Event, Before]], outcomes: dict[int, Learned | ServiceError]
     ) -> None:
         try:
-            taken = await self._learning.learn(topic, [event for _, event, _ in items])
+            learned = await self._learning.learn(topic, [event for _, event, _ in items])
         except ServiceError as error:
-            answers.update({i: error for i, _, _ in items})
+            outcomes.update({i: error for i, _, _ in items})
             return
-        for (i, event, before), (status, version) in zip(items, taken, strict=True):
-            said = {"topic": topic, "document": event.document, "relevant": event.relevant, "before": before}
-            answers[i] = Learned.model_validate(said | {"status": status, "version": version})
-        # One that is known, too: whoever changed it may have died before what follows.
-        changed = [event.document for (_, event, _), (status, _) in zip(items, taken, strict=True) if status in MENDED]
-        await self._mend(topic, changed)
+        for (i, event, before), (status, version) in zip(items, learned, strict=True):
+            fields = {"topic": topic, "document": event.document, "relevant": event.relevant, "before": before}
+            outcomes[i] = Learned.model_validate(fields | {"status": status, "version": version})
+        statuses = zip(items, learned, strict=True)
+        changed = [event.document for (_, event, _), (status, _) in statuses if status in MAY_NEED_REFIT]
+        await self._refit_if_stale(topic, changed)
 
-    async def _mend(self, topic: str, changed: Sequence[str]) -> None:
-        """A retrained model rests on judgements of which some are not what they were: it is to be fitted again."""
+    async def _refit_if_stale(self, topic: str, changed: Sequence[str]) -> None:
+        """Submits a retraining if the served model was fitted on judgements that have changed since."""
         try:
             recipe = await self._learning.read(topic, lambda state: state.recipe_if_stale(changed)) if changed else None
             if recipe:
                 await self._refit(topic, recipe)
         except ServiceError as error:  # the judgement itself is durable, and has been answered
-            log.warning("a model is not fitted again", topic=topic, detail=error.detail)
+            log.warning("could not submit a retraining", topic=topic, detail=error.detail)
 
-    async def _sources(self, judgements: Sequence[Judgement]) -> list[Source | ServiceError]:
-        """For each judgement the document it is about, or what is wrong."""
+    async def _find_sources(self, judgements: Sequence[Judgement]) -> list[Source | ServiceError]:
+        """For each judgement the document it is about, or why there is none."""
         ids = [id_of(judgement.document) for judgement in judgements]
         remembered = await self._store.documents.load(ids)
-        found: list[Source | ServiceError] = []
-        brought: dict[tuple[str, str], Source | ServiceError] = {}  # by judgements before, in the same request
+        sources: list[Source | ServiceError] = []
+        sent: dict[tuple[str, str], Source | ServiceError] = {}  # with earlier judgements of the same request
         for judgement, document, blob in zip(judgements, ids, remembered, strict=True):
             try:
                 created_ms = (await self._topics.find(judgement.topic)).settings.created_ms
                 known = unpack(blob) if blob else None
                 if isinstance(judgement.document, Document):
                     check_length(judgement.document, self._max_chars)
-                    found.append(Source.of(judgement.document, known, created_ms))
-                    brought[judgement.topic, document] = found[-1]
+                    sources.append(Source.of(judgement.document, known, created_ms))
+                    sent[judgement.topic, document] = sources[-1]
                 elif known:
-                    found.append(Source.of(known.document, known, created_ms))
-                elif (judgement.topic, document) in brought:
-                    found.append(brought[judgement.topic, document])
+                    sources.append(Source.of(known.document, known, created_ms))
+                elif (judgement.topic, document) in sent:
+                    sources.append(sent[judgement.topic, document])
                 else:
-                    before = await self._judged_before(judgement.topic, document)
-                    found.append(Source(before, before.passed, before.came_ms))
+                    before = await self._judged_event(judgement.topic, document)
+                    sources.append(Source(before, before.passed, before.came_ms))
             except ServiceError as error:
-                found.append(error)
-        return found
+                sources.append(error)
+        return sources
 
-    async def _judged_before(self, topic: str, document: str) -> Event:
+    async def _judged_event(self, topic: str, document: str) -> Event:
+        """The event that first judged the document, which keeps its features."""
         standing = await self._learning.read(topic, lambda state: state.resolved.judged.get(document))
         if standing is None:
             raise NotFound(UNKNOWN)
         return standing.first
 
-    async def _delivered(
+    async def _load_delivered(
         self, judgements: Sequence[Judgement], sources: Sequence[Source | ServiceError]
     ) -> dict[int, Decision]:
-        """By place, what was decided of documents as they passed. Whoever judges late judges that: by now the topic may
-        have learned to accept what it had rejected, and nobody would ever have been shown."""
+        """What was decided about the documents when they passed, by the judgement's place. A late judgement is about
+        that decision: by now the topic may have learned to accept what it had rejected and shown to nobody."""
         came: dict[str, dict[str, int]] = {}
         for judgement, source in zip(judgements, sources, strict=True):
             if isinstance(source, Source) and source.passed:
-                # What was not let through was rejected, if it was surely put to the topic.
+                # A document that is not in the topic's stream was rejected, if it was put to all topics.
                 came_ms = source.came_ms if source.everywhere else NEVER_MS
                 came.setdefault(judgement.topic, {})[id_of(judgement.document)] = came_ms
-        found = await self._store.outbox.decisions(came)
-        places = {i: (judgement.topic, id_of(judgement.document)) for i, judgement in enumerate(judgements)}
-        return {i: found[place] for i, place in places.items() if place in found}
+        decisions = await self._store.outbox.decisions(came)
+        keys = {i: (judgement.topic, id_of(judgement.document)) for i, judgement in enumerate(judgements)}
+        return {i: decisions[key] for i, key in keys.items() if key in decisions}
 
     def _event(
         self, judgement: Judgement, source: Source, epoch: Epoch, delivered: Decision | None
     ) -> tuple[Event, Before]:
-        """The judgement as it goes into the log, with what is decided at this moment, and what had been delivered."""
-        about = source.document
-        if isinstance(about, Event):
-            document, title, blob, rule = about.document, about.title, about.features, about.rule
+        """The judgement as it goes into the log, with the decision of this moment and the one that was delivered."""
+        subject = source.document
+        if isinstance(subject, Event):
+            document, title, features, rule = subject.document, subject.title, subject.features, subject.rule
         else:
-            document, title, rule = id_of(about), about.title, self._registry.rules.of(judgement.topic, about) or ""
-            blob = log_features(about.title, about.text, self._registry.analysis, epoch)
+            document, title = id_of(subject), subject.title
+            rule = self._registry.rules.of(judgement.topic, subject) or ""
+            features = log_features(subject.title, subject.text, self._registry.analysis, epoch)
         published = self._registry.get(judgement.topic)
         calibration = published.model.calibration
-        decision, score = published.decide_bag(to_bag(blob))
+        decision, score = published.decide_bag(to_bag(features))
         before = Before(decision=decision, score=round(score, DIGITS))
-        if delivered is None and source.passed and isinstance(about, Document):
+        if delivered is None and source.passed and isinstance(subject, Document):
             delivered = DECIDES.get(rule)
         event = Event(
             "judged",
@@ -215,7 +220,7 @@ class Judge:
             epoch.number,
             document=document,
             relevant=judgement.relevant,
-            features=blob,
+            features=features,
             title=title[:TITLE_CHARS],
             judge=judgement.by or "",
             decision=before.decision,
@@ -231,6 +236,7 @@ class Judge:
 
 
 def id_of(document: str | Document) -> str:
+    """The id that was sent, or the one that is made from the content."""
     return document if isinstance(document, str) else document.id or content_id(document)
 
 

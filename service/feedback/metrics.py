@@ -23,7 +23,7 @@ from service.topics.counts import TopicCounts
 from service.topics.published import DIGITS, PublishedModel
 from service.topics.state import TopicState
 
-NOTHING = t11su(Contingency(0, 0, 1))
+T11SU_OF_NOTHING = t11su(Contingency(0, 0, 1))
 
 
 def evidence(state: TopicState) -> list[StandingJudgement]:
@@ -32,14 +32,14 @@ def evidence(state: TopicState) -> list[StandingJudgement]:
 
 
 def metrics(published: PublishedModel, judged: Sequence[StandingJudgement], counts: TopicCounts) -> Metrics:
-    """What is measured from these judgements and counts; takes some fifty milliseconds, so call it in a thread."""
+    """Measures a topic from these judgements and counts. Takes about 50 ms, so call it in a thread."""
     trials = [_trial(standing) for standing in judged]
     return Metrics(
         topic=published.topic,
         version=published.version,
         confidence=prequential.CONFIDENCE,
         judgements=len(trials),
-        t11su_of_nothing=round(NOTHING, DIGITS),
+        t11su_of_nothing=round(T11SU_OF_NOTHING, DIGITS),
         drift=_drift(judged, trials),
         flow=_flow(counts),
         reliability=_reliability(trials),
@@ -53,13 +53,13 @@ def _trial(standing: StandingJudgement) -> Trial:
     return Trial(standing.delivered, first.score, standing.relevant, standing.origin, first.chance, first.probability)
 
 
-def _figure(found: Bounded | None) -> Figure | None:
-    return None if found is None else _rounded(found)
+def _figure(share: Bounded | None) -> Figure | None:
+    return None if share is None else _rounded(share)
 
 
-def _rounded(found: Bounded) -> Figure:
-    estimate = None if found.estimate is None else round(found.estimate, DIGITS)
-    return Figure(estimate=estimate, low=round(found.low, DIGITS), high=round(found.high, DIGITS))
+def _rounded(share: Bounded) -> Figure:
+    estimate = None if share.estimate is None else round(share.estimate, DIGITS)
+    return Figure(estimate=estimate, low=round(share.low, DIGITS), high=round(share.high, DIGITS))
 
 
 def _figures(quality: Quality) -> dict[str, Any]:
@@ -79,16 +79,16 @@ def _drift(judged: Sequence[StandingJudgement], trials: Sequence[Trial]) -> Drif
     accepted = np.array([trials[i].decision == "accept" for i in places], np.bool_)
     worse = drift.latest_change(errors[order], accepted[order], came[order])
     if worse is None:
-        said = f"No more errors lately than before, in {len(places)} decisions that were tested."
-        said = said if len(places) else "No decision has been tested yet."
-        return Drift(drifting=False, since=None, version=None, detail=said)
+        detail = f"Errors have not become more frequent, in {len(places)} decisions that were judged."
+        detail = detail if len(places) else "No decision has been judged yet."
+        return Drift(drifting=False, since=None, version=None, detail=detail)
     first = judged[places[order[worse.place]]].first
     what = "accepted documents" if accepted[order[worse.place]] else "audits"
-    said = (
-        f"Of the last {len(worse.after)} {what} that were judged {int(worse.after.sum())} were decided wrongly, of "
-        f"{len(worse.before)} before them {int(worse.before.sum())}: what is looked for, or what comes, has changed."
+    detail = (
+        f"{int(worse.after.sum())} of the last {len(worse.after)} judged {what} were decided wrongly, against "
+        f"{int(worse.before.sum())} of the {len(worse.before)} before: the stream, or what is wanted, has changed."
     )
-    return Drift(drifting=True, since=time_of(first.at_ms), version=first.seq, detail=said)
+    return Drift(drifting=True, since=time_of(first.at_ms), version=first.seq, detail=detail)
 
 
 def _flow(counts: TopicCounts) -> Volume:
@@ -100,15 +100,15 @@ def _flow(counts: TopicCounts) -> Volume:
 
 
 def _reliability(trials: Sequence[Trial]) -> Reliability:
-    found = reliability.reliability(trials, prequential.TAIL)
+    measured = reliability.reliability(trials, prequential.TAIL)
     bins = [
         ReliabilityBin(
-            low=one.low,
-            high=one.high,
-            documents=one.documents,
-            probability=round(one.mean, DIGITS),
-            observed=_rounded(one.observed),
+            low=each.low,
+            high=each.high,
+            documents=each.documents,
+            probability=round(each.mean, DIGITS),
+            observed=_rounded(each.observed),
         )
-        for one in found.bins
+        for each in measured.bins
     ]
-    return Reliability(bins=bins, brier=_figure(found.brier))
+    return Reliability(bins=bins, brier=_figure(measured.brier))

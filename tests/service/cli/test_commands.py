@@ -116,9 +116,7 @@ def test_judgements_are_listed_and_taken_back(sluice: Client, run: Runner) -> No
     ]
     (done,) = run("topics", "withdraw", "crude", "o1").lines
     assert (done["status"], done["version"]) == ("withdrawn", 4)
-    assert run("topics", "withdraw", "crude", "o1").err == (
-        "sluice: This document has no judgement that stands in this topic.\n"
-    )
+    assert run("topics", "withdraw", "crude", "o1").err == "sluice: This document has no judgement in this topic.\n"
     assert [judgement["document"] for judgement in run("topics", "judgements", "crude").lines] == ["o0"]
 
 

@@ -47,7 +47,7 @@ async def test_of_a_new_topic_nothing_is_known(api: Api) -> None:
     assert all(said[name] is None for name in FIGURES)
     assert (said["judgements"], said["series"]) == (0, [])
     assert (said["drift"]["drifting"], said["drift"]["since"]) == (False, None)
-    assert said["drift"]["detail"] == "No decision has been tested yet."
+    assert said["drift"]["detail"] == "No decision has been judged yet."
     assert said["reliability"] == {"bins": [], "brier": None}
     assert said["t11su_of_nothing"] == pytest.approx(1 / 3, abs=1e-6)
     assert (await api.request("GET", "/topics/none/metrics")).status_code == 404

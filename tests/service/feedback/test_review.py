@@ -101,7 +101,7 @@ async def test_that_nothing_is_wrongly_rejected_is_not_enough(api: Api) -> None:
         await api.judge(f"g{i}", False)
     page = await review(api)
     assert not page["enough"]
-    assert "only 0 were of accepted" in page["detail"]
+    assert "only 0 are about accepted documents" in page["detail"]
 
 
 async def test_what_is_judged_late_was_decided_when_it_passed(api: Api) -> None:
@@ -358,7 +358,7 @@ async def test_processes_offer_alike_and_a_killed_one_loses_nothing(redis_url: s
 
 async def test_it_says_when_more_judgements_would_hardly_help(api: Api) -> None:
     assert not (page := await review(api))["enough"]
-    assert page["detail"].startswith("Nothing waits")
+    assert page["detail"].startswith("There is nothing to judge right now. ")
     await passes(api, [*oil(40), *grain(40)])
     for i in range(40):
         await api.judge(f"o{i}", True)
@@ -368,8 +368,8 @@ async def test_it_says_when_more_judgements_would_hardly_help(api: Api) -> None:
     await api.ok("PATCH", "/topics/crude", {"goal": {"min_recall": 0.99}})
     page = await review(api)
     assert not page["enough"]
-    said = (await status(api))["goal"]["detail"]
-    assert page["detail"] == f"Nothing waits for a judgement now. {said}"
+    detail = (await status(api))["goal"]["detail"]
+    assert page["detail"] == f"There is nothing to judge right now. {detail}"
 
 
 async def test_where_a_rule_decides_rightly_more_judgements_are_not_needed_whatever_the_model_thinks(api: Api) -> None:
@@ -386,10 +386,12 @@ async def test_where_a_rule_decides_rightly_more_judgements_are_not_needed_whate
             await api.judge(f"c{i}", i > 2, topic)
     page = await review(api)
     assert page["enough"], page["detail"]
-    assert page["detail"].endswith("all agree: more would hardly help.")  # the newest that a rule decided were right
+    assert page["detail"].endswith(
+        "all agree with the decisions; more would hardly help."
+    )  # the newest that a rule decided were right
     page = await review(api, "ruled")
     assert not page["enough"]
-    assert "Decisions have been judged 0 times" in page["detail"]
+    assert "0 decisions have been judged so far" in page["detail"]
 
 
 async def test_where_rules_decide_wrongly_it_is_said_that_judgements_do_not_help(api: Api) -> None:
@@ -400,7 +402,7 @@ async def test_where_rules_decide_wrongly_it_is_said_that_judgements_do_not_help
     for i in range(4):
         await api.judge(f"g{i}", False)
     detail = (await review(api))["detail"]
-    assert detail.endswith("Of the newest 24 judgements where a rule decides 4 disagree: there other rules would help.")
+    assert detail.endswith(" 4 of the newest 24 judgements where a rule decided disagree with it; change the rules.")
 
 
 async def test_disagreement_says_that_judgements_help(api: Api) -> None:
