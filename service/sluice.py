@@ -73,7 +73,7 @@ class Sluice:
         await self.pool.run(warm_up, self.registry.analysis, self.epochs.current, self.config.served_weights)
         self._background.start(self.sync.listen())
         self._background.start(self.sync.sweep())
-        self._background.start(self.subscribers.read())
+        self._background.start(self.subscribers.run())
         self._background.start(self.classifier.signatures.catch_up())
 
     async def stop(self) -> None:

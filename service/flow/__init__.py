@@ -1,0 +1,21 @@
+"""Documents in, decisions out: how a document gets from a producer to those who want to know what was decided.
+
+Documents come with `POST /classify` or through the Redis stream `sluice:in`. They are decided and remembered, and the
+decisions other than *reject* are appended to the output streams of their topics. From there they go to clients that
+listen over HTTP, and along routes to webhooks and other streams.
+
+In reading order:
+
+    classify.py      classifies documents: decides, remembers, counts and appends them to the output streams
+    consumer.py      does the same for the stream `sluice:in`, as a pipeline, and never loses an entry
+    subscribers.py   sends the output streams to HTTP clients as server-sent events
+    webhooks.py      makes one delivery to a webhook, signed and to public addresses only
+    deliveries.py    takes the entries of the output streams along the routes of each topic, and retries
+
+How a decision is made is in service/topics, the streams and consumer groups are in service/store (inbox.py, outbox.py,
+routes.py, consumer_group.py), and the processes that run all this are in service/run.
+
+From outside, use `Classifier`, `Subscribers.subscribe` and, in a process that runs them, `Consumer.run`,
+`Subscribers.run` and `Deliveries.run`. `Batch` is for the consumer, `Webhooks` for deliveries. Consumers load numba and
+the models only when the first document comes, so deliveries.py and webhooks.py must not import them.
+"""

@@ -1,12 +1,14 @@
-"""Listeners to what topics let through: any number of them, and one reader.
+"""Subscribers to the decisions of topics, over HTTP: any number of them, and one reader.
 
-The reader asks the store for what is new in all streams that somebody listens to, over one connection, and deals it
-out: an event is read and encoded once, however many listen. Whoever listens has a short queue. One that is full says
-that its owner is too slow; it is given what is in it and sent away, and can come back and resume where it was, for
-the stream has it all. So nobody waits for the slowest, and nothing grows.
+The reader waits for new entries in the output streams of all topics that have subscribers, over one connection, and
+dispatches them: each event is encoded once, however many subscribers get it. Every subscriber has a short queue. If it
+overflows, the subscriber is too slow: it gets what is queued and is disconnected, and can resume later, since
+everything is in the stream. So nobody waits for the slowest, and memory is bounded.
 
-Whoever resumes first reads the stream by itself up to its end, while its queue fills; what stands in both it is given
-once, by its place.
+A subscriber that resumes first reads the stream up to its end, while its queue fills. Events that are in both are
+skipped in the queue, by their place in the stream.
+
+(Settings and documentation call subscribers *listeners*.)
 """
 
 import asyncio
@@ -23,14 +25,14 @@ from service.topics.published import PublishedModel
 
 log = structlog.get_logger("sluice.flow")
 
-MAX_QUEUED = 1000  # events that a listener may be behind
-HEARTBEAT_S = 15.0  # of silence, after which a listener is shown that the connection lives
-RETRY_MS = 1000  # after which a client connects again
-RETRY_S = 0.2  # before asking again after the connection broke
+MAX_QUEUED = 1000  # events that a subscriber may be behind
+HEARTBEAT_S = 15.0  # of silence, after which a comment shows the client that the connection is alive
+RETRY_MS = 1000  # after which a client reconnects
+RETRY_S = 0.2  # before the store is tried again
 
 
 class Queue:
-    """What a listener has not been given yet."""
+    """Events that a subscriber has not been sent yet."""
 
     def __init__(self) -> None:
         self._events: list[tuple[str, bytes]] = []
@@ -44,47 +46,46 @@ class Queue:
         self._filled.set()
 
     async def take(self, timeout_s: float) -> list[tuple[str, bytes]]:
-        """Everything that is there, as soon as something is; nothing if that takes too long."""
+        """Takes all events as soon as there are any; nothing if that takes too long."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._filled.wait()
         except TimeoutError:
             return []
         self._filled.clear()
-        taken, self._events = self._events, []
-        return taken
+        events, self._events = self._events, []
+        return events
 
 
 class Subscribers:
-    def __init__(self, outbox: Outbox, topics: Mapping[str, PublishedModel], most: int) -> None:
+    def __init__(self, outbox: Outbox, topics: Mapping[str, PublishedModel], limit: int) -> None:
         self._outbox = outbox
-        self._topics = topics  # that there are
-        self._most = most
+        self._topics = topics
+        self._limit = limit
         self._queues: dict[str, set[Queue]] = {}
-        self._places: dict[str, str] = {}  # up to which each of these streams has been read
+        self._places: dict[str, str] = {}  # of topics with subscribers: up to where their streams were read
         self._wanted = asyncio.Event()
 
-    async def read(self) -> None:
-        """Deals out what is let through, for ever."""
+    async def run(self) -> None:
+        """Reads the streams and dispatches new entries, until it is cancelled."""
         while True:
             await self._wanted.wait()
             try:
-                for topic, found in (await self._outbox.wait(dict(self._places))).items():
-                    if topic in self._places:  # somebody still listens
-                        self._deal(topic, found)
+                for topic, entries in (await self._outbox.wait(dict(self._places))).items():
+                    self._dispatch(topic, entries)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
                 await asyncio.sleep(RETRY_S)
             except Exception:
-                # A bug, and loud; but those who listen must not be left waiting for nothing.
-                log.exception("reading for listeners failed and begins again")
+                # A bug, and loud; but subscribers must not wait for events that never come.
+                log.exception("reading for subscribers failed, restarting")
                 await asyncio.sleep(RETRY_S)
 
     @asynccontextmanager
-    async def joined(self, topic: str, after: str | None) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The events of a topic as they come, as bytes to be sent; those after a place first, if one is given."""
-        if sum(map(len, self._queues.values())) >= self._most:
-            raise Busy(f"There are {self._most:,} listeners already; try again.")
+    async def subscribe(self, topic: str, after: str | None) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Yields the encoded events of a topic as they come; if `after` is given, those after that place first."""
+        if sum(map(len, self._queues.values())) >= self._limit:
+            raise Busy(f"There are {self._limit:,} listeners already; try again.")
         if topic not in self._places:
             place = await self._outbox.last_place(topic)
             self._places.setdefault(topic, place)
@@ -101,41 +102,41 @@ class Subscribers:
                 self._wanted.clear()
 
     def _born(self, topic: str) -> str | None:
-        """Which of those that have had this name the topic is; None if there is none."""
-        served = self._topics.get(topic)
-        return served.born if served else None
+        """What tells the topic from earlier ones with its name; None if there is none."""
+        model = self._topics.get(topic)
+        return model.born if model else None
 
     async def _events(
-        self, topic: str, born: str | None, after: str | None, joined: str, queue: Queue
+        self, topic: str, born: str | None, after: str | None, end: str, queue: Queue
     ) -> AsyncIterator[bytes]:
-        # Where it begins is said before anything comes, so that it can be resumed from there.
-        yield f"retry: {RETRY_MS}\nid: {after or joined}\n\n".encode()
-        given = after
-        while given is not None and (found := await self._outbox.read_after(topic, given)):
-            yield b"".join(event(topic, one) for one in found)
-            given = found[-1].place
+        # The first id is sent before any event, so that a client can resume even if it never gets one.
+        yield f"retry: {RETRY_MS}\nid: {after or end}\n\n".encode()
+        sent = after
+        while sent is not None and (entries := await self._outbox.read_after(topic, sent)):
+            yield b"".join(event(topic, entry) for entry in entries)
+            sent = entries[-1].place
         while True:
-            taken = await queue.take(HEARTBEAT_S)
-            if born is None or self._born(topic) != born:  # deleted; if another is there now, this one is not it
+            queued = await queue.take(HEARTBEAT_S)
+            if born is None or self._born(topic) != born:  # deleted, and perhaps there is another with its name
                 raise NotFound.topic_gone(topic)
-            new = [event for place, event in taken if given is None or order(place) > order(given)]
+            new = [event for place, event in queued if sent is None or order(place) > order(sent)]
             yield b"".join(new) or b":\n\n"
             if queue.overflowed:
-                raise Busy("You read too slowly. Connect again with Last-Event-ID, and go on where you were.")
+                raise Busy("You read too slowly. Connect again with Last-Event-ID to resume.")
 
-    def _deal(self, topic: str, found: Sequence[Placed]) -> None:
+    def _dispatch(self, topic: str, entries: Sequence[Placed]) -> None:
         if topic not in self._places:
-            return  # nobody listens any more
-        # Somebody may have left, and another come, while the store was asked: this one wants only what is newer.
-        new = [one for one in found if order(one.place) > order(self._places[topic])]
-        events = [(one.place, event(topic, one)) for one in new]
-        self._places[topic] = max(self._places[topic], found[-1].place, key=order)
+            return  # the last subscriber has left
+        # The topic may have got its first subscriber while the store was asked: it wants newer entries only.
+        new = [entry for entry in entries if order(entry.place) > order(self._places[topic])]
+        events = [(entry.place, event(topic, entry)) for entry in new]
+        self._places[topic] = max(self._places[topic], entries[-1].place, key=order)
         for queue in self._queues[topic]:
             queue.put(events)
 
 
 def event(topic: str, placed: Placed) -> bytes:
-    """As server-sent events are written: JSON has no line breaks, so one line of data is enough."""
+    """Encodes an entry as a server-sent event. JSON has no line breaks, so one line of data is enough."""
     return f"id: {placed.place}\ndata: {passed(topic, placed).model_dump_json()}\n\n".encode()
 
 

@@ -1,15 +1,15 @@
-"""One delivery to a webhook: signed, to an address that is allowed, within a time, and without going anywhere else.
+"""One delivery to a webhook: signed, within a timeout, and to an allowed address only.
 
-Signatures are those of Standard Webhooks (https://www.standardwebhooks.com):
+Signatures follow Standard Webhooks (https://www.standardwebhooks.com):
 
-    webhook-id         names the message; the same whenever it is sent again
+    webhook-id         names the message; the same for every attempt
     webhook-timestamp  seconds
-    webhook-signature  v1,base64(hmac-sha256(secret, "id.timestamp.body")), the secret being whsec_base64
+    webhook-signature  v1,base64(hmac-sha256(secret, "id.timestamp.body")), where the secret is whsec_base64
 
-An address that somebody gives us is a way to make us call others: the store, a cloud's metadata, a neighbour. So the
-name is resolved here, once, every address it has must be public, and it is that address we connect to: a name that
-resolves otherwise a moment later gains nothing. The name itself is still what the certificate is checked for. Redirects
-and proxies are not followed.
+A URL that a user gives us is a way to make us call others (SSRF): the store, a cloud's metadata service, a neighbour.
+So we resolve the host name once, require that every address it has is public, and connect to the address that we
+checked; a name that resolves differently a moment later gains nothing. The certificate is still checked for the name.
+Redirects and proxies are not followed.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ import httpx
 
 from service.addresses import is_public
 
-MAX_REPLY_BYTES = 65536  # of an answer that are read, so that the connection can be used again
+MAX_REPLY_BYTES = 65536  # that are read of a response, so that the connection can be reused
 PREFIX = "whsec_"
 PORTS = {"http": 80, "https": 443}
 
 
 class NotDelivered(Exception):
-    """The receiver did not take it; the message is a sentence."""
+    """A delivery failed; the message is a sentence for the user."""
 
 
 class Webhooks:
-    """Deliveries to one receiver, over connections of its own: whoever is slow keeps only itself waiting."""
+    """Deliveries to one receiver, over connections of its own, so that a slow receiver delays no other."""
 
     def __init__(self, tls: ssl.SSLContext, timeout_s: float, private: bool, connections: int) -> None:
         self._timeout_s = timeout_s
@@ -50,57 +50,53 @@ class Webhooks:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def send(self, url: str, secret: str, message: str, body: bytes, now_s: int) -> None:
-        """The receiver has said that it took it."""
+    async def send(self, url: str, secret: str, message_id: str, body: bytes, now_s: int) -> None:
+        """Sends a message; NotDelivered unless the receiver answers with success."""
         try:
             async with asyncio.timeout(self._timeout_s):
-                status = await self._post(httpx.URL(url), signed(secret, message, body, now_s), body)
-        except TimeoutError:
-            raise NotDelivered(f"It did not answer within {self._timeout_s:g} seconds.") from None
-        except httpx.TimeoutException:
-            raise NotDelivered(f"It did not answer within {self._timeout_s:g} seconds.") from None
+                status = await self._post(httpx.URL(url), signature_headers(secret, message_id, body, now_s), body)
+        except (TimeoutError, httpx.TimeoutException):
+            raise NotDelivered(f"The receiver did not answer within {self._timeout_s:g} seconds.") from None
         except httpx.HTTPError as error:
-            raise NotDelivered(f"It could not be reached: {type(error).__name__}.") from None
+            raise NotDelivered(f"The receiver could not be reached: {type(error).__name__}.") from None
         if 300 <= status < 400:
-            raise NotDelivered(f"It answered {status}; redirects are not followed.")
+            raise NotDelivered(f"The receiver answered {status}; redirects are not followed.")
         if not 200 <= status < 300:
-            raise NotDelivered(f"It answered {status}.")
+            raise NotDelivered(f"The receiver answered {status}.")
 
     async def _post(self, url: httpx.URL, headers: dict[str, str], body: bytes) -> int:
-        address = await self._address(url)
-        there = url.copy_with(host=address)
+        target = url.copy_with(host=await self._resolve(url))
         headers |= {"Host": url.netloc.decode(), "Content-Type": "application/json"}
         extensions = {"sni_hostname": url.host} if url.scheme == "https" else {}
-        sending = self._client.stream("POST", there, headers=headers, content=body, extensions=extensions)
-        async with sending as answer:
-            read = 0
-            async for chunk in answer.aiter_raw():
-                read += len(chunk)
-                if read > MAX_REPLY_BYTES:
+        request = self._client.stream("POST", target, headers=headers, content=body, extensions=extensions)
+        async with request as response:
+            size = 0
+            async for chunk in response.aiter_raw():
+                size += len(chunk)
+                if size > MAX_REPLY_BYTES:
                     break
-            return answer.status_code
+            return response.status_code
 
-    async def _address(self, url: httpx.URL) -> str:
-        """The address to connect to; every one that the name has must be allowed."""
+    async def _resolve(self, url: httpx.URL) -> str:
+        """The address to connect to; NotDelivered unless all addresses of the host are allowed."""
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(
+            infos = await asyncio.get_running_loop().getaddrinfo(
                 url.raw_host.decode(), url.port or PORTS[url.scheme], type=socket.SOCK_STREAM
             )
-        except (OSError, UnicodeError):  # the latter for a name that no resolver takes
-            raise NotDelivered("Its name cannot be resolved.") from None
-        addresses = [str(entry[4][0]) for entry in found]
+        except (OSError, UnicodeError):  # UnicodeError: the name is malformed
+            raise NotDelivered("The host name cannot be resolved.") from None
+        addresses = [str(info[4][0]) for info in infos]
         if not self._private and not all(map(is_public, addresses)):
-            raise NotDelivered("Its address is not a public one (SLUICE_WEBHOOKS_PRIVATE allows others).")
+            raise NotDelivered("The address is not public (SLUICE_WEBHOOKS_PRIVATE allows private ones).")
         return addresses[0]
 
 
-def signed(secret: str, message: str, body: bytes, now_s: int) -> dict[str, str]:
-    """The headers that say who sent it, when, and that it is whole."""
-    said = f"{message}.{now_s}.".encode() + body
-    signature = base64.b64encode(hmac.digest(key_of(secret), said, hashlib.sha256)).decode()
-    return {"webhook-id": message, "webhook-timestamp": str(now_s), "webhook-signature": f"v1,{signature}"}
+def signature_headers(secret: str, message_id: str, body: bytes, now_s: int) -> dict[str, str]:
+    """Headers by which the receiver can check who sent the message, when, and that it is complete."""
+    content = f"{message_id}.{now_s}.".encode() + body
+    signature = base64.b64encode(hmac.digest(_key(secret), content, hashlib.sha256)).decode()
+    return {"webhook-id": message_id, "webhook-timestamp": str(now_s), "webhook-signature": f"v1,{signature}"}
 
 
-def key_of(secret: str) -> bytes:
-    """The key that a secret holds; ValueError if it is none."""
+def _key(secret: str) -> bytes:
     return base64.b64decode(secret.removeprefix(PREFIX), validate=True)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from service.flow.webhooks import signed
+from service.flow.webhooks import signature_headers
 
 SECRET = "whsec_" + "c2x1aWNl" * 4
 
@@ -57,7 +57,7 @@ class Receiver:
             await self._closing.wait()
             return
         said = {name: headers[name] for name in ("webhook-id", "webhook-timestamp", "webhook-signature")}
-        assert said == signed(SECRET, said["webhook-id"], body, int(said["webhook-timestamp"]))
+        assert said == signature_headers(SECRET, said["webhook-id"], body, int(said["webhook-timestamp"]))
         if status == 200:
             self.taken.append(json.loads(body))
         where = "location: http://127.0.0.1:1/elsewhere\r\n" if status == 302 else ""

@@ -169,8 +169,8 @@ async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told
     await api.topic("grain", query="wheat maize harvest")
     async with running_api(cluster.url, sweep_s=3600) as other:
         async with (
-            api.sluice.subscribers.joined("crude", None) as crude,
-            api.sluice.subscribers.joined("grain", None) as harvest,
+            api.sluice.subscribers.subscribe("crude", None) as crude,
+            api.sluice.subscribers.subscribe("grain", None) as harvest,
         ):
             for listener in (crude, harvest):
                 await anext(listener)

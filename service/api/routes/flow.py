@@ -49,7 +49,7 @@ router = new_router()
 async def listen(sluice: ReadySluice, topic: TopicPath, last_event_id: LastEventId = None) -> Response:
     """What the topic lets through (accepted or abstained from), as it happens: server-sent events, resumable."""
     await sluice.topics.find(topic)
-    return Events(sluice.subscribers.joined(topic, last_event_id))
+    return Events(sluice.subscribers.subscribe(topic, last_event_id))
 
 
 @router.get("/topics/{topic}/accepted", tags=["flow"], **answers(Page[Passed], 404))

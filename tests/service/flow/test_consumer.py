@@ -130,7 +130,7 @@ async def test_what_ended_everybody_who_took_it_is_given_up(api: Api, store: "Re
     async with consuming(api):
         await settled(store)
     assert let_through(store) == []
-    assert all(f"Taken {GIVE_UP_AFTER + 1} times" in one["reason"] for one in dead(store))
+    assert all(f"Delivered {GIVE_UP_AFTER + 1} times" in one["reason"] for one in dead(store))
     assert [json.loads(one["document"])["id"] for one in dead(store)] == ["o0", "o1", "o2"]
 
 
@@ -189,11 +189,11 @@ async def test_a_consumer_takes_fewer_documents_when_they_are_long(api: Api, sto
         for document in accepted(3 * MAX_BATCH):
             add(store, document)
         await settled(store)
-        assert consumer.most == MAX_BATCH
+        assert consumer.batch_size == MAX_BATCH
         for n in range(10):
             store.xadd(IN, {"document": "x" * 1_000_000 + str(n)})
         await settled(store)
-        assert consumer.most == 1 < FIRST_BATCH
+        assert consumer.batch_size == 1 < FIRST_BATCH
 
 
 async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_something(
@@ -281,7 +281,7 @@ async def test_what_is_taken_ahead_of_long_documents_is_little(
         taken = store.xpending(IN, GROUP)["pending"]
         go.set()
         await settled(store)
-        assert consumer.most == 1
+        assert consumer.batch_size == 1
     assert taken <= FIRST_BATCH + MAX_IN_FLIGHT
 
 

@@ -18,7 +18,7 @@ from service.addresses import is_public
 from service.config import Config
 from service.errors import PreconditionFailed
 from service.flow.deliveries import MAX_PENDING, Deliveries
-from service.flow.webhooks import NotDelivered, Webhooks, signed
+from service.flow.webhooks import NotDelivered, Webhooks, signature_headers
 from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
 from service.store.topics import Store
 from service.tasks import cancel_all
@@ -140,7 +140,7 @@ async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_not
 def test_signatures_are_those_of_the_standard() -> None:
     """The example that implementations of Standard Webhooks are tested with."""
     secret, message = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
-    headers = signed(secret, message, b'{"test": 2432232314}', 1614265330)
+    headers = signature_headers(secret, message, b'{"test": 2432232314}', 1614265330)
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
@@ -190,7 +190,7 @@ async def test_what_fails_too_often_is_dead_until_it_is_replayed(
 
         await wait_until(given_up)
         dead = await api.ok("GET", f"{path}/dead", params={"limit": 2})
-        assert [one["reason"] for one in dead["items"]] == ["It answered 500."] * 2
+        assert [one["reason"] for one in dead["items"]] == ["The receiver answered 500."] * 2
         rest = await api.ok("GET", f"{path}/dead", params={"cursor": dead["next"]})
         assert {one["document"] for one in dead["items"] + rest["items"]} == set(sent)
         receiver.answer = lambda n: 200
