@@ -1,6 +1,6 @@
-"""What every test may ask for: a real store, emptied before each test, and no setting from outside.
+"""Fixtures for every test: a real store, emptied before each test, and no settings from the environment.
 
-Tests may run in two processes at once (`scripts/test`): each has a store of its own.
+`scripts/test` runs the tests in two processes; each has a store of its own.
 """
 
 import os
@@ -24,7 +24,7 @@ settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest test begins first, so that of two processes none has to wait for it at the end."""
+    """Starts the longest test first, so that neither of two processes waits for it at the end."""
     items.sort(key=lambda item: item.path.stem != "test_crash")
 
 
@@ -32,19 +32,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _plain_environment() -> None:
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
         del os.environ[name]
-    os.environ[f"{PREFIX}STORE_TIMEOUT_S"] = str(STORE_S)  # where a slow disk is not what a test is about
+    os.environ[f"{PREFIX}STORE_TIMEOUT_S"] = str(STORE_S)  # for the tests that are not about a slow store
 
 
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[Embedded]:
-    """One embedded server for the whole run. A test that stops or kills a server starts its own."""
+    """One embedded store for the whole run. A test that stops or kills a store starts its own."""
     with tempfile.TemporaryDirectory(prefix="sluice-") as directory, Embedded(Path(directory)) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def emptied(embedded: Embedded) -> Embedded:
-    """The same server with nothing in it, for what a module shares: another module's tests may have left anything."""
+    """The same store, emptied before the tests of a module, for what they share."""
     with Redis.from_url(embedded.url) as client:
         client.flushall()
     return embedded
@@ -52,7 +52,7 @@ def emptied(embedded: Embedded) -> Embedded:
 
 @pytest.fixture
 def redis_url(embedded: Embedded) -> str:
-    """The address of a store with nothing in it."""
+    """The address of an empty store."""
     with Redis.from_url(embedded.url) as client:
         client.flushall()
     return embedded.url
@@ -60,14 +60,14 @@ def redis_url(embedded: Embedded) -> str:
 
 @pytest.fixture
 def store(embedded: Embedded) -> Iterator["Redis"]:
-    """A client of it, for a test that looks for itself."""
+    """A Redis client of the store, for tests that look at keys themselves."""
     with Redis.from_url(embedded.url, decode_responses=True) as client:
         yield client
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(embedded: Embedded) -> AsyncIterator[Api]:
-    """One app for all tests of a module, with the topic `crude`: for tests that only look, or that are refused."""
+    """One app for all tests of a module, with the topic `crude`: for tests that only read, or that are refused."""
     with Redis.from_url(embedded.url) as client:
         client.flushall()
     async with running_api(embedded.url) as api:

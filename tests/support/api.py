@@ -1,4 +1,4 @@
-"""An app on a real store, in this process, for tests that speak HTTP to it."""
+"""An app in this process, on a real store, and a client that sends it requests."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,16 +17,16 @@ QUERY = "crude oil OPEC barrels output price"
 
 
 class Api(httpx.AsyncClient):
-    """A client with the shorthands that most tests need."""
+    """A client with shorthands for the requests that most tests send."""
 
     app: FastAPI
     sluice: Sluice
 
     async def ok(self, method: str, path: str, body: Any = None, **kwargs: Any) -> Any:
-        """The answer's JSON, which must be a success."""
-        answer = await self.request(method, path, json=body, **kwargs)
-        assert answer.is_success, answer.text
-        return answer.json() if answer.content else None
+        """The JSON of the response, which must be a success."""
+        response = await self.request(method, path, json=body, **kwargs)
+        assert response.is_success, response.text
+        return response.json() if response.content else None
 
     async def topic(self, id: str = "crude", **fields: Any) -> Any:
         return await self.ok("POST", "/topics", {"id": id, "query": QUERY} | fields)
@@ -41,6 +41,7 @@ class Api(httpx.AsyncClient):
 
 @asynccontextmanager
 async def running_api(redis_url: str, **settings: Any) -> AsyncIterator[Api]:
+    """A client of an app that serves all topics of the store already."""
     app = create_app(Config(redis=redis_url, **settings))
     async with app.router.lifespan_context(app):
         await app.state.sluice.sync.ready.wait()

@@ -1,6 +1,5 @@
 """Job workers for tests, in processes of their own, as the supervisor starts them."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,24 +7,15 @@ from typing import Any
 
 from service.processes import JOB_QUEUE, command
 from tests.support.api import Api
+from tests.support.processes import end, environment
 from tests.support.waiting import PATIENCE_S, wait_until
 
 OVER = ("succeeded", "failed", "cancelled")
 
 
 def start_worker(redis_url: str, **settings: object) -> subprocess.Popen[bytes]:
-    environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
-    fixed = {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"}
-    return subprocess.Popen(command(JOB_QUEUE), env=environment | fixed)
-
-
-def end_worker(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(PATIENCE_S)
-    finally:
-        process.kill()
-        process.wait()
+    env = environment(**settings | {"redis": redis_url, "log_level": "warning"})
+    return subprocess.Popen(command(JOB_QUEUE), env=env)
 
 
 @contextmanager
@@ -35,7 +25,7 @@ def running_workers(redis_url: str, workers: int = 1, **settings: object) -> Ite
         yield processes
     finally:
         for process in processes:
-            end_worker(process)
+            end(process)
 
 
 async def submit(api: Api, **request: Any) -> str:
@@ -49,12 +39,12 @@ async def submit(api: Api, **request: Any) -> str:
 async def wait_for_state(api: Api, job: str, *states: str, within_s: float = PATIENCE_S) -> Any:
     """Returns the job once it is in one of these states; waits also for a store that is down meanwhile."""
 
-    async def found() -> Any:
-        answer = await api.get(f"/jobs/{job}")
-        assert answer.status_code in (200, 503), answer.text
-        return answer.json() if answer.is_success and answer.json()["state"] in states else None
+    async def reached() -> Any:
+        response = await api.get(f"/jobs/{job}")
+        assert response.status_code in (200, 503), response.text
+        return response.json() if response.is_success and response.json()["state"] in states else None
 
-    return await wait_until(found, within_s)
+    return await wait_until(reached, within_s)
 
 
 async def run_job(api: Api, **request: Any) -> Any:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import httpx
 
 from service.processes import API, APPLICATION, command
-from tests.support.waiting import PATIENCE_S, wait_until_sync
+from tests.support.processes import end, environment
+from tests.support.waiting import wait_until_sync
 
 
 class Live(NamedTuple):
@@ -24,20 +25,19 @@ class Live(NamedTuple):
 
     @property
     def resident_bytes(self) -> int:
-        """What the process holds in memory."""
+        """The memory that the process holds."""
         fields = Path(f"/proc/{self.process}/statm").read_text().split()
         return int(fields[1]) * os.sysconf("SC_PAGESIZE")
 
 
 @contextmanager
 def live(redis_url: str, **settings: object) -> Iterator[Live]:
-    """`python -m service.run.api`, as the supervisor starts it, until the end of the block."""
-    environment = os.environ | {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
+    """An API process, as the supervisor starts it, until the end of the block."""
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         fd = listener.fileno()
         process = subprocess.Popen(
             command(API, str(fd), APPLICATION),
-            env=environment | {"SLUICE_REDIS": redis_url, "SLUICE_LOG_LEVEL": "warning"},
+            env=environment(**settings | {"redis": redis_url, "log_level": "warning"}),
             pass_fds=[fd],
         )
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -50,9 +50,4 @@ def live(redis_url: str, **settings: object) -> Iterator[Live]:
         wait_until_sync(ready)
         yield Live(address, process.pid)
     finally:
-        process.terminate()
-        try:
-            process.wait(PATIENCE_S)
-        finally:
-            process.kill()
-            process.wait()
+        end(process)

@@ -11,11 +11,12 @@ from pathlib import Path
 import httpx
 from redis import Redis
 
+from service.config import PREFIX
 from service.run import supervisor
 from service.store.embedded import socket_path
 from tests.support.waiting import PATIENCE_S, wait_until_sync
 
-SERVE = """
+SERVE_PROGRAM = """
 import sys
 from service.cli import main
 from service.run import supervisor
@@ -25,7 +26,22 @@ supervisor.PATIENCE_S = supervisor.STOP_S = float(sys.argv.pop(1))
 main.main()
 """
 APPLICATION, HOUSEKEEPER = "tests.support.stub_app:create_app", "tests.support.stub_app"
-FEW = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # unless a test needs them: they take seconds to start
+DEFAULTS = {"SLUICE_JOB_WORKERS": "0", "SLUICE_CONSUMERS": "0"}  # they take seconds to start
+
+
+def environment(**settings: object) -> dict[str, str]:
+    """The environment of this process, and the variables of these settings."""
+    return os.environ | {f"{PREFIX}{name.upper()}": str(value) for name, value in settings.items()}
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Asks a process to end, and kills it if it does not."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE_S)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def has_ended(pid: int) -> bool:
@@ -37,13 +53,13 @@ def has_ended(pid: int) -> bool:
 
 def children(pid: int) -> dict[int, str]:
     """The running child processes of a process, with their command lines."""
-    found: dict[int, str] = {}
+    commands: dict[int, str] = {}
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         try:
-            found[int(child)] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+            commands[int(child)] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
         except OSError:
             continue  # ended meanwhile
-    return {child: command for child, command in found.items() if not has_ended(child)}
+    return {child: command for child, command in commands.items() if not has_ended(child)}
 
 
 class ServeProcess:
@@ -66,28 +82,31 @@ class ServeProcess:
         self.data = data or directory / "data"
         self.output = directory / f"output-{time.monotonic_ns()}"
         self.errors = directory / f"errors-{time.monotonic_ns()}"
-        arguments = ["serve", "--port", "0", "--data", str(self.data), *options]
-        command = [sys.executable, "-c", SERVE, application, housekeeper, str(steady_s), str(PATIENCE_S), *arguments]
+        command = ["serve", "--port", "0", "--data", str(self.data), *options]
+        program = [sys.executable, "-c", SERVE_PROGRAM, application, housekeeper, str(steady_s), str(PATIENCE_S)]
         with self.output.open("w") as out, self.errors.open("w") as err:
-            given = {f"SLUICE_{name.upper()}": str(value) for name, value in settings.items()}
-            environment = FEW | os.environ | given
-            self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            env = DEFAULTS | environment(**settings)
+            self.process = subprocess.Popen(
+                [*program, *command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            )
 
     @property
     def address(self) -> str:
+        """Where it serves, once it has printed that it is ready."""
         ready = re.compile(r"^Sluice is ready on (http://\S+)", re.MULTILINE)
         line = wait_until_sync(lambda: ready.search(self.output.read_text()))
         return str(line[1])
 
-    def api(self) -> int:
+    def api_pid(self) -> int:
+        """The process that answers a request; the stub does so with its id."""
         return int(httpx.get(f"{self.address}/pid", timeout=10).text)
 
-    def housekeeper(self) -> int:
-        """The newest housekeeper that has printed its process id."""
+    def housekeeper_pid(self) -> int:
+        """The newest housekeeper; the stub prints its id."""
         printed = wait_until_sync(lambda: re.findall(r"^housekeeper (\d+)$", self.output.read_text(), re.MULTILINE))
         return int(printed[-1])
 
-    def store(self) -> int:
+    def store_pid(self) -> int:
         with Redis(unix_socket_path=str(socket_path(self.data))) as client:
             return int(client.info("server")["process_id"])
 
@@ -95,6 +114,7 @@ class ServeProcess:
         self.process.send_signal(number)
         return self.process.wait(PATIENCE_S)
 
-    def refused(self) -> str:
+    def refusal(self) -> str:
+        """What it has written to stderr when it refused to start."""
         assert self.process.wait(PATIENCE_S) == 1
         return self.errors.read_text()

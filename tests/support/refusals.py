@@ -1,4 +1,4 @@
-"""What a refusal must look like, for the tests that are refused."""
+"""Checks that every refusal is a problem document as the contract promises it."""
 
 import json
 from typing import Any
@@ -10,21 +10,21 @@ from tests.support.api import Api
 JSON = {"content-type": "application/json"}
 NDJSON = {"content-type": "application/x-ndjson"}
 MARK = "Z" * 1_000_000  # sent in many places; must not come back
-LONGEST_ANSWER = 3000
+MAX_BYTES = 3000
 
 
-def refused(answer: httpx.Response, *statuses: int) -> Any:
-    """The problem document, which must be one, with one of these statuses."""
-    assert answer.status_code in statuses, (answer.status_code, answer.text[:500])
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert len(answer.content) < LONGEST_ANSWER
-    problem = well_formed(answer.json())
-    assert problem["status"] == answer.status_code
+def refused(response: httpx.Response, *statuses: int) -> Any:
+    """The problem document of a response, which must have one of these statuses."""
+    assert response.status_code in statuses, (response.status_code, response.text[:500])
+    assert response.headers["content-type"] == "application/problem+json"
+    assert len(response.content) < MAX_BYTES
+    problem = well_formed(response.json())
+    assert problem["status"] == response.status_code
     return problem
 
 
 def well_formed(problem: Any) -> Any:
-    """A problem document, as an answer or as a line, says what is wrong and does not repeat what was sent."""
+    """A problem document, of a response or a line, which must say what is wrong and not repeat what was sent."""
     assert set(problem) - {"errors"} == {"type", "title", "status", "detail"}
     assert problem["detail"][0].isupper()
     assert problem["detail"].endswith(".")
@@ -38,6 +38,6 @@ def pointers(problem: Any) -> list[str]:
 
 
 async def send(api: Api, method: str, path: str, body: Any, **headers: str) -> httpx.Response:
-    """Sends a value as JSON, or a text as it is."""
+    """Sends a value as JSON, or a string as it is."""
     content = body if isinstance(body, bytes | str) else json.dumps(body)
     return await api.request(method, path, content=content, headers=JSON | headers)

@@ -6,8 +6,8 @@ import signal
 import threading
 from typing import Any
 
-# For tests that run the application in a thread: /hold has arrived, and answers when it is let go; the answer of /flood
-# is read, or was given up.
+# For tests that run the application in a thread: a request to /hold has arrived, and is answered when `let_go` is set;
+# the response of /flood has been read, or the client has left.
 arrived, let_go, flooded = threading.Semaphore(0), threading.Event(), threading.Event()
 
 
@@ -20,9 +20,9 @@ def create_app() -> Any:
             return
         path = scope["path"]
         answer = str(os.getpid())
-        if path == "/refuse":  # answers before it has read
+        if path == "/refuse":  # answers before it has read the body
             answer = "too much"
-        elif path == "/flood":  # more than any socket buffers
+        elif path == "/flood":  # more than a socket buffers
             answer = "flood" * 20_000_000
         elif path == "/hold":
             arrived.release()
@@ -36,7 +36,7 @@ def create_app() -> Any:
                 if message["type"] == "http.disconnect":
                     return
                 length += len(message["body"])
-                if path == "/ponder" and length == len(message["body"]):  # the client must wait before it can send more
+                if path == "/ponder" and length == len(message["body"]):  # meanwhile the client cannot send more
                     await asyncio.sleep(2.5)
                 if not message["more_body"]:
                     break
@@ -46,7 +46,7 @@ def create_app() -> Any:
         headers = [(b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body, "more_body": True})
-        await send({"type": "http.response.body"})  # when the rest is on its way
+        await send({"type": "http.response.body"})  # once the rest is in the socket's buffer
         if path == "/flood":
             flooded.set()
 
@@ -55,7 +55,7 @@ def create_app() -> Any:
 
 def never_ready() -> Any:
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await asyncio.sleep(10)  # a server that is told to stop waits for it
+        await asyncio.sleep(10)  # a server that gets a signal waits for it
 
     return app
 

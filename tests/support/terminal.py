@@ -1,4 +1,4 @@
-"""A terminal, for tests of what people see and type."""
+"""A terminal, for tests of what people see and of the keys they press."""
 
 import os
 import pty
@@ -11,7 +11,7 @@ from tests.support.waiting import PATIENCE_S
 
 
 class Terminal:
-    """A program that runs in a terminal of its own."""
+    """A program in a terminal of its own; `shown` is what it has printed since the last key."""
 
     def __init__(
         self, command: Sequence[str], directory: Path | None = None, out: Path | None = None, **environment: str
@@ -24,8 +24,8 @@ class Terminal:
         os.close(to)
         self.shown = ""
 
-    def until(self, text: str, within_s: float = PATIENCE_S) -> None:
-        """Reads until this text is on the screen."""
+    def wait_for(self, text: str, within_s: float = PATIENCE_S) -> None:
+        """Reads until this text has been shown."""
         while text not in self.shown:
             assert select.select([self._here], [], [], within_s)[0], self.shown
             self.shown += self._read()
@@ -35,11 +35,9 @@ class Terminal:
         os.write(self._here, key.encode())
 
     def end(self) -> int:
-        while True:
-            more = self._read()
+        """Reads until the program ends, and returns its exit code."""
+        while more := self._read():
             self.shown += more
-            if not more:
-                break
         os.close(self._here)
         return self.process.wait(PATIENCE_S)
 

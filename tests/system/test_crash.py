@@ -24,7 +24,7 @@ from service.run.replay import ReplayOutcome, replay
 from service.store.embedded import socket_path
 from service.store.topics import Store
 from tests.support.processes import ServeProcess, children
-from tests.support.readers import Maker, Reader, compare, everything, judgements
+from tests.support.readers import Reader, TopicMaker, compare, judgements, list_all
 from tests.support.waiting import PATIENCE_S, wait_until, wait_until_sync
 
 SEED = 20
@@ -92,7 +92,7 @@ async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Pa
     chance.shuffle(plan)
     rounds = len(plan)
     readers = [Reader(f"r{n}", list(TOPICS), SEED) for n in range(READERS)]
-    maker = Maker()
+    maker = TopicMaker()
     service = Service(tmp_path)
     try:
         await make_topics(service)
@@ -129,9 +129,11 @@ def total(readers: Sequence[Reader]) -> int:
     return sum(reader.acknowledged for reader in readers)
 
 
-async def attack(service: Service, target: str, maker: Maker, readers: Sequence[Reader], chance: random.Random) -> None:
+async def attack(
+    service: Service, target: str, maker: TopicMaker, readers: Sequence[Reader], chance: random.Random
+) -> None:
     """People work, the target is killed, they go on for a moment, and the service is ready again."""
-    people: list[Reader | Maker] = [maker, *readers]
+    people: list[Reader | TopicMaker] = [maker, *readers]
     stopping = asyncio.Event()
     enough = total(readers) + BEFORE
 
@@ -153,7 +155,7 @@ async def attack(service: Service, target: str, maker: Maker, readers: Sequence[
     await asyncio.to_thread(wait_until_sync, lambda: httpx.get(ready, timeout=10).is_success)
 
 
-async def check(service: Service, maker: Maker, readers: list[Reader]) -> None:
+async def check(service: Service, maker: TopicMaker, readers: list[Reader]) -> None:
     topics, judged = await wait_until(lambda: read(service))
     maker.compare(topics)
     assert {topic for topic in topics if not topic.startswith("made-")} == set(TOPICS)
@@ -178,7 +180,7 @@ async def read(service: Service) -> tuple[set[str], dict[str, dict[str, bool]]] 
     """All topics, and the judgements of ours; None if a process that was just killed had been asked."""
     try:
         async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
-            topics = {topic["id"] for topic in await everything(client, "/topics")}
+            topics = {topic["id"] for topic in await list_all(client, "/topics")}
             return topics, {topic: await judgements(client, topic) for topic in TOPICS}
     except (httpx.TransportError, httpx.HTTPStatusError):
         return None

@@ -18,8 +18,8 @@ from service.run.replay import replay
 from service.store.embedded import Embedded
 from tests.service.jobs.test_jobs import documents, teach
 from tests.support.api import Api, running_api
-from tests.support.job_workers import OVER, end_worker, start_worker, submit, wait_for_state
-from tests.support.processes import children, has_ended
+from tests.support.job_workers import OVER, start_worker, submit, wait_for_state
+from tests.support.processes import children, end, has_ended
 from tests.support.waiting import wait_until
 
 LONG = {"kind": "retrain", "topics": ["crude"], "method": "wh", "params": {"draws": 60_000}, "publish": "always"}
@@ -97,7 +97,7 @@ async def test_a_job_survives_the_death_of_all_around_it_and_publishes_once(serv
             assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
     finally:
         for worker in workers:
-            end_worker(worker)
+            end(worker)
 
 
 async def test_a_worker_that_is_stopped_gives_its_job_back(server: Embedded) -> None:
@@ -108,7 +108,7 @@ async def test_a_worker_that_is_stopped_gives_its_job_back(server: Embedded) -> 
             await teach(api, "crude", 60)
             job = await submit(api, **LONG)
             _, child = await at_work(workers)
-            end_worker(workers[0])
+            end(workers[0])
             assert workers[0].returncode == 0
             assert has_ended(child)
             queued = await api.ok("GET", f"/jobs/{job}")
@@ -117,7 +117,7 @@ async def test_a_worker_that_is_stopped_gives_its_job_back(server: Embedded) -> 
             assert (await wait_for_state(api, job, *OVER))["state"] == "succeeded"
     finally:
         for worker in workers:
-            end_worker(worker)
+            end(worker)
 
 
 async def test_a_worker_that_cannot_reach_the_store_kills_its_child_before_another_may_begin(server: Embedded) -> None:
@@ -140,7 +140,7 @@ async def test_a_worker_that_cannot_reach_the_store_kills_its_child_before_anoth
             await wait_until(partial(_cancelled, api, job))
             assert (await wait_for_state(api, job, *OVER))["state"] == "cancelled"
     finally:
-        end_worker(worker)
+        end(worker)
 
 
 async def _cancelled(api: Api, job: str) -> bool:
@@ -183,7 +183,7 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
             (counts,) = ended["result"]["topics"]
             assert counts["accepted"] + counts["abstained"] == len(found)
     finally:
-        end_worker(worker)
+        end(worker)
 
 
 async def test_a_job_that_takes_too_long_is_ended_and_says_so(server: Embedded) -> None:
@@ -197,4 +197,4 @@ async def test_a_job_that_takes_too_long_is_ended_and_says_so(server: Embedded) 
             assert "SLUICE_JOB_LIMIT_S" in ended["message"]
             await wait_until(lambda: _true(not job_children(worker)))
     finally:
-        end_worker(worker)
+        end(worker)

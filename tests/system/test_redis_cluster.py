@@ -25,11 +25,11 @@ from service.store.keys import DEAD, IN, out_key, topic_key
 from service.store.outbox import entry_id
 from service.store.redis_errors import FULL
 from tests.support.api import GRAIN, OIL, Api, running_api
-from tests.support.redis_cluster import PRIMARIES, Cluster, Node, running_cluster
 from tests.support.consuming import accepted, add, consuming, dead, let_through, settled
 from tests.support.job_workers import run_job, running_workers
 from tests.support.processes import ServeProcess, children
 from tests.support.readers import Reader
+from tests.support.redis_cluster import PRIMARIES, Cluster, Node, running_cluster
 from tests.support.streaming import grain, oil
 from tests.support.waiting import PATIENCE_S, wait_until, wait_until_sync
 

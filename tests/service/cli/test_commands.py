@@ -304,12 +304,12 @@ def test_an_answer_that_cannot_be_written_is_said_in_a_sentence(
 def test_documents_are_judged_with_one_key_each(sluice: Client, server: Live) -> None:
     sluice.classify(oil(4, "asked"))
     terminal = Terminal([*SLUICE, "review", "crude", "--by", "ann"], SLUICE_URL=server.address)
-    terminal.until("quit")
+    terminal.wait_for("quit")
     for key, answer in (("y", "relevant"), ("x", ""), ("n", "not relevant"), ("s", "skipped")):
         terminal.press(key)
         if answer:
-            terminal.until(answer)
-            terminal.until("quit")
+            terminal.wait_for(answer)
+            terminal.wait_for("quit")
     terminal.press("q")
     assert terminal.end() == 0
     assert "2 judged." in terminal.shown

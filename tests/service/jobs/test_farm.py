@@ -20,7 +20,7 @@ from models.text.analysis import Analysis, bags
 from service.jobs.farm.dask import Cluster
 from tests.models.batch.test_farm import assert_same, corpus
 from tests.support import ROOT
-from tests.support.readers import GRAIN, OIL
+from tests.support.readers import GRAIN_WORDS, OIL_WORDS
 
 GUIDE = (ROOT / "docs" / "boosting.md").read_text()
 
@@ -55,7 +55,7 @@ def test_the_guide_works_as_printed(client: Client, tmp_path: Path) -> None:
     (printed,) = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.S)
     assert "tcp://scheduler:8786" in printed
     assert "Params()" in printed
-    documents = [("", " ".join(words[i:] + words[:3])) for words in (OIL, GRAIN) for i in range(8)]
+    documents = [("", " ".join(words[i:] + words[:3])) for words in (OIL_WORDS, GRAIN_WORDS) for i in range(8)]
     labels = np.arange(16)[:, None] < np.array([[8, 2]])
     script = tmp_path / "guide.py"
     here = printed.replace("tcp://scheduler:8786", client.scheduler.address)

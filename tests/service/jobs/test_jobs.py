@@ -18,15 +18,15 @@ from service.store.jobs import JobStore
 from service.topics.published import Base
 from tests.support.api import Api, running_api
 from tests.support.job_workers import OVER, run_job, running_workers, submit, wait_for_state
-from tests.support.readers import BOTH, GRAIN, OIL
+from tests.support.readers import GRAIN_WORDS, OIL_WORDS, SHARED_WORDS
 from tests.support.waiting import wait_until
 
 MODULE = pytest.mark.asyncio(loop_scope="module")
 
 
 def written(rng: random.Random, relevant: bool) -> str:
-    topical, other = (OIL, GRAIN) if relevant else (GRAIN, OIL)
-    words = rng.choices(topical, k=6) + rng.choices(other, k=2) + rng.choices(BOTH, k=6)
+    topical, other = (OIL_WORDS, GRAIN_WORDS) if relevant else (GRAIN_WORDS, OIL_WORDS)
+    words = rng.choices(topical, k=6) + rng.choices(other, k=2) + rng.choices(SHARED_WORDS, k=6)
     return " ".join(words + [f"w{rng.randrange(2000)}" for _ in range(20)])
 
 

@@ -36,7 +36,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., ServeProcess]]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_when_it_is_ready_and_a_signal_ends_everything(serve: Callable[..., ServeProcess], number: int) -> None:
     sluice = serve("--workers", "2")
-    processes = [sluice.api(), sluice.housekeeper(), sluice.store()]
+    processes = [sluice.api_pid(), sluice.housekeeper_pid(), sluice.store_pid()]
     assert sluice.end(number) == 0
     assert all(has_ended(pid) for pid in processes)
     assert sluice.output.read_text().count("Sluice is ready on http://127.0.0.1:") == 1
@@ -46,7 +46,7 @@ def test_it_says_when_it_is_ready_and_a_signal_ends_everything(serve: Callable[.
 
 def test_a_signal_while_it_is_still_starting_ends_everything_too(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve(application="tests.support.stub_app:never_ready")
-    store = wait_until_sync(lambda: socket_path(sluice.data).exists() and sluice.store())
+    store = wait_until_sync(lambda: socket_path(sluice.data).exists() and sluice.store_pid())
     assert sluice.end(signal.SIGINT) == 0
     assert has_ended(store)
     assert "Traceback" not in sluice.errors.read_text()
@@ -54,14 +54,14 @@ def test_a_signal_while_it_is_still_starting_ends_everything_too(serve: Callable
 
 def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve()
-    api, housekeeper, store = sluice.api(), sluice.housekeeper(), sluice.store()
+    api, housekeeper, store = sluice.api_pid(), sluice.housekeeper_pid(), sluice.store_pid()
     with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
         client.set("key", "kept")
     for pid in (api, housekeeper, store):
         os.kill(pid, signal.SIGKILL)
-    assert wait_until_sync(lambda: sluice.api() != api)
-    assert wait_until_sync(lambda: sluice.housekeeper() != housekeeper)
-    assert wait_until_sync(lambda: sluice.store() != store)
+    assert wait_until_sync(lambda: sluice.api_pid() != api)
+    assert wait_until_sync(lambda: sluice.housekeeper_pid() != housekeeper)
+    assert wait_until_sync(lambda: sluice.store_pid() != store)
     with Redis(unix_socket_path=str(socket_path(sluice.data))) as client:
         assert client.get("key") == b"kept"
     assert sluice.end() == 0
@@ -70,27 +70,27 @@ def test_whatever_dies_is_started_again_and_the_address_stays(serve: Callable[..
 def test_a_killed_supervisor_takes_everything_along_and_the_next_one_starts(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve("--workers", "2")
     port = httpx.URL(sluice.address).port
-    processes = [sluice.api(), sluice.housekeeper(), sluice.store()]
+    processes = [sluice.api_pid(), sluice.housekeeper_pid(), sluice.store_pid()]
     sluice.process.kill()
     again = serve("--workers", "2", "--port", str(port))
-    assert again.api() not in processes
+    assert again.api_pid() not in processes
     assert wait_until_sync(lambda: all(has_ended(pid) for pid in processes))
     assert again.end() == 0
 
 
 def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve()
-    store = sluice.address and sluice.store()
-    refusal = serve().refused()
+    store = sluice.address and sluice.store_pid()
+    refusal = serve().refusal()
     assert refusal.startswith("sluice: The data directory")
     assert refusal.count("\n") == 1
-    assert sluice.store() == store
+    assert sluice.store_pid() == store
 
 
 def test_a_taken_port_is_refused_with_a_sentence(serve: Callable[..., ServeProcess]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        refusal = serve("--port", str(port)).refused()
+        refusal = serve("--port", str(port)).refusal()
     assert refusal == (
         f"sluice: Port {port} of 127.0.0.1 is taken. Stop what uses it, or choose another with --port.\n"
     )
@@ -100,15 +100,15 @@ def test_a_bad_setting_is_refused_with_a_sentence(
     serve: Callable[..., ServeProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICE_WORKERS", "many")
-    refusal = serve().refused()
+    refusal = serve().refusal()
     assert refusal.startswith("sluice: SLUICE_WORKERS: ")
     assert refusal.count("\n") == 1
 
 
 def test_an_application_that_cannot_start_ends_the_start(serve: Callable[..., ServeProcess]) -> None:
     sluice = serve(application="tests.support.stub_app:no_such_application")
-    store = wait_until_sync(lambda: socket_path(sluice.data).exists() and sluice.store())
-    assert "The API ended while it was starting" in sluice.refused()
+    store = wait_until_sync(lambda: socket_path(sluice.data).exists() and sluice.store_pid())
+    assert "The API ended while it was starting" in sluice.refusal()
     assert has_ended(store)
 
 
@@ -142,14 +142,14 @@ def test_several_processes_share_the_port_evenly_and_with_nobody_else(serve: Cal
     counts = answered(300)
     assert len(counts) == 3
     assert min(counts.values()) > 50  # 100 each on average; dealt out by a hash, a deviation of 8 is usual
-    assert f"Port {place[1]} of 127.0.0.1 is taken" in serve("--port", str(place[1]), "--workers", "3").refused()
+    assert f"Port {place[1]} of 127.0.0.1 is taken" in serve("--port", str(place[1]), "--workers", "3").refusal()
     assert sluice.end() == 0
 
 
 def test_a_process_that_died_keeps_nobody_waiting_while_another_serves(serve: Callable[..., ServeProcess]) -> None:
     """Its connections go to the other one, not into a queue until it has started again, which may take seconds."""
     sluice = serve("--workers", "2")
-    address, victim = sluice.address, sluice.api()
+    address, victim = sluice.address, sluice.api_pid()
     before = children(sluice.process.pid)
     os.kill(victim, signal.SIGKILL)
     (next_one,) = wait_until_sync(lambda: children(sluice.process.pid).keys() - before.keys())
@@ -158,7 +158,7 @@ def test_a_process_that_died_keeps_nobody_waiting_while_another_serves(serve: Ca
     assert len(answering) == 1
     assert not answering & {victim, next_one}
     os.kill(next_one, signal.SIGCONT)
-    assert wait_until_sync(lambda: sluice.api() == next_one)
+    assert wait_until_sync(lambda: sluice.api_pid() == next_one)
     assert sluice.end() == 0
 
 
@@ -172,7 +172,7 @@ def test_a_process_that_dies_while_it_starts_leaves_a_socket_that_works(serve: C
         (next_one,) = wait_until_sync(lambda: children(sluice.process.pid).keys() - before.keys())
         return int(next_one)
 
-    young = replaced(sluice.api())
+    young = replaced(sluice.api_pid())
     os.kill(young, signal.SIGSTOP)  # before it can listen
     replaced(young)
 

@@ -12,8 +12,7 @@ from models.online.committee import decide
 from models.text.analysis import bags
 from service.topics.published import Base, PublishedModel
 from tests.support.api import GRAIN, OIL, Api, running_api
-from tests.support.readers import GRAIN as GRAIN_WORDS
-from tests.support.readers import OIL as OIL_WORDS
+from tests.support.readers import GRAIN_WORDS, OIL_WORDS
 
 VOTING: list[dict[str, Any]] = [
     {"combine": "unanimous", "k": 3},
