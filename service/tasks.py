@@ -1,10 +1,11 @@
 """Tasks and threads: what asyncio leaves to its users."""
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, Self, TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -59,6 +60,29 @@ class BackgroundTasks:
             log.warning("lost the store", detail=error.detail)
         elif error:
             log.error("background work failed", exc_info=error)
+
+
+class Exclusive:
+    """Runs one piece of work for a key at a time."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def run(self, key: str, work: Callable[[str], Awaitable[R]]) -> R:
+        """Awaits the work when no other has the key, and runs it to its end even if the caller is cancelled: what a
+        thread is changing must not be handed to the next one halfway."""
+
+        async def locked() -> R:
+            lock = self._locks.get(key) or asyncio.Lock()
+            self._locks[key] = lock
+            async with lock:
+                return await work(key)
+
+        task = asyncio.get_running_loop().create_task(locked())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
 
 
 async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:

@@ -1,19 +1,18 @@
 """Judgements in, models out: the only place where a formula meets the store.
 
-    append to the log  →  fold what is new  →  publish  →  serve here; other processes hear of it
+    append to the log  →  fold what is new  →  publish  →  serve here; other processes are notified
 
-Appending is what makes a judgement durable and what orders it; the fold is deterministic, so every process that has
-read the same log has the same model, and whoever publishes it first publishes it for all. Nobody waits for anybody: a
-process that dies after appending leaves a log that is ahead of its model, and the next to look (`catch_up`) folds it.
+Appending makes a judgement durable and gives it its place. The fold is deterministic: every process that has read the
+same log has the same model, so the first to publish it publishes it for all. A process that dies after appending leaves
+a log that is ahead of its model; `catch_up`, in any process, folds the rest.
 
-Judgements that arrive while others are being folded wait and go together: one append, one fold, one publication.
-Inside a process a topic is folded by one task at a time; between processes there are no locks.
+Judgements that arrive while others are being folded are queued and learned together: one append, one fold, one
+publication. Within a process one task at a time works on a topic; between processes there are no locks.
 """
 
 import asyncio
 import json
 import secrets
-import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
@@ -29,25 +28,27 @@ from service.store.events import Event, Head, Kind
 from service.store.resolve import obsolete, resolve
 from service.store.topics import Store
 from service.store.versions import Saved
-from service.tasks import Pool
+from service.tasks import Exclusive, Pool
 from service.topics.background import Epochs
 from service.topics.published import Base, PublishedModel
-from service.topics.settings import NOT_THE_MODELS, TopicSettings, effect_of
-from service.topics.state import TopicState
+from service.topics.settings import KEPT_ON_RESTORE, TopicSettings, effect_of
+from service.topics.state import TopicState, settings_of
+from service.topics.state_cache import StateCache
 
 log = structlog.get_logger("sluice.topics")
 
 MAX_ATTEMPTS = 20
-MAX_STATE_BYTES = 256_000_000  # folds kept at hand; a topic that fell out is read from its log again
-SLACK = 0.1  # by this share a log may be over its limit before it is compacted: one refold for many judgements
+SLACK = 0.1  # a log may exceed its limit by this share before it is compacted, since that refolds it
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Amendment = tuple[Event, dict[str, bool] | None]  # an event, and the judgements that stand after it if others do
+Amendment = tuple[Event, dict[str, bool] | None]  # an event, and the judgements in force after it if it changes them
 
 
 @dataclass(slots=True)
 class _Waiting:
+    """An event in the queue, and the future of its status and version."""
+
     event: Event
     done: asyncio.Future[tuple[str, int]]
 
@@ -61,68 +62,63 @@ class Learning:
         self._config = config
         self._pool = pool
         self._serve = serve
-        self._folds: dict[str, TopicState] = {}  # the least recently used first
-        self._sizes: dict[str, int] = {}
-        self._held_bytes = 0
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._states = StateCache()
+        self._exclusive = Exclusive()  # by topic
         self._waiting: dict[str, list[_Waiting]] = {}
 
-    # -- what changes a topic ------------------------------------------------------------------------------------------
+    # -- changing a topic ----------------------------------------------------------------------------------------------
 
     async def create(self, topic: str, settings: TopicSettings, query: bytes) -> None:
-        first = Event(
-            "created", now_ms(), self._epochs.current.number, settings=settings.model_dump_json(), features=query
-        )
+        first = self._event("created", settings=settings.model_dump_json(), features=query)
         if not await self._store.create(topic, secrets.token_hex(8), first):
             raise Conflict(f"There is a topic {topic!r} already; choose another id, or change that one.")
         await self.catch_up(topic)
 
     async def learn(self, topic: str, events: Sequence[Event]) -> list[tuple[str, int]]:
-        """Judgements and withdrawals, durable and learned; for each what it came to, and the version that has it."""
+        """Appends judgements and withdrawals, learns them and publishes the model. For each, its status in the log and
+        the version of that model."""
         loop = asyncio.get_running_loop()
         mine = [_Waiting(event, loop.create_future()) for event in events]
         self._waiting.setdefault(topic, []).extend(mine)
-        await self._alone(topic, self._settle)
-        answers = await asyncio.gather(*(waiting.done for waiting in mine), return_exceptions=True)
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-        return [answer for answer in answers if not isinstance(answer, BaseException)]
+        await self._exclusive.run(topic, self._learn_waiting)
+        results = await asyncio.gather(*(waiting.done for waiting in mine), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in results if not isinstance(result, BaseException)]
 
     async def edit(
         self, topic: str, edit: Callable[[TopicState], tuple[TopicSettings, bytes] | None], if_match: int | None
     ) -> None:
-        """Appends the settings that `edit` makes of the topic as it stands; None changes nothing."""
+        """Appends the settings and the query that `edit` returns for the current state; None changes nothing."""
 
-        def amended(fold: TopicState) -> Amendment | None:
-            if if_match is not None and if_match != fold.resolved.version:
-                raise PreconditionFailed(f"The topic is at version {fold.resolved.version} now; read it again.")
-            edited = edit(fold)
+        def propose(state: TopicState) -> Amendment | None:
+            if if_match is not None and if_match != state.resolved.version:
+                raise PreconditionFailed(f"The topic is at version {state.resolved.version} now; read it again.")
+            edited = edit(state)
             if edited is None:
                 return None
             settings, query = edited
             event = self._event("edited", settings=settings.model_dump_json(), features=query)
-            return replace(event, refold=effect_of(settings, fold.settings) is Effect.START), None
+            return replace(event, refold=effect_of(settings, state.settings) is Effect.START), None
 
-        await self._amend(topic, amended)
+        await self._amend(topic, propose)
 
     async def restore(self, topic: str, version: int) -> None:
-        """Makes the topic what it was at that version; what is not the model's stays as it is."""
-
+        """Makes the topic what it was at that version; settings that do not affect the model stay as they are."""
         epochs = await self._store.epochs.numbers()
 
-        def amended(fold: TopicState) -> Amendment:
-            oldest = max(fold.head.floor, 1)
-            if not oldest <= version <= fold.resolved.version:
+        def propose(state: TopicState) -> Amendment:
+            oldest = max(state.head.floor, 1)
+            if not oldest <= version <= state.resolved.version:
                 raise NotFound(
-                    f"Version {version} cannot be restored; those from {oldest} to {fold.resolved.version} can."
+                    f"Version {version} cannot be restored; those from {oldest} to {state.resolved.version} can."
                 )
-            then = resolve(fold.events, version)
-            # Under the background of then, so that it decides as it did; under the present one if that is forgotten.
+            then = resolve(state.events, version)
+            # With the background of that time it decides as it did; if that was forgotten, the current one has to do.
             epoch = then.epoch if then.epoch in (0, *epochs) else self._epochs.current.number
-            was, now = TopicSettings.model_validate_json(then.settings.settings), fold.settings
-            settings = was.model_copy(update={name: getattr(now, name) for name in NOT_THE_MODELS})
+            current = state.settings
+            settings = settings_of(then).model_copy(update={name: getattr(current, name) for name in KEPT_ON_RESTORE})
             event = Event(
                 "restored",
                 now_ms(),
@@ -133,19 +129,19 @@ class Learning:
             )
             return event, {document: standing.relevant for document, standing in then.judged.items()}
 
-        await self._amend(topic, amended)
+        await self._amend(topic, propose)
 
     async def publish(self, topic: str, base: Base, words: Sequence[str], cause: str) -> None:
-        """Makes a model from elsewhere, of whose terms some or all are known, the base that learning goes on from."""
+        """Makes an imported model the base that learning continues from; `words` are its terms, as far as known."""
         event = self._event("published", model=base.to_bytes(), words=codec.pack_words(words), cause=cause)
-        await self._amend(topic, lambda fold: (event, None))
+        await self._amend(topic, lambda state: (event, None))
 
     async def publish_once(
         self, topic: str, born: str, base: Base, words: Sequence[str], made_from: int, job: str
     ) -> int:
-        """The same for a model that a job has fitted to the judgements as they stood at version `made_from` of this
-        incarnation of the topic. However often it is tried, it is done once; the version that has it. 0 if somebody
-        wanted another query or learner meanwhile, which is to begin anew."""
+        """Does the same, once however often it is called, for a model that a job has fitted to the judgements in force
+        at version `made_from`; `born` tells the topic from others of its name. The version that has the model, or 0 if
+        the query or the learner has changed since, so that the fold starts from there."""
         event = self._event(
             "published",
             model=base.to_bytes(),
@@ -155,44 +151,44 @@ class Learning:
             made_from=made_from,
         )
 
-        def amended(fold: TopicState) -> Amendment | None:
-            if fold.head.born != born:
+        def propose(state: TopicState) -> Amendment | None:
+            if state.head.born != born:
                 raise NotFound(f"There is another topic {topic!r} now.")
-            since = (one for one in fold.events if one.seq > made_from)
-            if fold.published_by(job) or any(one.refold for one in since):
+            refolded = any(later.refold for later in state.events if later.seq > made_from)
+            if refolded or state.published_by(job):
                 return None
             return event, None
 
-        await self._amend(topic, amended)
-        return await self.read(topic, lambda fold: fold.published_by(job))
+        await self._amend(topic, propose)
+        return await self.read(topic, lambda state: state.published_by(job))
 
     async def refresh(self, topic: str, query: Callable[[TopicSettings], bytes]) -> None:
-        """Puts the topic under the current background: its query weighed anew, its thresholds chosen anew."""
+        """Moves the topic to the current background, which weights its query and sets its thresholds."""
 
-        def amended(fold: TopicState) -> Amendment | None:
-            if fold.resolved.epoch == self._epochs.current.number:
+        def propose(state: TopicState) -> Amendment | None:
+            if state.resolved.epoch == self._epochs.current.number:
                 return None  # another worker was faster
-            event = self._event("refreshed", settings=fold.resolved.settings.settings, features=query(fold.settings))
+            event = self._event("refreshed", settings=state.resolved.settings.settings, features=query(state.settings))
             return event, None
 
-        await self._amend(topic, amended)
+        await self._amend(topic, propose)
 
-    async def put(self, topic: str, put: Callable[[], Awaitable[None]]) -> PublishedModel:
-        """Serves the topic whose whole log `put` brings, and lets go of another of that name."""
+    async def put(self, topic: str, write_log: Callable[[], Awaitable[None]]) -> PublishedModel:
+        """Serves the topic whose whole log `write_log` writes, in place of any other of that name."""
 
-        async def replace(topic: str) -> PublishedModel:
-            await put()
-            self._release(topic)
-            return await self._publish(await self._read(topic))
+        async def put(topic: str) -> PublishedModel:
+            await write_log()
+            self._states.remove(topic)
+            return await self._publish(await self._load(topic))
 
-        return await self._alone(topic, replace)
+        return await self._exclusive.run(topic, put)
 
     async def delete(self, topic: str, if_match: int | None = None) -> None:
-        """Deletes it; where a process died while it did, the rest."""
+        """Deletes the topic, or what is left of it if a process died while deleting it."""
 
         async def delete(topic: str) -> None:
             (head,) = await self._store.heads([topic])
-            self._release(topic)
+            self._states.remove(topic)
             if head is None:
                 if not await self._store.clear(topic):
                     raise NotFound.topic(topic)
@@ -202,187 +198,165 @@ class Learning:
                     raise NotFound.topic_gone(topic)
                 raise PreconditionFailed("The topic has changed since you read it; read it again.")
 
-        await self._alone(topic, delete)
+        await self._exclusive.run(topic, delete)
 
-    # -- what reads it -------------------------------------------------------------------------------------------------
+    # -- reading a topic -----------------------------------------------------------------------------------------------
 
-    async def catch_up(self, topic: str, again: bool = False) -> PublishedModel:
+    async def catch_up(self, topic: str, republish: bool = False) -> PublishedModel:
         """Folds every event that the model has not seen yet. Safe to call twice, from anywhere.
 
-        `again` publishes the model even if this process has done so before: the store may have lost it.
+        `republish` saves the model even if this process has done so before: the store may have lost it.
         """
 
         async def catch_up(topic: str) -> PublishedModel:
-            fold = await self._read(topic)
-            if again:
-                fold.published = None
-            return await self._publish(fold)
+            state = await self._load(topic)
+            if republish:
+                state.published = None
+            return await self._publish(state)
 
-        return await self._alone(topic, catch_up)
+        return await self._exclusive.run(topic, catch_up)
 
-    def forget(self) -> None:
-        """Lets go of every fold: the store may not be what it was, and the logs have it all."""
-        for topic in list(self._folds):
-            self._release(topic)
+    def clear_cache(self) -> None:
+        """Drops every state: the store may have changed, and the logs hold everything."""
+        self._states.clear()
 
-    async def read(self, topic: str, look: Callable[[TopicState], T]) -> T:
-        """What `look` makes of the topic with its log as it is now; nothing changes it meanwhile."""
+    async def read(self, topic: str, extract: Callable[[TopicState], T]) -> T:
+        """What `extract`, run in a thread, returns for the topic's current state; nothing changes that meanwhile."""
 
         async def read(topic: str) -> T:
-            return await self._in_thread(topic, look, await self._read(topic))
+            return await self._in_thread(topic, extract, await self._load(topic))
 
-        return await self._alone(topic, read)
+        return await self._exclusive.run(topic, read)
 
     async def versions(self, topic: str, before: int, limit: int) -> list[dict[str, Any]]:
+        """Records of published versions, newest first; with `before`, of those before it."""
         rows = await self._store.versions.records(topic, before, limit)
         return [{"version": version, **json.loads(record)} for version, record in rows]
 
-    # -- how -----------------------------------------------------------------------------------------------------------
+    # -- steps ---------------------------------------------------------------------------------------------------------
 
-    async def _alone(self, topic: str, work: Callable[[str], Awaitable[T]]) -> T:
-        """Runs the work when no other task of this process has the topic in hand, to its end even if the caller goes
-        away: a fold that is being changed in a thread must not be let go of half-way."""
-
-        async def run() -> T:
-            turn = self._turns.get(topic) or asyncio.Lock()
-            self._turns[topic] = turn
-            async with turn:
-                return await work(topic)
-
-        task = asyncio.get_running_loop().create_task(run())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
-
-    async def _settle(self, topic: str) -> None:
-        """Appends, folds and publishes all that waits; each gets its answer, or the failure of the whole."""
-        group = self._waiting.pop(topic, [])
-        if not group:
-            return  # an earlier turn took ours along
+    async def _learn_waiting(self, topic: str) -> None:
+        """Appends, folds and publishes the queued events; each gets its result, or the error of the whole batch."""
+        batch = self._waiting.pop(topic, [])
+        if not batch:
+            return  # learned with an earlier batch
         try:
-            fold, answers = await self._append(topic, [waiting.event for waiting in group])
-            served = await self._publish(fold)
+            state, statuses = await self._append(topic, [waiting.event for waiting in batch])
+            published = await self._publish(state)
         except Exception as error:
-            for waiting in group:
+            for waiting in batch:
                 waiting.done.set_exception(error)
             return
-        for waiting, (status, _) in zip(group, answers, strict=True):
-            waiting.done.set_result((status, served.version))
+        for waiting, status in zip(batch, statuses, strict=True):
+            waiting.done.set_result((status, published.version))
         try:
-            await self._compact(fold)
+            await self._compact(state)
         except StoreUnavailable as error:
-            log.warning("a log is compacted later", topic=topic, detail=error.detail)
+            log.warning("compacting a log was put off", topic=topic, detail=error.detail)
 
-    async def _append(self, topic: str, events: Sequence[Event]) -> tuple[TopicState, list[tuple[str, int]]]:
-        fold = self._folds.get(topic)
+    async def _append(self, topic: str, events: Sequence[Event]) -> tuple[TopicState, list[str]]:
+        """Appends events and folds them: the topic's state, and the status of each."""
+        state = self._states.get(topic)
         try:
-            head = fold.head if fold else await self._head(topic)
+            head = state.head if state else await self._load_head(topic)
             appended = await self._store.logs.append(topic, head.born, events)
         except NotFound:
-            if fold is None:
+            if state is None:
                 raise
-            # Deleted and made again by another process since we read it: the fold in hand is not this topic's.
-            self._release(topic)
+            # Another process has deleted the topic and created it again: the state in the cache is of the old one.
+            self._states.remove(topic)
             return await self._append(topic, events)
-        answers = [(status, event.seq) for status, event in appended]
+        statuses = [status for status, _ in appended]
         new = [event for status, event in appended if status not in ("known", "absent")]
-        if fold and new and new[0].seq == fold.resolved.version + 1:
-            # Nobody came between: what we appended is what the log goes on with.
-            await self._in_thread(topic, fold.advance, replace(fold.head, seq=new[-1].seq), new)
-            self._hold(fold)
-            return fold, answers
-        return await self._read(topic), answers
+        if state and new and new[0].seq == state.resolved.version + 1:
+            # No other process has appended in between, so there is nothing to read.
+            await self._in_thread(topic, state.advance, replace(state.head, seq=new[-1].seq), new)
+            self._states.put(state)
+            return state, statuses
+        return await self._load(topic), statuses
 
-    async def _amend(self, topic: str, amended: Callable[[TopicState], Amendment | None]) -> None:
+    async def _amend(self, topic: str, propose: Callable[[TopicState], Amendment | None]) -> None:
+        """Appends the event that `propose` returns for the current state, if the log has not grown meanwhile."""
+
         async def amend(topic: str) -> None:
             for _ in range(MAX_ATTEMPTS):
-                fold = await self._read(topic)
-                amendment = amended(fold)
+                state = await self._load(topic)
+                amendment = propose(state)
                 if amendment is None:
                     return
                 event, judged = amendment
-                if await self._store.logs.amend(topic, fold.head, event, judged=judged):
-                    await self._publish(await self._read(topic))
+                if await self._store.logs.amend(topic, state.head, event, judged=judged):
+                    await self._publish(await self._load(topic))
                     return
-                # Somebody appended since we read. Look again.
+                # Another process has appended since. Try again with its event.
             raise Conflict(f"The topic changed {MAX_ATTEMPTS} times meanwhile; try again.")
 
-        await self._alone(topic, amend)
+        await self._exclusive.run(topic, amend)
 
-    async def _compact(self, fold: TopicState) -> None:
-        """Forgets the oldest judgements once there are clearly too many, and what no version needs that is listed."""
+    async def _compact(self, state: TopicState) -> None:
+        """Removes the oldest judgements if there are clearly too many, and events that no listed version needs."""
         kept, versions = self._config.judgements_kept, self._config.versions_kept
         slack = int(SLACK * kept) + 1
-        judged = {document: standing.relevant for document, standing in fold.resolved.judged.items()}
+        judged = {document: standing.relevant for document, standing in state.resolved.judged.items()}
         full = len(judged) >= kept + slack
-        if not full and len(fold.events) < max(fold.compact_from, kept + slack + versions):
+        if not full and len(state.events) < max(state.compact_from, kept + slack + versions):
             return
-        fold.compact_from = len(fold.events) + slack
-        floor = max(fold.head.floor, fold.resolved.version - versions)
-        gone = obsolete(fold.events, floor) if floor > fold.head.floor else []
+        state.compact_from = len(state.events) + slack
+        floor = max(state.head.floor, state.resolved.version - versions)
+        gone = obsolete(state.events, floor) if floor > state.head.floor else []
         if not full and len(gone) < slack:
             return
         event = self._event("compacted", floor=floor, kept=kept)
         left = dict(list(judged.items())[-kept:])
-        seq = await self._store.logs.amend(fold.topic, fold.head, event, floor=floor, judged=left, obsolete=gone)
+        seq = await self._store.logs.amend(state.topic, state.head, event, floor=floor, judged=left, obsolete=gone)
         if seq:
-            head = replace(fold.head, seq=seq, floor=floor)
-            await self._in_thread(fold.topic, fold.advance, head, [replace(event, seq=seq)], gone)
-            fold.compact_from = len(fold.events) + slack
-            await self._publish(fold)
+            head = replace(state.head, seq=seq, floor=floor)
+            await self._in_thread(state.topic, state.advance, head, [replace(event, seq=seq)], gone)
+            state.compact_from = len(state.events) + slack
+            await self._publish(state)
 
-    async def _head(self, topic: str) -> Head:
+    async def _load_head(self, topic: str) -> Head:
         (head,) = await self._store.heads([topic])
         if head is None:
             raise NotFound.topic(topic)
         return head
 
-    async def _read(self, topic: str) -> TopicState:
-        """The fold over the log as it is now."""
-        fold = self._folds.get(topic)
-        head, tail = await self._store.logs.load(topic, fold.resolved.version if fold else 0)
-        # Another topic of this name, a log that was compacted, or one that has lost its end with its store.
-        if fold and ((head.born, head.floor) != (fold.head.born, fold.head.floor) or head.seq < fold.resolved.version):
-            fold = None
+    async def _load(self, topic: str) -> TopicState:
+        """The topic's state, with its log as it is now."""
+        state = self._states.get(topic)
+        head, tail = await self._store.logs.load(topic, state.resolved.version if state else 0)
+        # Another topic of this name, a log that was compacted, or a store that has lost the end of it.
+        if state and (
+            (head.born, head.floor) != (state.head.born, state.head.floor) or head.seq < state.resolved.version
+        ):
+            state = None
             head, tail = await self._store.logs.load(topic)
-        if fold is None:
-            fold = await self._in_thread(topic, TopicState, topic, head, tail, self._config.served_weights)
+        if state is None:
+            state = await self._in_thread(topic, TopicState, topic, head, tail, self._config.served_weights)
         elif tail:
-            await self._in_thread(topic, fold.advance, head, tail)
-        self._hold(fold)
-        return fold
+            await self._in_thread(topic, state.advance, head, tail)
+        self._states.put(state)
+        return state
 
-    async def _publish(self, fold: TopicState) -> PublishedModel:
-        if fold.published is None or fold.published.version != fold.resolved.version:
-            epoch = await self._epochs.load(fold.resolved.epoch)
-            served = await self._in_thread(fold.topic, fold.build_model, epoch)
-            saved = Saved(fold.head.born, served.version, served.to_bytes())
+    async def _publish(self, state: TopicState) -> PublishedModel:
+        if state.published is None or state.published.version != state.resolved.version:
+            epoch = await self._epochs.load(state.resolved.epoch)
+            published = await self._in_thread(state.topic, state.build_model, epoch)
+            saved = Saved(state.head.born, published.version, published.to_bytes())
             await self._store.versions.save(
-                fold.topic, saved, fold.record(served, saved.digest), self._config.versions_kept
+                state.topic, saved, state.record(published, saved.digest), self._config.versions_kept
             )
-            fold.published = served
-        # In a thread because the bank may have to copy some weights.
-        await self._in_thread(fold.topic, self._serve, fold.published)
-        return fold.published
+            state.published = published
+        # In a thread, because the bank may have to copy weights.
+        await self._in_thread(state.topic, self._serve, state.published)
+        return state.published
 
     async def _in_thread(self, topic: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return await self._pool.run(call, *args, **kwargs)
         except Exception:
-            self._release(topic)  # it may have stopped half-way; the log has not
+            self._states.remove(topic)  # it may have been changed halfway
             raise
 
     def _event(self, kind: Kind, **attributes: Any) -> Event:
         return Event(kind, now_ms(), self._epochs.current.number, **attributes)
-
-    def _hold(self, fold: TopicState) -> None:
-        self._release(fold.topic)
-        self._folds[fold.topic] = fold
-        self._sizes[fold.topic] = fold.nbytes
-        self._held_bytes += fold.nbytes
-        while len(self._folds) > 1 and self._held_bytes > MAX_STATE_BYTES:
-            self._release(next(iter(self._folds)))
-
-    def _release(self, topic: str) -> None:
-        self._folds.pop(topic, None)
-        self._held_bytes -= self._sizes.pop(topic, 0)

@@ -22,7 +22,7 @@ from service.topics import rules
 
 MAX_AUDIT_RATES = 20  # earlier rates that are remembered
 # Settings that no model depends on, and that a restored version leaves as they are.
-NOT_THE_MODELS = (*(name for name, effect in EFFECTS.items() if effect < Effect.MODEL), "drawn")
+KEPT_ON_RESTORE = (*(name for name, effect in EFFECTS.items() if effect < Effect.MODEL), "drawn")
 
 
 class CanonicalTerms(Request):

@@ -105,7 +105,7 @@ class Sync:
 
     async def _begin(self) -> None:
         if self.ready.is_set():
-            self._learning.forget()
+            self._learning.clear_cache()
             await self._epochs.reload()
         else:
             await self._load()
@@ -142,7 +142,7 @@ class Sync:
 
     async def _fold(self, topic: str) -> None:
         try:
-            await self._learning.catch_up(topic, again=True)
+            await self._learning.catch_up(topic, republish=True)
         except NotFound:
             self._registry.delete(topic)
         except (ArithmeticError, ValueError, LookupError) as error:

@@ -158,7 +158,7 @@ async def test_one_broken_topic_does_not_keep_the_others_from_being_retrained(ap
         newest = client.xrevrange("sluice:{broken}:log", count=1)[0][1]
         client.xadd("sluice:{broken}:log", {**newest, b"document": b"other", b"bag": b"nonsense"}, id="62-0")
         client.hset("sluice:{broken}:topic", "seq", 62)
-    api.sluice.learning.forget()
+    api.sluice.learning.clear_cache()
     await keep_house(api.sluice)
     assert [job["request"]["topics"] for job in (await api.ok("GET", "/jobs"))["items"]] == [["whole"]]
 
