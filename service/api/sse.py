@@ -1,9 +1,9 @@
-"""Server-sent events through HTTP: an answer that goes on until the client leaves, or we do.
+"""Server-sent events over HTTP: a response that lasts until the client disconnects or the server stops.
 
-What goes wrong after the answer has begun is its last event, named `problem`, with a problem document.
+An error after the response has started is sent as its last event, named `problem`, with a problem document.
 
-A client that leaves is noticed, because the request is watched for it (it has no body that this could swallow). The
-server tells those that listen when it stops (`stopping`, in the scope's state), so that nothing has to be cut off.
+To notice that the client has left we watch for the disconnect message; the request has no body that this could swallow.
+The server announces that it stops (`stopping`, in the scope's state), so that no response has to be cut off.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from service.tasks import cancel_all
 
 
 class Events(Response):
-    def __init__(self, joined: AbstractAsyncContextManager[AsyncIterator[bytes]]) -> None:
+    def __init__(self, subscription: AbstractAsyncContextManager[AsyncIterator[bytes]]) -> None:
         super().__init__(media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._joined = joined
+        self._subscription = subscription
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._joined as events:
+        async with self._subscription as events:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             sending = asyncio.ensure_future(_send_all(events, send))
-            watching = [asyncio.ensure_future(_left(receive)), asyncio.ensure_future(_stopping(scope))]
+            watching = [asyncio.ensure_future(_disconnected(receive)), asyncio.ensure_future(_stopping(scope))]
             try:
                 await asyncio.wait([sending, *watching], return_when=asyncio.FIRST_COMPLETED)
                 if sending.done():
@@ -45,11 +45,11 @@ async def _send_all(events: AsyncIterator[bytes], send: Send) -> None:
         async for event in events:
             await send({"type": "http.response.body", "body": event, "more_body": True})
     except ServiceError as error:
-        last = b"event: problem\ndata: " + to_json(problem(error)) + b"\n\n"
-        await send({"type": "http.response.body", "body": last, "more_body": True})
+        event = b"event: problem\ndata: " + to_json(problem(error)) + b"\n\n"
+        await send({"type": "http.response.body", "body": event, "more_body": True})
 
 
-async def _left(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from service import schemas
 from service.api.deps import AnySluice, ReadySluice, new_router, reply
 from service.api.openapi import answers
-from service.api.prometheus import overview
+from service.api.prometheus import service_metrics
 from service.api.telemetry import CONTENT_TYPE, Telemetry
 
 router = new_router()
@@ -30,5 +30,5 @@ async def scrape(request: Request, sluice: AnySluice) -> Response:
     """What the service does and how it stands, for Prometheus; also while the store does not answer."""
     telemetry: Telemetry = request.app.state.telemetry
     telemetry.note(len(sluice.registry.topics), sluice.registry.bank_bytes)
-    metrics = await overview(sluice, request.app.version)
+    metrics = await service_metrics(sluice, request.app.version)
     return Response(await sluice.pool.run(telemetry.text, metrics), media_type=CONTENT_TYPE)
