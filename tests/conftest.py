@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from redis import Redis
 
 from service.config import PREFIX
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from tests.support.api import Api, running_api
 from tests.support.waiting import STORE_S
 

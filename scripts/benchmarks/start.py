@@ -21,8 +21,8 @@ from scripts.common.corpus import load
 from scripts.common.live import api_process
 from service.config import Config
 from service.sluice import Sluice
-from service.store.embedded import Embedded
 from service.store.events import Event
+from service.store.redis.embedded import Embedded
 from service.store.topics import Store
 from service.store.versions import Saved
 from service.topics.published import PublishedModel

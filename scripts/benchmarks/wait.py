@@ -29,7 +29,7 @@ from models.text.analysis import Document
 from models.text.rules import Subject, parse
 from scripts.common.corpus import load
 from scripts.common.live import ApiConnection, api_process, latencies, temporary_store
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 
 CLIENTS = 60  # at once, each with one kind of request after the other
 TOPICS, BATCH_SIZE = 100, 1000

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from service.processes import API, APPLICATION, CONSUMER, JOB_QUEUE, command
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 
 HOST = "127.0.0.1"
 START_S = 120.0  # in which a process must become ready

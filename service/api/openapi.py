@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from service import schemas
 from service.api.bodies import JSON, NDJSON
 from service.api.problems import MEDIA_TYPE
-from service.archive import file as archive
+from service.archive import file
 from service.archive.lines import ArchiveLine
 from service.schemas import Problem, flow, jobs, review
 from service.schemas.metrics import PreviewRequest
@@ -61,7 +61,7 @@ BODIES: tuple[type[BaseModel], ...] = (
 )
 _examples = json.loads((files(__package__) / "examples.json").read_text(encoding="utf-8"))
 EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {body: _examples[body.__name__] for body in BODIES}
-EXAMPLES[ArchiveLine] = {str(n): line for n, line in enumerate(archive.example())}
+EXAMPLES[ArchiveLine] = {str(n): line for n, line in enumerate(file.example())}
 
 
 def takes(*models: type[BaseModel], line: type[BaseModel] | None = None) -> dict[str, Any]:

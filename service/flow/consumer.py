@@ -36,8 +36,8 @@ from service.errors import BadInput, BadRequest, GroupGone, ServiceError, StoreU
 from service.flow.classify import Batch, Classifier
 from service.schemas import ClassifyOptions, Document
 from service.schemas.parsing import check_length, from_validation, parse
-from service.store.consumer_group import Arrived
 from service.store.inbox import ConsumerStats, Dead, Inbox
+from service.store.redis.consumer_group import Arrived
 from service.store.topics import Step
 from service.tasks import cancel_all
 

@@ -32,9 +32,9 @@ from service.config import Config
 from service.errors import GroupGone, StoreUnavailable
 from service.flow.webhooks import NotDelivered, Webhooks
 from service.schemas.flow import Passed, ToWebhook
-from service.store.consumer_group import Arrived, Group
 from service.store.inbox import SILENT_S
 from service.store.outbox import Entry, order
+from service.store.redis.consumer_group import Arrived, Group
 from service.store.routes import StoredRoute
 from service.store.topics import Store
 from service.tasks import cancel_all

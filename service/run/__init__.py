@@ -4,7 +4,7 @@
                                     →  housekeeping.py one housekeeper: refreshes, retrainings that are due
                                     →  jobs/queue.py   SLUICE_JOB_WORKERS job workers, each with a child (jobs/child.py)
                                     →  consumer.py     SLUICE_CONSUMERS consumers of the stream sluice:in
-                                    →  the embedded store (store/embedded.py), unless SLUICE_REDIS names another
+                                    →  the embedded store (store/redis/embedded.py), unless SLUICE_REDIS names another
 
 Read in this order:
 

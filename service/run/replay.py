@@ -26,8 +26,8 @@ from rich.progress import track
 from service import logs
 from service.config import Config, StartError
 from service.errors import StoreUnavailable
-from service.store.embedded import Embedded, running
 from service.store.events import Head
+from service.store.redis.embedded import Embedded, running
 from service.store.topics import Store
 from service.store.versions import Saved
 from service.topics.background import Epochs

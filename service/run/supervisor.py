@@ -31,7 +31,7 @@ import structlog
 
 from service.config import METRICS_DIR_VAR, PREFIX, PROCESS_VAR, Config, StartError
 from service.processes import API, APPLICATION, CONSUMER, HOUSEKEEPING, JOB_QUEUE, command
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from service.tether import tethered
 
 BACKOFF_S = 0.1

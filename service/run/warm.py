@@ -23,7 +23,7 @@ from models.online.model import Example
 from models.online.registry import LEARNERS
 from service.api.app import create_app
 from service.config import Config
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from service.topics.state import TopicState, example
 
 READY_TRIES = 600

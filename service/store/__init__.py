@@ -2,22 +2,20 @@
 
 Reading order:
 
-1. `keys.py`: the names of all keys, what they hold, and which module below reads and writes them.
+1. `redis/`: connections, keys, scripts, consumer groups, the embedded server; begin with its `keys.py`, which says what
+   each key holds.
 2. `topics.py`: `Store`, the one object that the rest of the service is given; topics are made and deleted here.
 3. A topic's log: `events.py` (an event), `logs.py` (the log in Redis), `resolve.py` (what is in force after reading it;
    no Redis in it), `versions.py` (the models that were published), `codec.py` (models and features as bytes).
 4. Beside the log: `counts.py` (how the stream was decided), `review.py` (what waits for a judgement), `known.py` (known
    items), `imports.py` (topics that come as a file).
 5. The stream: `documents.py` (those that are remembered), `epochs.py` (what all of it looks like), `signatures.py`
-   (near-duplicates), `inbox.py` (documents in), `outbox.py` (decisions out), `routes.py` (where these are delivered),
-   `consumer_group.py` (how consumers share a stream).
+   (near-duplicates), `inbox.py` (documents in), `outbox.py` (decisions out), `routes.py` (where these are delivered).
 6. `jobs.py`: work in the background.
-7. Below: `scripts.py` (steps, and how scripts are sent), `connection.py` (how many, how long, one server or a cluster),
-   `redis_errors.py` (Redis's errors as ours), `embedded.py` (a server of our own).
 
-A Lua script stands beside the Python that calls it, in the module whose keys it changes; `scripts.py` says what all
-scripts have in common. So a new key touches `keys.py` and that module, and `topics.py` if it is a part of a topic that
-a new class reads.
+A Lua script stands beside the Python that calls it, in the module whose keys it changes; `redis/scripts.py` says what
+all scripts have in common. So a new key touches `redis/keys.py` and that module, and `topics.py` if it is a part of a
+topic that a new class reads.
 
 From outside, call the methods of `Store` and of its parts (`store.logs`, `store.outbox` …). Where several calls are to
 share a round trip, functions that end in `_cmd` or `_cmds` build steps, which others may collect and pass to

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.store.connection import Connection
-from service.store.keys import DECIDED, GOALS, PASSED, topic_key
+from service.store.redis.connection import Connection
+from service.store.redis.keys import DECIDED, GOALS, PASSED, topic_key
+from service.store.redis.scripts import BATCH_SIZE, Script, Step, topic_script
 from service.store.review import QUEUE_FUNCTION
-from service.store.scripts import BATCH_SIZE, Script, Step, topic_script
 
 # Counts documents that were new, and queues for review those that were not rejected. A slot of the tally is taken over
 # when its bucket is an older one. Arguments: born, how many had passed before, bucket, slot, most kept in a queue;

@@ -13,9 +13,9 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from service.schemas import Document
-from service.store.connection import Connection
-from service.store.keys import documents_key, documents_order_key
-from service.store.scripts import Script, Step
+from service.store.redis.connection import Connection
+from service.store.redis.keys import documents_key, documents_order_key
+from service.store.redis.scripts import Script, Step
 
 STAMP_BYTES = 8
 NAMED_FLAG = 1 << 48

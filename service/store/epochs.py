@@ -6,9 +6,9 @@ Logs name the epoch under which their documents were weighed, so an epoch is kep
 from collections.abc import Collection
 from typing import cast
 
-from service.store.connection import Connection
-from service.store.keys import CURRENT_EPOCH, EPOCHS, LENT_EPOCHS
-from service.store.scripts import Script
+from service.store.redis.connection import Connection
+from service.store.redis.keys import CURRENT_EPOCH, EPOCHS, LENT_EPOCHS
+from service.store.redis.scripts import Script
 
 # Publishes the next epoch unless another process was faster. Arguments: expected number, number, blob.
 ADVANCE = """

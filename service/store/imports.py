@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple, TypeVar, get_args
 
-from service.store.connection import Connection
 from service.store.events import Event, Head
-from service.store.keys import PARTS
-from service.store.scripts import Arg, flat, topic_script
+from service.store.redis.connection import Connection
+from service.store.redis.keys import PARTS
+from service.store.redis.scripts import Arg, flat, topic_script
 
 STAGED = ("log", "judged", "versions", "known", "skipped")
 BATCH_SIZE = 200  # entries a command

@@ -1,8 +1,9 @@
 """Documents that come by a stream rather than by HTTP, and the consumers that decide them.
 
-All consumers are one consumer group (see consumer_group.py), so each document is decided at least once, whichever
-process dies. Nothing here drops an entry to make room: consumers read no more than they can hold, and the rest stays in
-the stream for as long as Redis has memory. Then Redis refuses further entries, and the producers get its error.
+All consumers are one consumer group (see store/redis/consumer_group.py), so each document is decided at least once,
+whichever process dies. Nothing here drops an entry to make room: consumers read no more than they can hold, and the
+rest stays in the stream for as long as Redis has memory. Then Redis refuses further entries, and the producers get its
+error.
 
 An entry is deleted when it is acknowledged, so what is in the stream is pending or was never delivered.
 """
@@ -13,11 +14,11 @@ from os import getpid
 from secrets import token_hex
 from typing import Any, NamedTuple, Self
 
-from service.store.connection import Connection
-from service.store.consumer_group import Arrived, Group
-from service.store.keys import DEAD, IN, consumer_key
-from service.store.redis_errors import translated_errors
-from service.store.scripts import Arg, Script, Step, entry_number, flat
+from service.store.redis.connection import Connection
+from service.store.redis.consumer_group import Arrived, Group
+from service.store.redis.errors import translated_errors
+from service.store.redis.keys import DEAD, IN, consumer_key
+from service.store.redis.scripts import Arg, Script, Step, entry_number, flat
 
 GROUP = "sluice"
 SILENT_S = 30  # without a report, after which a consumer does not count as alive

@@ -6,7 +6,7 @@ The record is the queue: there is no second list of who does what that could dis
 oldest job that waits, or whose worker has not renewed its lease (`lease_ms`), and writes a token (`claim`) into the
 record. Whatever it, or the child process that it starts, writes later is accepted only while that token stands there.
 So a worker that was paused, or cut off, and comes back after another has taken its job over, changes nothing. Leases
-are counted by the store's clock: those of several machines may differ. Keys are described in keys.py.
+are counted by the store's clock: those of several machines may differ. Keys are described in store/redis/keys.py.
 
 Each step is one script that checks the state first, so that it does not matter which of two processes comes first, and
 a step that is repeated after a lost reply does no harm.
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from service.schemas.jobs import State
-from service.store.connection import Connection
-from service.store.keys import ALL_JOBS, JOB, TAKEN_TOPICS, UNFINISHED_JOBS
-from service.store.scripts import Arg, Script
+from service.store.redis.connection import Connection
+from service.store.redis.keys import ALL_JOBS, JOB, TAKEN_TOPICS, UNFINISHED_JOBS
+from service.store.redis.scripts import Arg, Script
 
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
 STATES: tuple[State, ...] = ("queued", "running", *OVER)

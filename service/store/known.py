@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.errors import NotFound
-from service.store.connection import Connection
-from service.store.keys import topic_key
-from service.store.scripts import topic_script
+from service.store.redis.connection import Connection
+from service.store.redis.keys import topic_key
+from service.store.redis.scripts import topic_script
 
 # Adds known items, all or none. Answers how many there are now and how many of them are new, or an empty list if they
 # would be too many. Arguments: born, most, then document, blob, …

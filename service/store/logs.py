@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from service.errors import NotFound
-from service.store.connection import Connection
 from service.store.events import Event, Head
-from service.store.keys import topic_key
-from service.store.scripts import BATCH_SIZE, Arg, entry_fields, entry_number, flat, topic_script
+from service.store.redis.connection import Connection
+from service.store.redis.keys import topic_key
+from service.store.redis.scripts import BATCH_SIZE, Arg, entry_fields, entry_number, flat, topic_script
 
 # The head of a log and its next events. Arguments: first id, most events.
 READ = """

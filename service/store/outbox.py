@@ -1,8 +1,8 @@
 """Streams of what topics let through, for others to read.
 
 A stream's owner is the topic whose decisions it holds. The stream is not in the slot of the topic's other keys (see
-keys.py), so the two never change in one script: `owner` keeps a process that has not heard that the topic was deleted
-from writing to the stream of its successor. After a deletion `owner` is empty for as long as that can take.
+store/redis/keys.py), so the two never change in one script: `owner` keeps a process that has not heard that the topic
+was deleted from writing to the stream of its successor. After a deletion `owner` is empty for as long as that can take.
 
 An entry is appended after its document is remembered and before anybody is told the decision. If the process is killed
 in between, the document is sent again, so the entry is there at least once. The sets `lately` and `before` make it
@@ -20,10 +20,10 @@ from typing import Any, NamedTuple, Self
 from pydantic_core import from_json
 
 from service.schemas import Decision
-from service.store.connection import Connection
-from service.store.keys import out_key, out_part_key
-from service.store.redis_errors import translated_errors
-from service.store.scripts import Script, Step
+from service.store.redis.connection import Connection
+from service.store.redis.errors import translated_errors
+from service.store.redis.keys import out_key, out_part_key
+from service.store.redis.scripts import Script, Step
 
 GONE_S = 60  # in which every process hears that a topic was deleted
 READ_SIZE = 100  # entries of a stream that are read together

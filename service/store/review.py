@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from service.errors import NotFound
-from service.store.connection import Connection
-from service.store.keys import topic_key
-from service.store.scripts import Script, topic_script
+from service.store.redis.connection import Connection
+from service.store.redis.keys import topic_key
+from service.store.redis.scripts import Script, topic_script
 
 # Queues the arguments from `first` to `last`, where later arguments came later. `order` is that of arrival, a number
 # that only grows: how many documents the topic has counted. `kept`: most documents in a queue.

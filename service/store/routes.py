@@ -18,10 +18,10 @@ from service.errors import BadInput, FieldError
 from service.schemas.fields import Answer
 from service.schemas.flow import Route, ToWebhook
 from service.store import outbox
-from service.store.connection import Connection
-from service.store.consumer_group import Arrived, Group
-from service.store.keys import DELIVERIES, ROUTES, out_key, route_dead_key, route_key
-from service.store.scripts import BATCH_SIZE, Script, Step
+from service.store.redis.connection import Connection
+from service.store.redis.consumer_group import Arrived, Group
+from service.store.redis.keys import DELIVERIES, ROUTES, out_key, route_dead_key, route_key
+from service.store.redis.scripts import BATCH_SIZE, Script, Step
 
 READER = "-"  # a consumer's name for whoever does not deliver
 DEAD_KEPT = 1000  # entries of a route; the oldest are deleted

@@ -20,9 +20,9 @@ import numpy as np
 
 from models.text.duplicates import RecentDocuments
 from models.text.minhash import HASHES, Signatures
-from service.store.connection import Connection
-from service.store.keys import NOTED, SIGNATURES
-from service.store.scripts import Script, entry_fields, entry_number
+from service.store.redis.connection import Connection
+from service.store.redis.keys import NOTED, SIGNATURES
+from service.store.redis.scripts import Script, entry_fields, entry_number
 
 READ_SIZE = 200  # entries that are read together
 

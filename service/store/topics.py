@@ -1,11 +1,11 @@
-"""The store: topics, and everything else that Redis remembers, as one object (see keys.py for all of it)."""
+"""The store: topics, and everything else that Redis remembers, as one object (see store/redis/keys.py for all of
+it)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.clock import now_ms
 from service.store import outbox
-from service.store.connection import Connection
 from service.store.counts import CountStore
 from service.store.documents import DocumentStore
 from service.store.epochs import EpochStore
@@ -13,14 +13,15 @@ from service.store.events import Event, Head
 from service.store.imports import ImportStore
 from service.store.inbox import Inbox
 from service.store.jobs import JobStore
-from service.store.keys import CHANGES, PARTS, TOPICS, out_part_key, topic_key
 from service.store.known import KnownStore
 from service.store.logs import LogStore
 from service.store.outbox import Outbox
+from service.store.redis.connection import Connection
+from service.store.redis.keys import CHANGES, PARTS, TOPICS, out_part_key, topic_key
+from service.store.redis.scripts import Arg, flat, topic_script
+from service.store.redis.scripts import Step as Step  # for others, who pass steps on
 from service.store.review import ReviewStore
 from service.store.routes import RouteStore
-from service.store.scripts import Arg, flat, topic_script
-from service.store.scripts import Step as Step  # for others, who pass steps on
 from service.store.versions import ModelChange, VersionStore
 
 # Makes a topic with its first event, unless it is there. Arguments: born, how many documents have passed so far, the

@@ -6,9 +6,9 @@ from hashlib import blake2b
 from typing import Any
 
 from service.errors import NotFound
-from service.store.connection import Connection
-from service.store.keys import CHANGES, topic_key
-from service.store.scripts import BATCH_SIZE, entry_number, topic_script
+from service.store.redis.connection import Connection
+from service.store.redis.keys import CHANGES, topic_key
+from service.store.redis.scripts import BATCH_SIZE, entry_number, topic_script
 
 # Publishes a model unless a newer one is there. A fold is deterministic, so whoever saves version n saves the same
 # bytes, and the loser has nothing to do over. Arguments: born, version, blob, digest, record, versions kept, channel,

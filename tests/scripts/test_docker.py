@@ -16,7 +16,7 @@ from redis import Redis
 from ruamel.yaml import YAML
 
 from service.config import PREFIX, Config
-from service.store.embedded import find_server
+from service.store.redis.embedded import find_server
 from tests.support import ROOT
 from tests.support.processes import ServeProcess
 from tests.support.waiting import wait_until_sync

@@ -13,7 +13,7 @@ from redis import Redis
 
 from service.config import PREFIX
 from service.run import supervisor
-from service.store.embedded import socket_path
+from service.store.redis.embedded import socket_path
 from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 SERVE_PROGRAM = """

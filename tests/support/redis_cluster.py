@@ -12,7 +12,7 @@ from typing import Any
 from redis import Redis
 from redis.crc import key_slot
 
-from service.store.embedded import find_server
+from service.store.redis.embedded import find_server
 from service.tether import tethered
 from tests.support.waiting import wait_until_sync
 

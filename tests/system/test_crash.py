@@ -21,7 +21,7 @@ import httpx
 from service.config import Config
 from service.processes import API, APPLICATION, HOUSEKEEPING
 from service.run.replay import ReplayOutcome, replay
-from service.store.embedded import socket_path
+from service.store.redis.embedded import socket_path
 from service.store.topics import Store
 from tests.support.processes import ServeProcess, children
 from tests.support.readers import Reader, TopicMaker, compare, judgements, list_all

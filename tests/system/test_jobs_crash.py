@@ -15,7 +15,7 @@ import pytest
 
 from service.processes import JOB_CHILD
 from service.run.replay import replay
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from tests.service.jobs.test_jobs import documents, teach
 from tests.support.api import Api, running_api
 from tests.support.job_workers import OVER, start_worker, submit, wait_for_state

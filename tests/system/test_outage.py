@@ -20,7 +20,7 @@ from redis import Redis
 
 from service.errors import StoreUnavailable
 from service.run.replay import replay
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from service.store.topics import Store
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.waiting import wait_until

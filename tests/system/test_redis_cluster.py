@@ -19,11 +19,11 @@ from service.errors import StoreUnavailable
 from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
 from service.redis_url import Nodes, nodes
 from service.run.replay import replay_all
-from service.store.connection import Connection
 from service.store.inbox import GROUP
-from service.store.keys import DEAD, IN, out_key, topic_key
 from service.store.outbox import entry_id
-from service.store.redis_errors import FULL
+from service.store.redis.connection import Connection
+from service.store.redis.errors import FULL
+from service.store.redis.keys import DEAD, IN, out_key, topic_key
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.consuming import accepted, add, consuming, dead, let_through, settled
 from tests.support.job_workers import run_job, running_workers

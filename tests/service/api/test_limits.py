@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from tests.support.api import OIL, Api, running_api
 from tests.support.refusals import JSON, NDJSON, refused, send, well_formed
 

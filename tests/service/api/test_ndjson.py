@@ -12,7 +12,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from tests.support.api import OIL, QUERY
 from tests.support.live import Live, live
 from tests.support.refusals import NDJSON, well_formed

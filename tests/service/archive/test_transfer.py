@@ -19,9 +19,9 @@ from service.config import Config
 from service.run.housekeeping import keep_house
 from service.run.replay import replay
 from service.store import codec
-from service.store.embedded import Embedded
 from service.store.events import Event
-from service.store.keys import out_part_key
+from service.store.redis.embedded import Embedded
+from service.store.redis.keys import out_part_key
 from service.topics.background import place_of
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.readers import Reader

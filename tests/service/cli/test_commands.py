@@ -16,7 +16,7 @@ from rich.text import Text
 from service.cli import main
 from service.cli.terminal import literal
 from service.client import Client
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from tests.support.api import GRAIN, OIL, QUERY
 from tests.support.job_workers import running_workers
 from tests.support.live import Live, live

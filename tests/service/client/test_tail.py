@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from service.client import AsyncClient, Client, Refused, Retries, UnexpectedReply, Unreachable
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from tests.support.api import QUERY
 from tests.support.live import Live, live
 from tests.support.streaming import oil

@@ -18,7 +18,7 @@ from service.demo.readers import INTERESTS
 from service.demo.screen import live as screen
 from service.demo.screen import summary
 from service.demo.stories import FILLERS, GAPS, THEMES
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from tests.support.live import Live, live
 
 

@@ -16,7 +16,7 @@ from redis import Redis
 
 from service.errors import NotFound
 from service.flow.subscribers import MAX_QUEUED, Queue
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from tests.service.api.test_openapi import check
 from tests.support.api import OIL, Api, running_api
 from tests.support.live import Live, live

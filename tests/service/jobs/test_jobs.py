@@ -13,8 +13,8 @@ from redis import Redis
 
 from service.clock import now_ms
 from service.run.replay import replay
-from service.store.embedded import Embedded
 from service.store.jobs import JobStore
+from service.store.redis.embedded import Embedded
 from service.topics.published import Base
 from tests.support.api import Api, running_api
 from tests.support.job_workers import OVER, run_job, running_workers, submit, wait_for_state

@@ -12,7 +12,7 @@ from redis import Redis
 from service import processes
 from service.config import Config
 from service.run.replay import replay
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from service.store.topics import Store
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.readers import Reader

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from service.store.embedded import socket_path
+from service.store.redis.embedded import socket_path
 from tests.support.processes import ServeProcess, children, has_ended
 from tests.support.waiting import PATIENCE_S, wait_until_sync
 

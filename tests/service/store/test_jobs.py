@@ -9,7 +9,7 @@ from redis import Redis
 
 from service.clock import now_ms
 from service.store.jobs import Claim, JobStore
-from service.store.keys import ALL_JOBS, JOB, UNFINISHED_JOBS
+from service.store.redis.keys import ALL_JOBS, JOB, UNFINISHED_JOBS
 from service.store.topics import Store
 
 LEASE_S = 60.0

@@ -5,9 +5,9 @@ import pytest
 from service.errors import NotFound
 from service.store import outbox, topics
 from service.store.events import Event, Head
-from service.store.keys import PARTS
 from service.store.outbox import Entry
-from service.store.scripts import topic_script
+from service.store.redis.keys import PARTS
+from service.store.redis.scripts import topic_script
 from service.store.topics import Store
 from service.store.versions import Saved
 

@@ -14,7 +14,7 @@ from service.config import Config
 from service.errors import BadInput
 from service.run.replay import replay
 from service.schemas import Pins
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 from service.topics import settings
 from service.topics.settings import TopicSettings
 from tests.support.api import GRAIN, OIL, Api, running_api

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from models.goals.audit import drawn
-from service.store.keys import NOTED, SIGNATURES
+from service.store.redis.keys import NOTED, SIGNATURES
 from tests.support.api import OIL, Api, running_api
 from tests.support.streaming import grain, oil, passes, status
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-import service.store.embedded
+import service.store.redis.embedded
 from service.config import StartError
-from service.store.embedded import Embedded, allocator, find_server, running, socket_path
+from service.store.redis.embedded import Embedded, allocator, find_server, running, socket_path
 from tests.support.processes import has_ended
 from tests.support.waiting import PATIENCE_S, wait_until_sync
 
@@ -24,7 +24,7 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from service.config import StartError
-from service.store.embedded import Embedded
+from service.store.redis.embedded import Embedded
 try:
     with Embedded(Path(sys.argv[1])) as store:
         print("owner", store.server.pid, flush=True)
@@ -138,7 +138,7 @@ def test_a_killed_owner_takes_its_server_along_and_the_next_one_finds_everything
 
 def abandoned(directory: Path, monkeypatch: pytest.MonkeyPatch) -> "subprocess.Popen[bytes]":
     """A server whose owner was killed, where a process cannot be tethered to its parent."""
-    monkeypatch.setattr(service.store.embedded, "tethered", lambda *command: list(command))
+    monkeypatch.setattr(service.store.redis.embedded, "tethered", lambda *command: list(command))
     store = Embedded(directory)
     store.start()
     write(store, "key", "kept")
@@ -163,8 +163,8 @@ def test_a_frozen_server_makes_the_next_start_refuse_not_double(
     left = abandoned(tmp_path / "data", monkeypatch)
     left.send_signal(signal.SIGSTOP)
     with monkeypatch.context() as hasty:
-        hasty.setattr(service.store.embedded, "RELEASE_TIMEOUT_S", 0.5)
-        hasty.setattr(service.store.embedded, "TIMEOUT_S", 0.2)
+        hasty.setattr(service.store.redis.embedded, "RELEASE_TIMEOUT_S", 0.5)
+        hasty.setattr(service.store.redis.embedded, "TIMEOUT_S", 0.2)
         with pytest.raises(StartError, match=f"kill -CONT {left.pid}"):
             Embedded(tmp_path / "data").start()
     assert left.poll() is None

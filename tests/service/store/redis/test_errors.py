@@ -4,7 +4,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from service.errors import GroupGone, StoreUnavailable
-from service.store.redis_errors import translated_errors
+from service.store.redis.errors import translated_errors
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import NamedTuple, cast
 
 from redis.crc import key_slot
 
-from service.store.keys import topic_key
+from service.store.redis.keys import topic_key
 
 # Calls one script with the keys and arguments of several calls. A call that fails does not stop the others. Arguments:
 # for each call, how many keys and arguments it has, and its arguments.

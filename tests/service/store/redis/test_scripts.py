@@ -7,7 +7,7 @@ from redis.exceptions import ResponseError
 from service.store import known
 from service.store.counts import count_cmds
 from service.store.events import Event
-from service.store.scripts import Script, Step, topic_script
+from service.store.redis.scripts import Script, Step, topic_script
 from service.store.topics import Store
 
 FIRST = Event("created", 1, 0, settings="{}", features=b"q")

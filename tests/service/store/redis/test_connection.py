@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import StoreUnavailable
-from service.store.connection import Packing
+from service.store.redis.connection import Packing
 from service.store.topics import Store
 
 

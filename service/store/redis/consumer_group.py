@@ -8,9 +8,9 @@ entry was delivered: so an entry that kills everybody who reads it can be told f
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from service.store.connection import Connection
-from service.store.redis_errors import translated_errors
-from service.store.scripts import Arg, Command, Script, entry_fields
+from service.store.redis.connection import Connection
+from service.store.redis.errors import translated_errors
+from service.store.redis.scripts import Arg, Command, Script, entry_fields
 
 # Makes the stream, the group and this consumer unless they are there. Arguments: group, consumer, the group's start.
 OPEN = """

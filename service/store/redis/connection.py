@@ -25,8 +25,8 @@ from redis.connection import HiredisRespSerializer
 
 from service.errors import StoreUnavailable
 from service.redis_url import is_cluster, nodes
-from service.store.redis_errors import FULL, TIMED_OUT, TimedOut, translated_errors
-from service.store.scripts import Step, key_of, to_commands
+from service.store.redis.errors import FULL, TIMED_OUT, TimedOut, translated_errors
+from service.store.redis.scripts import Step, key_of, to_commands
 
 MAX_CONNECTIONS = 32  # of a process, to each server; further requests wait
 SPARE_CONNECTIONS = 8  # beyond these: one is subscribed, and others may just be closing
