@@ -1,4 +1,4 @@
-"""The lines of an exported topic, as types, and how an event of the log becomes one. What they mean: file.py."""
+"""The lines of an exported topic as types, and how an event of the log becomes a line. Their meaning: file.py."""
 
 import binascii
 from base64 import b64decode, b64encode
@@ -16,7 +16,7 @@ from service.topics.settings import TopicSettings
 
 FORMAT: Literal["sluice-topic/1"] = "sluice-topic/1"
 Count = Annotated[int, Field(ge=0, lt=2**53)]
-Seq = Annotated[int, Field(ge=1, lt=10**12)]  # more, and counting on would meet the limits of Lua
+Seq = Annotated[int, Field(ge=1, lt=10**12)]  # far below where Lua's numbers lose integers
 Positive = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
@@ -32,18 +32,18 @@ Base64 = Annotated[str, AfterValidator(_base64)]
 
 
 class Words(Request):
-    """What a text says: its terms, how often each occurs, and the idf that was in force."""
+    """The words of a text: its terms, how often each occurs, and the idf that was in force."""
 
     terms: list[Canonical]
     counts: list[Positive]
     idf: list[Positive]
 
     @model_validator(mode="after")
-    def _all_of_one_length(self) -> Self:
+    def _equally_long(self) -> Self:
         if not len(self.terms) == len(self.counts) == len(self.idf):
-            raise ValueError("terms, counts and idf are not equally many")
+            raise ValueError("terms, counts and idf must be equally long")
         if len(set(self.terms)) < len(self.terms):
-            raise ValueError("a term stands there twice")
+            raise ValueError("a term is listed twice")
         return self
 
     @classmethod
@@ -60,7 +60,7 @@ class HeaderLine(Request):
     line: Literal["header"] = "header"
     format: Literal["sluice-topic/1"]
     topic: TopicId
-    seq: Seq = Field(description="The number of the last event: the version.")
+    seq: Seq = Field(description="Number of the last event, which is the version.")
     floor: Count = Field(description="The oldest version that can be restored.")
     background: Count = Field(description="The epoch in force when the file was written.")
 
@@ -69,11 +69,11 @@ class EpochLine(Request):
     line: Literal["epoch"] = "epoch"
     number: Count
     zlib: Base64
-    more: bool = Field(default=False, description="The next line goes on with this epoch.")
+    more: bool = Field(default=False, description="The epoch continues on the next line.")
 
 
 class EventLine(Request):
-    """Of the fields only those that its kind needs are there."""
+    """An event of the log, with only the fields that its kind needs."""
 
     line: Literal["event"] = "event"
     seq: Seq
@@ -114,9 +114,9 @@ class EventLine(Request):
             "compacted": not self.kept,
         }
         if missing[self.kind]:
-            raise ValueError(f"an event of the kind {self.kind!r} lacks something that it needs")
+            raise ValueError(f"an event of kind {self.kind!r} lacks a field that it needs")
         if self.settings and self.kind not in ("created", "edited", "refreshed", "restored"):
-            raise ValueError(f"an event of the kind {self.kind!r} has no settings")
+            raise ValueError(f"an event of kind {self.kind!r} has no settings")
         return self
 
     @classmethod
@@ -140,7 +140,7 @@ class EventLine(Request):
             values["settings"] = self.settings.model_dump_json()
         if self.model:
             values["model"] = b64decode(self.model)
-            Base.from_bytes(values["model"])  # what cannot be read raises
+            Base.from_bytes(values["model"])  # raises if it cannot be read
         return Event.from_stored(self.seq, values)
 
 
@@ -172,7 +172,7 @@ class SkippedLine(Request):
 
 
 class PassedLine(Request):
-    """Documents, those accepted, those abstained from."""
+    """Counts of documents, of those accepted and of those abstained from."""
 
     line: Literal["passed"] = "passed"
     ever: Annotated[list[Count], Field(min_length=3, max_length=3)]

@@ -1,12 +1,12 @@
-"""Topics that leave as a file and come as one (the form of it: file.py).
+"""Topics that leave as a file and come back as one (the format: file.py).
 
-    export   the log as it is at one moment, and what stands beside it
-    import   read the whole file  →  fold its log, to see that it can be  →  lend its epochs  →  stage  →  one script
+    export   the log as of one moment, and what is stored beside it
+    import   read the whole file  →  fold its log, to check it  →  import its epochs  →  stage  →  one script
 
-A log may be too long for one command, so it is first written, part by part, under names that nobody reads and that
-expire; then one script gives all of it the topic's names. A process that dies meanwhile leaves nothing. The digest of
-the file is kept with the topic: the same file sent again, say because the first answer got lost, changes nothing. To
-replace a topic by the file that it came from is to put it back.
+A log may be too long for one command, so it is first staged, part by part, under keys that nobody reads and that
+expire; then one script gives all of it the topic's keys. A process that dies in between leaves nothing behind. The
+digest of the file is kept with the topic: sending the same file again, say because the first answer was lost, changes
+nothing. Replacing a topic with the file that it was imported from resets it.
 """
 
 import secrets
@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal, TypeVar
 
 from models.text.idf import Frequencies
-from service.archive.file import Archive, Writer
+from service.archive.file import Archive, ArchiveWriter
 from service.archive.lines import (
     FORMAT,
     EventLine,
@@ -41,7 +41,7 @@ from service.topics.learning import Learning
 from service.topics.published import PublishedModel
 from service.topics.state import TopicState
 
-AT_ONCE = 200  # events that are written together
+EVENT_BATCH = 200  # events that are written together
 
 Outcome = Literal["made", "replaced", "there"]
 T = TypeVar("T")
@@ -66,10 +66,8 @@ class Transfer:
         self._config = config
         self._pool = pool
 
-    # -- out -----------------------------------------------------------------------------------------------------------
-
-    async def lines(self, topic: str) -> AsyncIterator[bytes]:
-        """The topic as a file, line by line; what can fail for want of a topic or a store does so before the first."""
+    async def export(self, topic: str) -> AsyncIterator[bytes]:
+        """The topic as a file, in chunks of lines. A missing topic, or a lost store, raises before the first chunk."""
         head, events = await self._learning.read(topic, lambda state: (state.head, tuple(state.events)))
         versions = await self._store.versions.records(topic, head.seq + 1, self._config.versions_kept)
         known = {
@@ -78,53 +76,51 @@ class Transfer:
         skipped = await self._store.review.skipped(topic)
         (counts,) = await self._counters.load([topic])
         current = self._epochs.current.number
-        wanted = {current} | {event.epoch for event in events if event.seq >= head.floor}
-        held = wanted & set(await self._store.epochs.numbers())
+        needed = {current} | {event.epoch for event in events if event.seq >= head.floor}
+        stored = needed & set(await self._store.epochs.numbers())
         header = HeaderLine(format=FORMAT, topic=topic, seq=head.seq, floor=head.floor, background=current)
 
-        async def written() -> AsyncIterator[bytes]:
-            writer = Writer()
+        async def chunks() -> AsyncIterator[bytes]:
+            writer = ArchiveWriter()
             yield writer.line(header)
-            for number in sorted(held):
+            for number in sorted(stored):
                 if blob := await self._store.epochs.load(number):
                     for line in writer.epoch(number, blob):
                         yield line
-            for some in _chunks(events):
-                yield await self._pool.run(_written, writer, some)
+            for batch in _batches(events):
+                yield await self._pool.run(_event_lines, writer, batch)
             for version, record in sorted(versions):
                 yield writer.line(VersionLine(version=version, record=VersionRecord.model_validate_json(record)))
-            for document, found in sorted(known.items()):
-                yield writer.line(KnownLine(document=document, title=found.title, words=Words.of(found.bag)))
+            for document, item in sorted(known.items()):
+                yield writer.line(KnownLine(document=document, title=item.title, words=Words.of(item.bag)))
             for document, at_ms in skipped:
                 yield writer.line(SkippedLine(document=document, at_ms=at_ms))
-            yield writer.line(_passed(counts))
+            yield writer.line(_passed_line(counts))
             yield writer.end()
 
-        return written()
+        return chunks()
 
-    # -- in ------------------------------------------------------------------------------------------------------------
-
-    async def take(self, archive: Archive, name: str | None, replace: bool) -> tuple[PublishedModel, Outcome]:
-        """The topic of that file, under its own name or this one, and the outcome; Conflict if the name is taken."""
-        topic = name or archive.header.topic
+    async def import_topic(self, archive: Archive, id: str | None, replace: bool) -> tuple[PublishedModel, Outcome]:
+        """Makes a topic from the archive, under its own id or this one; raises Conflict if the id is taken."""
+        topic = id or archive.header.topic
         await self._topics.check_room_for(topic)
         head = Head(secrets.token_hex(8), archive.header.seq, archive.header.floor)
-        judged = await self._pool.run(_folded, archive, topic, head, self._config.served_weights)
-        (standing,) = await self._store.heads([topic])
-        lent = replace or standing is None  # else nothing will come of it, and what is here stays as it is
-        if lent:
-            await self._lend(archive)
+        judged = await self._pool.run(_fold, archive, topic, head, self._config.served_weights)
+        (existing,) = await self._store.heads([topic])
+        epochs_first = replace or existing is None  # else it will most likely be refused, and leave nothing behind
+        if epochs_first:
+            await self._import_epochs(archive)
         outcomes: list[Outcome] = []
 
         async def put() -> None:
             outcomes.append(await self._put(archive, topic, head, judged, replace))
-            if not lent and outcomes[0] == "made":  # what had the name was deleted at this moment
-                await self._lend(archive)
+            if not epochs_first and outcomes[0] == "made":  # the topic that had the id was deleted at this moment
+                await self._import_epochs(archive)
 
         return await self._learning.put(topic, put), outcomes[0]
 
-    async def _lend(self, archive: Archive) -> None:
-        # First the one that was in force there, then the others: see LEND.
+    async def _import_epochs(self, archive: Archive) -> None:
+        # First the one that was in force there, then the others: see LEND in store/epochs.py.
         for number in sorted(archive.epochs, key=lambda number: number != archive.header.background):
             await self._store.epochs.lend(number, archive.epochs[number], archive.header.background)
         await self._epochs.follow()
@@ -136,46 +132,46 @@ class Transfer:
             await self._store.enlist(topic)
             counts = stored_counts(archive.ever, archive.lately, await self._store.counts.passed())
             outcome = await imports.put(topic, head, counts, digest=archive.digest, replace=replace)
-            # Also if it was there: whoever put it may have died before this.
-            if outcome != "taken" and (standing := (await self._store.heads([topic]))[0]):
-                await self._store.begin_stream(topic, standing.born)
+            # Also if it was there already: the process that put it may have died before this.
+            if outcome != "taken" and (current := (await self._store.heads([topic]))[0]):
+                await self._store.begin_stream(topic, current.born)
             await self._store.enlist(topic)  # once more, as in Store.create
         finally:
             await imports.discard(topic, head.born)
         if outcome == "taken":
-            raise Conflict(f"There is a topic {topic!r} already; give another `id`, or say `replace`.")
+            raise Conflict(f"There is a topic {topic!r} already. Choose another `id`, or send `replace=true`.")
         return outcome
 
 
 def _staged(archive: Archive, judged: dict[str, bool]) -> StagedTopic:
-    # The newest version is left out: the fold writes it anew, so that what is listed is what it came to.
+    # The newest version is left out: publishing the topic lists it, with the digest of the model as folded here.
     past = {version: record for version, record in archive.versions.items() if version < archive.header.seq}
     known = {document: KnownDocument(title, bag).to_bytes() for document, (title, bag) in archive.known.items()}
     return StagedTopic(archive.events, judged, past, known, archive.skipped)
 
 
-def _folded(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, bool]:
-    """The judgements that stand, once the log has been folded to its end for a try."""
+def _fold(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, bool]:
+    """Folds the log once, to check that it can be. Returns the judgements that stand."""
     try:
         state = TopicState(topic, head, archive.events, weights)
         number = state.resolved.epoch
         blob = archive.epochs.get(number)
         state.build_model(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
     except (ArithmeticError, ValueError, LookupError, TypeError) as error:
-        raise BadInput("The log of this file cannot be folded.") from error
+        raise BadInput("The log in this file is not consistent: no model can be made from it.") from error
     return {document: standing.relevant for document, standing in state.resolved.judged.items()}
 
 
-def _written(writer: Writer, events: Sequence[Event]) -> bytes:
+def _event_lines(writer: ArchiveWriter, events: Sequence[Event]) -> bytes:
     return b"".join(writer.line(EventLine.of(event)) for event in events)
 
 
-def _passed(counts: TopicCounts) -> PassedLine:
-    ever, lately = ([one.documents, one.accepted, one.abstained] for one in (counts.ever, counts.lately))
+def _passed_line(counts: TopicCounts) -> PassedLine:
+    ever, lately = ([window.documents, window.accepted, window.abstained] for window in (counts.ever, counts.lately))
     return PassedLine(ever=ever, lately=lately)
 
 
-def _chunks(rows: Iterable[T]) -> Iterator[Sequence[T]]:
+def _batches(rows: Iterable[T]) -> Iterator[Sequence[T]]:
     left = iter(rows)
-    while some := list(islice(left, AT_ONCE)):
-        yield some
+    while batch := list(islice(left, EVENT_BATCH)):
+        yield batch

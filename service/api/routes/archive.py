@@ -1,4 +1,4 @@
-"""Topics as files, path by path."""
+"""Topics as files: exported and imported."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from service.api import ndjson
 from service.api.bodies import NDJSON, lines, media_type
 from service.api.deps import ReadySluice, TopicPath, new_router, reply_topic
 from service.api.openapi import answers, takes
-from service.archive.file import MOST_BYTES, ArchiveReader
+from service.archive.file import MAX_BYTES, ArchiveReader
 from service.archive.lines import ArchiveLine
 from service.schemas.fields import TopicId
 from service.schemas.parsing import parse
@@ -23,8 +23,8 @@ router = new_router()
 
 @router.get("/topics/{topic}/export", tags=["moving"], **answers(None, 404, line=ArchiveLine))
 async def export_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
-    """The topic with its log as a file, NDJSON: to keep, or to import elsewhere."""
-    return ndjson.ChunkedResponse(await sluice.transfer.lines(topic), NDJSON)
+    """The topic with its log as an NDJSON file, to keep or to import elsewhere."""
+    return ndjson.ChunkedResponse(await sluice.transfer.export(topic), NDJSON)
 
 
 @router.post(
@@ -33,16 +33,16 @@ async def export_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
 async def import_topic(
     request: Request,
     sluice: ReadySluice,
-    id: Annotated[TopicId | None, Query(description="Another name for the topic.")] = None,
-    replace: Annotated[bool, Query(description="Take the place of a topic of that name.")] = False,
+    id: Annotated[TopicId | None, Query(description="Another id for the topic.")] = None,
+    replace: Annotated[bool, Query(description="Replace an existing topic of that id.")] = False,
 ) -> Response:
-    """Make a topic of a file that was exported, here or elsewhere: as a whole or not at all. It decides as it did. The
-    same file again changes nothing; a name that is taken is refused, unless what has it is to be replaced."""
+    """Make a topic from an exported file, as a whole or not at all. It decides as it did where it was exported. Sending
+    the same file again changes nothing. If the id is taken, the file is refused, unless `replace` is true."""
     media_type(request, NDJSON)
     reader = ArchiveReader(lambda line: parse(ARCHIVE_LINE, line, sluice.config))
-    most = min(MOST_BYTES, sluice.config.max_stream_bytes)
-    async for some in lines(request, most, sluice.config.max_body_bytes):
-        await sluice.pool.run(reader.take, some)
-    published, outcome = await sluice.transfer.take(reader.finish(), id, replace)
+    max_bytes = min(MAX_BYTES, sluice.config.max_stream_bytes)
+    async for batch in lines(request, max_bytes, sluice.config.max_body_bytes):
+        await sluice.pool.run(reader.feed, batch)
+    published, outcome = await sluice.transfer.import_topic(reader.finish(), id, replace)
     status = 201 if outcome == "made" else 200
     return await reply_topic(sluice, published, status, {"Location": f"/topics/{published.topic}"})

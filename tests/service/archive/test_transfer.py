@@ -90,13 +90,13 @@ async def imported(api: Api, file: bytes, status: int = 201, **params: Any) -> A
 
 
 async def all_of(api: Api, topic: str = "crude") -> Any:
-    """Everything that is said of a topic, and what it makes of new documents."""
-    said = {
+    """Everything that the API shows of a topic, and how it decides new documents."""
+    pages = {
         path: await api.ok("GET", f"/topics/{topic}{path}")
         for path in ("", "/versions", "/judgements", "/known", "/metrics")
     }
     body = {"documents": ASKED, "topics": [topic], "store": False, "explain": True}
-    return said, await api.ok("POST", "/classify", body)
+    return pages, await api.ok("POST", "/classify", body)
 
 
 # -- the same ----------------------------------------------------------------------------------------------------------
@@ -182,10 +182,10 @@ async def test_a_topic_can_be_copied_under_another_name(here: Api) -> None:
     file = await exported(here)
     copy = await imported(here, file, id="copy")
     assert copy["id"] == "copy"
-    said, asked = await all_of(here, "copy")
+    pages, asked = await all_of(here, "copy")
     original, original_asked = await all_of(here)
-    assert said["/judgements"] == original["/judgements"]
-    scores = [[r["decisions"][0]["score"] for r in one["results"]] for one in (asked, original_asked)]
+    assert pages["/judgements"] == original["/judgements"]
+    scores = [[r["decisions"][0]["score"] for r in answer["results"]] for answer in (asked, original_asked)]
     assert scores[0] == scores[1]
     assert (await replay(here.sluice.store, "copy", Config(), verify=True)).outcome == "equal"
 
@@ -204,11 +204,11 @@ async def test_a_long_log_that_was_compacted_moves_too(there: Api, redis_url: st
         for wanted, unwanted in zip(oil(20), grain(20), strict=True):
             await small.judge(wanted, True)
             await small.judge(unwanted, False)
-        said = await small.ok("GET", "/topics/crude/versions")
+        versions = await small.ok("GET", "/topics/crude/versions")
         file = await exported(small)
     assert any(json.loads(line).get("kind") == "compacted" for line in file.splitlines())
     await imported(there, file)
-    assert (await there.ok("GET", "/topics/crude/versions"))["items"] == said["items"]
+    assert (await there.ok("GET", "/topics/crude/versions"))["items"] == versions["items"]
 
 
 # -- once, or not at all -----------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ async def test_a_name_that_is_taken_is_replaced_only_if_asked(here: Api, there: 
     await there.topic(query="football")
     await there.judge(GRAIN, True)
     answer = await imported(there, file, 409)
-    assert "`replace`" in answer["detail"]
+    assert "`replace=true`" in answer["detail"]
     assert (await there.ok("GET", "/topics/crude"))["query"] == "football"
     await imported(there, file, 200, replace=True)
     assert await all_of(there) == await all_of(here)
@@ -243,14 +243,14 @@ async def test_another_process_hears_of_a_topic_that_took_the_place_of_another(h
     file, before = await exported(here), await here.decide(OIL)
     with Redis.from_url(elsewhere.url) as client:
         client.flushall()
-    async with running_api(elsewhere.url) as one, running_api(elsewhere.url) as other:
-        await one.topic(query="football")
-        await imported(one, file, 200, replace=True)
+    async with running_api(elsewhere.url) as first, running_api(elsewhere.url) as other:
+        await first.topic(query="football")
+        await imported(first, file, 200, replace=True)
 
-        async def heard() -> bool:
+        async def replaced() -> bool:
             return bool(await other.decide(OIL) == before)
 
-        await wait_until(heard)
+        await wait_until(replaced)
 
 
 async def test_a_file_cut_short_or_changed_is_refused_with_its_line_and_leaves_nothing(here: Api, there: Api) -> None:
@@ -265,7 +265,7 @@ async def test_a_file_cut_short_or_changed_is_refused_with_its_line_and_leaves_n
         return b"".join([*lines[:n], lines[n].replace(old, new, 1), *lines[n + 1 :]])
 
     refused = {
-        "cut at a line": (b"".join(lines[:-1]), f"ends after line {len(lines) - 1}"),
+        "cut at a line": (b"".join(lines[:-1]), f"stops after line {len(lines) - 1}"),
         "cut in a line": (b"".join(lines)[: -len(lines[-1]) - 10], f"Line {len(lines) - 1}:"),
         "a line lost": (b"".join(lines[:judged] + lines[judged + 1 :]), f"Line {len(lines) - 1}:"),
         "a label turned": (changed(judged, b'"decision":"', b'"relevant":true,"decision":"'), "Line "),
@@ -276,7 +276,7 @@ async def test_a_file_cut_short_or_changed_is_refused_with_its_line_and_leaves_n
         "no header": (b"".join(lines[1:]), "Line 1:"),
         "a newer format": (changed(0, b"sluice-topic/1", b"sluice-topic/2"), "Line 1:"),
         "two files": (b"".join(lines) * 2, f"Line {len(lines) + 1}:"),
-        "nothing": (b"\n", "ends after line 0"),
+        "nothing": (b"\n", "stops after line 0"),
     }
     for what, (file, where) in refused.items():
         answer = await there.post("/topics/import", content=file, headers=NDJSON)
@@ -301,14 +301,14 @@ async def test_a_settings_line_that_this_server_cannot_follow_is_refused(there: 
 
 
 async def test_numbers_that_would_break_the_topic_later_are_refused(there: Api) -> None:
-    for line, field, value in ((1, "at_ms", 9 * 10**15), (0, "seq", 10**14), (1, "seq", 10**14)):
+    for i, field, value in ((1, "at_ms", 9 * 10**15), (0, "seq", 10**14), (1, "seq", 10**14)):
         lines = example()
-        lines[line] |= {field: value}
-        file = b"".join(json.dumps(one).encode() + b"\n" for one in lines)
-        assert (await imported(there, file, 422))["detail"].startswith(f"Line {line + 1}: ")
+        lines[i] |= {field: value}
+        file = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        assert (await imported(there, file, 422))["detail"].startswith(f"Line {i + 1}: ")
     lines = example()
     lines[1]["settings"]["created_ms"] = 9 * 10**15
-    file = b"".join(json.dumps(one).encode() + b"\n" for one in lines)
+    file = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     assert (await imported(there, file, 422))["detail"].startswith("Line 2: ")
     assert (await there.ok("GET", "/topics"))["items"] == []
 
@@ -341,7 +341,7 @@ async def test_what_had_been_delivered_before_a_move_is_not_taken_for_rejected(h
     await here.topic("moved")
     (document,) = oil(1, "delivered")
     await passes(here, [document])
-    assert [one["document"] for one in (await here.ok("GET", "/topics/moved/accepted"))["items"]] == [document["id"]]
+    assert [item["document"] for item in (await here.ok("GET", "/topics/moved/accepted"))["items"]] == [document["id"]]
     await imported(here, await exported(here, "moved"), 200, replace=True)
     await here.judge(document["id"], True, topic="moved")
     judged = await here.sluice.learning.read("moved", lambda fold: dict(fold.resolved.judged))
