@@ -1,9 +1,9 @@
 """Processes are killed at random moments while readers judge: nothing that was acknowledged is ever lost.
 
 One `sluice serve` with two API processes, a housekeeper and its embedded store. In every round the readers judge,
-something is killed with SIGKILL, and when the service is ready again (by itself, but for a killed supervisor) we ask:
-does every acknowledged judgement stand, is every topic there, and is each published model, bit for bit, the fold of its
-log?
+something is killed with SIGKILL, and when the service is ready again (by itself, but for a killed supervisor) we check
+that every acknowledged judgement stands, every topic is there, and each published model is, bit for bit, the fold of
+its log.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ READERS = 5
 TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"}
 # What is killed, and how often.
 PLAN = {"store": 35, "store twice": 4, "api": 4, "api and store": 5, "housekeeper": 2, "supervisor": 1, "everything": 1}
-BEFORE = 3  # judgements acknowledged in a round, at least, before something is killed
+MIN_JUDGEMENTS = 3  # acknowledged in a round before something is killed
 
 
 class Service:
@@ -58,8 +58,8 @@ class Service:
 
     def apis(self) -> list[int]:
         """The API processes that serve already."""
-        said = re.findall(r"Started server process \[(\d+)\]", self._serve.errors.read_text())
-        return [pid for pid in self._running(API) if str(pid) in said]
+        started = re.findall(r"Started server process \[(\d+)\]", self._serve.errors.read_text())
+        return [pid for pid in self._running(API) if str(pid) in started]
 
     def kill(self, target: str, chance: random.Random) -> None:
         one_api = chance.sample(self.apis() or self._running(API), 1)
@@ -104,7 +104,7 @@ async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Pa
     acknowledged, failed = total(readers), sum(reader.failed for reader in readers)
     print(f"{rounds} rounds: {acknowledged} judgements acknowledged, {failed} failed; {maker.made} topics made")
     assert rounds >= 50
-    assert acknowledged >= BEFORE * rounds
+    assert acknowledged >= MIN_JUDGEMENTS * rounds
     assert failed >= rounds  # they were at it when something died
 
 
@@ -116,7 +116,7 @@ async def make_topics(service: Service) -> None:
 
 
 def next_possible(plan: list[str], service: Service) -> int:
-    """The first in the plan that leaves an API process to be judged through, if there is one.
+    """The place in the plan of the first target that leaves an API process to judge through, or 0.
 
     An API process takes seconds to start; meanwhile the store can be killed many times.
     """
@@ -132,10 +132,10 @@ def total(readers: Sequence[Reader]) -> int:
 async def attack(
     service: Service, target: str, maker: TopicMaker, readers: Sequence[Reader], chance: random.Random
 ) -> None:
-    """People work, the target is killed, they go on for a moment, and the service is ready again."""
+    """Kills the target while people work, lets them go on for a moment, and waits until the service is ready again."""
     people: list[Reader | TopicMaker] = [maker, *readers]
     stopping = asyncio.Event()
-    enough = total(readers) + BEFORE
+    enough = total(readers) + MIN_JUDGEMENTS
 
     async def at_work() -> bool:
         return total(readers) >= enough
@@ -177,7 +177,7 @@ async def caught_up(store: Store, topic: str) -> ReplayOutcome | None:
 
 
 async def read(service: Service) -> tuple[set[str], dict[str, dict[str, bool]]] | None:
-    """All topics, and the judgements of ours; None if a process that was just killed had been asked."""
+    """All topics, and by topic the judgements of ours; None if the request went to a process that was just killed."""
     try:
         async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
             topics = {topic["id"] for topic in await list_all(client, "/topics")}

@@ -3,8 +3,8 @@
     python -m tests.system.test_flow_crash DOCUMENTS KILLS
 
 does the same at any size. One `sluice serve` with two consumers, an API process, a housekeeper and its embedded store;
-a producer adds documents and tries again whatever was not acknowledged. At the end everything must be in the stream of
-what the topic let through, whatever came twice with the same id, nothing among the dead, and nothing left behind.
+a producer adds documents, and adds again what was not acknowledged. At the end every document must be in the stream of
+what the topic let through, under the same id if it is there twice; none is a dead letter, and none is left pending.
 """
 
 import os
@@ -35,10 +35,10 @@ from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 SEED = 20
 DOCUMENTS, KILLS = 3000, 22
-AT_ONCE = 50  # documents that are added together
+BATCH_SIZE = 50  # documents that are added together
 # What is killed; mostly the store, which is back in a tenth of a second: others take seconds to start.
 TARGETS = [*["valkey-server"] * 6, *[CONSUMER] * 3, API, HOUSEKEEPING]
-PAUSE_S = 0.2  # at most, from when documents are being decided until the next kill
+MAX_DELAY_S = 0.2  # from when documents are being decided until the next kill
 TOPIC = "news"
 
 
@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
 
 
 class Producer(threading.Thread):
-    """Adds documents up to the number it is told, however often the store is killed."""
+    """Adds documents until there are as many as `wanted`, however often the store is killed."""
 
     def __init__(self, socket: Path, documents: int) -> None:
         super().__init__(daemon=True)
@@ -67,7 +67,7 @@ class Producer(threading.Thread):
 
     def _add(self, client: "Redis") -> None:
         while self.added < self._documents:
-            upto = min(self.wanted, self.added + AT_ONCE)
+            upto = min(self.wanted, self.added + BATCH_SIZE)
             if upto == self.added:
                 time.sleep(0.01)
                 continue
@@ -96,24 +96,24 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
             more = decided(serve) + 1
             producer.wanted = documents * (n + 1) // kills
             wait_until_sync(partial(decided, serve, at_least=more))  # there is work to interrupt
-            time.sleep(chance.uniform(0, PAUSE_S))
+            time.sleep(chance.uniform(0, MAX_DELAY_S))
             killed[target] += kill(serve, target, chance)
         producer.join(600)
-        found = drained(serve, documents)
-        return Outcome(killed, len(found) - documents, time.monotonic() - began)
+        entries = drained(serve, documents)
+        return Outcome(killed, len(entries) - documents, time.monotonic() - began)
     finally:
         serve.end()
 
 
 def decided(serve: ServeProcess, at_least: int = 0) -> int:
-    """How many documents have been let through, or 0 if too few."""
+    """How many documents have been let through, or 0 if fewer than `at_least`."""
     with Redis(unix_socket_path=str(socket_path(serve.data))) as client:
         length = int(wait_until_sync(lambda: client.xlen(out_key(TOPIC)) + 1)) - 1
     return length if length >= at_least else 0
 
 
 def kill(serve: ServeProcess, target: str, chance: random.Random) -> int:
-    """One process of that kind, when there is one."""
+    """Kills a process of that kind as soon as there is one, and returns how many that were."""
     victims = wait_until_sync(
         lambda: [pid for pid, command in children(serve.process.pid).items() if target in command]
     )
@@ -144,5 +144,5 @@ def test_whatever_is_killed_every_document_is_decided(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="sluice-") as made:
-        print(campaign(Path(made), *map(int, sys.argv[1:])))
+    with tempfile.TemporaryDirectory(prefix="sluice-") as directory:
+        print(campaign(Path(directory), *map(int, sys.argv[1:])))

@@ -39,11 +39,11 @@ def job_children(worker: subprocess.Popen[bytes]) -> list[int]:
 async def at_work(workers: list[subprocess.Popen[bytes]]) -> tuple[int, int]:
     """Which of the workers runs a job, and the child process that does it."""
 
-    async def found() -> tuple[int, int] | None:
+    async def busy() -> tuple[int, int] | None:
         pairs = [(n, pid) for n, worker in enumerate(workers) if worker.poll() is None for pid in job_children(worker)]
         return pairs[0] if pairs else None
 
-    return await wait_until(found)
+    return await wait_until(busy)
 
 
 async def judging(api: Api, stopping: asyncio.Event) -> list[str]:
@@ -159,7 +159,7 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
     archive = tmp_path / "old.ndjson"
     with archive.open("w") as lines:
         for n in range(30):
-            lines.writelines(json.dumps(one) + "\n" for one in documents(2000, n, f"{n}-"))
+            lines.writelines(json.dumps(document) + "\n" for document in documents(2000, n, f"{n}-"))
     worker = start_worker(server.url, archives=tmp_path)
     try:
         async with running_api(server.url, archives=tmp_path) as api:
@@ -178,10 +178,10 @@ async def test_an_archive_is_gone_on_with_where_a_killed_process_had_come(server
             ended = await wait_for_state(api, job, *OVER)
             assert ended["state"] == "succeeded", ended
             assert ended["result"]["documents"] == 60_000
-            found = [json.loads(line)["document"] for line in decisions.read_text().splitlines()]
-            assert len(found) == len(set(found)) > 5000
+            decided = [json.loads(line)["document"] for line in decisions.read_text().splitlines()]
+            assert len(decided) == len(set(decided)) > 5000
             (counts,) = ended["result"]["topics"]
-            assert counts["accepted"] + counts["abstained"] == len(found)
+            assert counts["accepted"] + counts["abstained"] == len(decided)
     finally:
         end(worker)
 

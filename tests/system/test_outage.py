@@ -1,7 +1,7 @@
 """A store that is frozen, absent or full: a 503 that says when to come back, and nothing lost or done twice.
 
-How soon it comes, `scripts/bench wait` measures. Here the patience is long, yet far too short for whoever would have to
-wait until all who asked before have waited.
+How soon it comes, `scripts/bench wait` measures. The timeouts here are long, yet far too short for requests that would
+wait one behind the other.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from service.store.topics import Store
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.waiting import wait_until
 
-TIMES = 10  # that everything is asked at once
-STORE_S = 3.0  # what is refused has waited so long; what is not, on a busy machine, has been answered by then
-PATIENCE_S = 60.0  # for all of them; one behind the other, they would wait for minutes
+REPEATS = 10  # of each request, at the same time
+STORE_S = 3.0  # long enough for a store that works on a busy machine
+PATIENCE_S = 60.0  # for all requests together; one behind the other, they would wait for minutes
 NDJSON = {"content-type": "application/x-ndjson"}
 
 
@@ -101,14 +101,14 @@ def requests(model: Any) -> dict[str, tuple[str, str, Any]]:
 
 
 async def everything_is_refused(api: Api, model: Any) -> None:
-    """Every endpoint says that it cannot, to each of several who ask at once; what needs no store goes on."""
+    """Every endpoint refuses each of several requests at once; what needs no store goes on."""
 
     async def ask(name: str, method: str, path: str, body: Any) -> tuple[str, httpx.Response]:
         return name, await api.request(method, path, json=body)
 
-    asked = [ask(name, *request) for name, request in requests(model).items() for _ in range(TIMES)]
+    pending = [ask(name, *request) for name, request in requests(model).items() for _ in range(REPEATS)]
     async with asyncio.timeout(PATIENCE_S):
-        answers = await asyncio.gather(*asked)
+        answers = await asyncio.gather(*pending)
     for name, answer in answers:
         assert answer.status_code == 503, f"{name}: {answer.status_code} {answer.text}"
         assert answer.headers["content-type"] == "application/problem+json", name
@@ -149,7 +149,7 @@ async def test_a_store_that_is_gone_is_a_503_and_is_found_again(api: Api, server
     kill(server)
     await everything_is_refused(api, model)
     server.start()
-    # Whoever has a connection of before does not notice: it is replaced, not reported.
+    # A connection of before is replaced, not reported.
     answers = await asyncio.gather(*(api.get("/topics/crude/judgements") for _ in range(40)))
     assert {answer.status_code for answer in answers} == {200}
     assert await log_of(api) == before
@@ -158,23 +158,23 @@ async def test_a_store_that_is_gone_is_a_503_and_is_found_again(api: Api, server
 
 async def test_a_stream_that_meets_a_frozen_store_ends_and_says_why(api: Api, server: Embedded) -> None:
     """With the first lines, instead of waiting again for each of the others."""
-    lines = "\n".join(json.dumps(OIL | {"id": f"d{i}"}) for i in range(2000))
+    content = "\n".join(json.dumps(OIL | {"id": f"d{i}"}) for i in range(2000))
     with frozen(server):
-        answer = await api.post("/classify", content=lines, headers=NDJSON, params={"topics": ["crude"]})
-    said = [json.loads(line) for line in answer.text.splitlines()]
-    assert [one["status"] for one in said] == [503]
+        answer = await api.post("/classify", content=content, headers=NDJSON, params={"topics": ["crude"]})
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert [line["status"] for line in lines] == [503]
 
 
 async def test_after_one_who_waited_in_vain_nobody_asks_until_the_store_answers(server: Embedded) -> None:
-    """Each of a line would else wait for as long as the first. One look at a time is allowed, and finds it awake."""
+    """Else each of a queue of requests would wait as long as the first. One probe at a time finds it awake again."""
     store = Store(server.url)
     await store.ping()
-    before = asked(server)
+    before = listings(server)
     with frozen(server):
         for _ in range(50):
             with pytest.raises(StoreUnavailable):
                 await store.topics()
-    assert asked(server) - before <= 1
+    assert listings(server) - before <= 1
 
     async def answered() -> bool:
         with suppress(StoreUnavailable):
@@ -185,14 +185,14 @@ async def test_after_one_who_waited_in_vain_nobody_asks_until_the_store_answers(
     await store.close()
 
 
-def asked(server: Embedded) -> int:
-    """How often the store was asked for its topics."""
+def listings(server: Embedded) -> int:
+    """How often the store has listed its topics."""
     with Redis(unix_socket_path=str(server.socket)) as client:
         return sum(row["calls"] for name, row in client.info("commandstats").items() if "zrange" in name)
 
 
 async def test_changes_are_heard_again_after_a_store_was_gone(api: Api, server: Embedded) -> None:
-    """Another process goes on learning; the first hears of it by itself."""
+    """Another process goes on learning; the first gets to know by itself."""
     async with running_api(server.url) as other:
         kill(server)
         with pytest.raises(StoreUnavailable):
@@ -201,10 +201,10 @@ async def test_changes_are_heard_again_after_a_store_was_gone(api: Api, server: 
         await wait_until(lambda: ready(other))
         version = (await other.judge(OIL | {"id": "later"}, True))["version"]
 
-        async def heard() -> bool:
+        async def in_sync() -> bool:
             return bool((await api.decide(OIL))["version"] == version)
 
-        await wait_until(heard)
+        await wait_until(in_sync)
 
 
 async def test_a_full_store_is_a_503_and_works_again_when_there_is_room(api: Api, server: Embedded) -> None:
@@ -241,7 +241,7 @@ async def test_a_full_store_is_a_503_and_works_again_when_there_is_room(api: Api
     assert (await api.judge(GRAIN | {"id": "after"}, True))["status"] == "learned"
     assert {topic["id"] for topic in (await api.ok("GET", "/topics"))["items"]} == {"crude", "doomed"}
     replayed = [await replay(api.sluice.store, topic, api.sluice.config, verify=True) for topic in ("crude", "doomed")]
-    assert [one.outcome for one in replayed] == ["equal", "equal"]
+    assert [topic.outcome for topic in replayed] == ["equal", "equal"]
 
 
 async def test_a_full_store_still_lets_go(api: Api, server: Embedded) -> None:
@@ -254,7 +254,7 @@ async def test_a_full_store_still_lets_go(api: Api, server: Embedded) -> None:
 
 
 async def test_a_process_that_had_no_time_to_listen_does_not_take_the_store_for_silent(server: Embedded) -> None:
-    """On a busy machine an answer may lie there unread until it is too late; whoever asks next is not refused."""
+    """On a busy machine a reply may lie unread until it is too late; the next request is not refused for that."""
     store = Store(server.url)
     await store.ping()
     with frozen(server):

@@ -14,10 +14,9 @@ import pytest
 from redis.cluster import RedisCluster
 from redis.exceptions import RedisError
 
-from service.config import Config, StartError
+from service.config import Config
 from service.errors import StoreUnavailable
 from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
-from service.redis_url import Nodes, nodes
 from service.run.replay import replay_all
 from service.store.inbox import GROUP
 from service.store.outbox import entry_id
@@ -65,42 +64,28 @@ def connected(cluster: Cluster) -> RedisCluster:
     return RedisCluster(host="127.0.0.1", port=cluster.up[0].port, decode_responses=True)
 
 
-async def in_the_end(api: Api, method: str, path: str, body: Any = None) -> Any:
-    """The answer, after however many requests to try again."""
+async def retried(api: Api, method: str, path: str, body: Any = None) -> Any:
+    """Sends a request again while the response is 503, and returns the JSON of its success."""
 
-    async def answered() -> Any:
-        answer = await api.request(method, path, json=body)
-        assert answer.is_success or answer.status_code == 503, answer.text
-        return answer.json() if answer.is_success else None
+    async def succeeded() -> Any:
+        response = await api.request(method, path, json=body)
+        assert response.is_success or response.status_code == 503, response.text
+        return response.json() if response.is_success else None
 
-    return await wait_until(answered)
+    return await wait_until(succeeded)
 
 
 async def verified(cluster: Cluster) -> dict[str, str]:
-    """Of each topic, whether its model is what its log says."""
-    return {one.topic: one.outcome for one in await replay_all(cluster.url, Config(redis=cluster.url), verify=True)}
+    """By topic, whether its model equals a replay of its log."""
+    outcomes = await replay_all(cluster.url, Config(redis=cluster.url), verify=True)
+    return {outcome.topic: outcome.outcome for outcome in outcomes}
 
 
 # -- addresses ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_address_names_nodes_and_how_to_speak_to_them() -> None:
-    assert nodes("redis+cluster://a") == Nodes([("a", 6379)], {})
-    assert nodes("redis+cluster://a:7000,[::1]:7001,b") == Nodes([("a", 7000), ("::1", 7001), ("b", 6379)], {})
-    named = {"username": "u", "password": "p@ss"}
-    assert nodes("redis+cluster://u:p%40ss@a,b/0") == Nodes([("a", 6379), ("b", 6379)], named)
-    secured = {"password": "secret", "ssl": True, "ssl_ca_certs": "/ca.pem"}
-    assert nodes("rediss+cluster://:secret@a:1?ssl_ca_certs=/ca.pem") == Nodes([("a", 1)], secured)
-
-
-@pytest.mark.parametrize("rest", ["", "a,,b", "a:port", "a/1", "user:hunter2@"])
-def test_an_address_of_nothing_is_refused_at_the_start(rest: str) -> None:
-    with pytest.raises(StartError, match="SLUICE_REDIS") as refused:
-        Config.from_env(redis=f"redis+cluster://{rest}")
-    assert "hunter2" not in str(refused.value)
-
-
-async def asked(url: str) -> None:
+async def read_from(url: str) -> None:
+    """Reads keys of several slots."""
     connection = Connection(url, PATIENCE_S)
     try:
         for name in "abcdefgh":
@@ -113,13 +98,13 @@ async def test_a_node_that_is_taken_for_a_server_and_the_reverse_are_told_apart(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     with pytest.raises(StoreUnavailable, match=r"is a node of a Redis Cluster: write redis\+cluster://"):
-        await asked(f"redis://127.0.0.1:{cluster.nodes[0].port}")
+        await read_from(f"redis://127.0.0.1:{cluster.nodes[0].port}")
     alone = Node(tmp_path)
     alone.start("--cluster-enabled", "no")
     try:
         wait_until_sync(alone.client.ping)
         with pytest.raises(StoreUnavailable, match="no node of a Redis Cluster: its address begins with redis://"):
-            await asked(f"redis+cluster://127.0.0.1:{alone.port}")
+            await read_from(f"redis+cluster://127.0.0.1:{alone.port}")
     finally:
         alone.kill()
 
@@ -127,35 +112,35 @@ async def test_a_node_that_is_taken_for_a_server_and_the_reverse_are_told_apart(
 # -- as one server -----------------------------------------------------------------------------------------------------
 
 
-async def life(api: Api) -> list[Any]:
-    """What a service answers that has topics on all nodes, without what differs from one to the next: times."""
+async def replies_of(api: Api) -> list[Any]:
+    """The replies to all kinds of requests, with topics on all nodes, but for times."""
     for topic in TOPICS:
         await api.topic(topic)
     documents = [OIL | {"id": "o"}, GRAIN | {"id": "g"}, {"id": "f", "text": "The cup final was played in the rain."}]
-    said = [await api.ok("POST", "/classify", {"documents": documents, "include": "all", "explain": True})]
+    replies = [await api.ok("POST", "/classify", {"documents": documents, "include": "all", "explain": True})]
     for topic in TOPICS:
-        said += [
+        replies += [
             await api.judge("o", True, topic),
             await api.judge("g", True, topic),
             await api.judge("g", False, topic),
         ]
-    said.append(await api.ok("DELETE", "/topics/t3/judgements/g"))
-    said.append((await api.ok("POST", "/topics/t4/versions/2/restore"))["status"])
-    said.append(await api.ok("POST", "/classify", {"documents": [OIL], "include": "all"}))
+    replies.append(await api.ok("DELETE", "/topics/t3/judgements/g"))
+    replies.append((await api.ok("POST", "/topics/t4/versions/2/restore"))["status"])
+    replies.append(await api.ok("POST", "/classify", {"documents": [OIL], "include": "all"}))
     for topic in TOPICS:
         page = await api.ok("GET", f"/topics/{topic}/accepted")
-        said.append([{**one, "at": None} for one in page["items"]])
+        replies.append([{**item, "at": None} for item in page["items"]])
     await api.ok("DELETE", "/topics/t5")
-    said.append([one["id"] for one in (await api.ok("GET", "/topics"))["items"]])
-    return said
+    replies.append([topic["id"] for topic in (await api.ok("GET", "/topics"))["items"]])
+    return replies
 
 
 async def test_a_cluster_answers_what_one_server_does(cluster: Cluster, api: Api, redis_url: str) -> None:
     assert {cluster.holder(topic_key(topic, "log")).port for topic in TOPICS} == {
-        one.port for one in cluster.primaries()
+        node.port for node in cluster.primaries()
     }
     async with running_api(redis_url) as alone:
-        assert await life(api) == await life(alone)
+        assert await replies_of(api) == await replies_of(alone)
     assert await verified(cluster) == dict.fromkeys(set(TOPICS) - {"t5"}, "equal")
     assert (await api.ok("GET", "/readyz"))["topics"] == len(TOPICS) - 1
     shown = (await api.get("/metrics")).text
@@ -175,18 +160,18 @@ async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told
             for listener in (crude, harvest):
                 await anext(listener)
             await other.ok("POST", "/classify", {"documents": [OIL | {"id": "o"}, GRAIN | {"id": "g"}]})
-            assert b'"document":"o"' in await something(crude)
-            assert b'"document":"g"' in await something(harvest)
+            assert b'"document":"o"' in await next_event(crude)
+            assert b'"document":"g"' in await next_event(harvest)
         await api.judge("o", True)
 
-        async def heard() -> bool:
+        async def in_sync() -> bool:
             return other.sluice.registry.topics["crude"].version == 2
 
-        await wait_until(heard)  # by a message: nobody looks for what went unnoticed
+        await wait_until(in_sync)  # by a message: with this setting, no sweep would find it in time
 
 
-async def something(events: AsyncIterator[bytes]) -> bytes:
-    """The next event that is more than a sign of life."""
+async def next_event(events: AsyncIterator[bytes]) -> bytes:
+    """The next event that is not a heartbeat."""
     async for event in events:
         if event.strip(b":\n"):
             return event
@@ -196,14 +181,14 @@ async def something(events: AsyncIterator[bytes]) -> bytes:
 async def test_jobs_are_done(cluster: Cluster, api: Api) -> None:
     await api.topic()
     for relevant, documents in ((True, oil(30)), (False, grain(30))):
-        judgements = [{"topic": "crude", "document": one, "relevant": relevant} for one in documents]
+        judgements = [{"topic": "crude", "document": document, "relevant": relevant} for document in documents]
         await api.ok("POST", "/feedback", {"judgements": judgements})
     with running_workers(cluster.url):
         job = await run_job(api, kind="retrain", topics=["crude"], method="rocchio", publish="always")
-    (told,) = job["result"]["topics"]
-    assert told["published"]
+    (result,) = job["result"]["topics"]
+    assert result["published"]
     newest = (await api.ok("GET", "/topics/crude/versions"))["items"][0]
-    assert (newest["version"], newest["cause"]) == (told["version"], "retrain")
+    assert (newest["version"], newest["cause"]) == (result["version"], "retrain")
 
 
 async def test_routes_carry_on_to_a_stream_of_another_node(
@@ -228,24 +213,24 @@ async def test_routes_carry_on_to_a_stream_of_another_node(
 
 
 async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, api: Api, client: Any) -> None:
-    """One that decides documents again and again, and cannot write, must not come to seem deadly to consumers."""
+    """Else a document that is decided again and again, because nothing can be written, would seem to kill consumers."""
     await api.topic()
     for document in accepted(5):
         add(client, document)
-    full = next(one for one in cluster.primaries() if one is not cluster.holder(IN))
+    full = next(node for node in cluster.primaries() if node is not cluster.holder(IN))
     full.client.config_set("maxmemory", 1)
     try:
         async with consuming(api), consuming(api):
             await asyncio.sleep(2)  # in which they could be taken over ten times
             with suppress(RedisError):
-                assert all(one["times_delivered"] == 1 for one in client.xpending_range(IN, GROUP, "-", "+", 10))
+                assert all(row["times_delivered"] == 1 for row in client.xpending_range(IN, GROUP, "-", "+", 10))
             with pytest.raises(StoreUnavailable, match=FULL):
                 await api.sluice.store.connection.ensure_room()
             full.client.config_set("maxmemory", 0)
             await settled(client)
     finally:
         full.client.config_set("maxmemory", 0)
-    assert sorted(let_through(client)) == sorted(one["id"] for one in accepted(5))
+    assert sorted(let_through(client)) == sorted(document["id"] for document in accepted(5))
     assert dead(client) == []
 
 
@@ -257,15 +242,15 @@ async def test_slots_that_move_while_it_works_are_followed(cluster: Cluster, api
     async def move_about() -> None:
         chance = random.Random(20)
         for name in 3 * names:
-            to = chance.choice([one for one in cluster.primaries() if one is not cluster.holder(name)])
+            to = chance.choice([node for node in cluster.primaries() if node is not cluster.holder(name)])
             await asyncio.to_thread(cluster.move, name, to)
 
     task, judged = asyncio.create_task(move_about()), 0
     while not task.done():  # also when it has failed
         document = reader.document()
-        await in_the_end(api, "POST", "/classify", {"documents": [document]})
+        await retried(api, "POST", "/classify", {"documents": [document]})
         body = {"topic": "crude", "document": document["id"], "relevant": judged % 2 == 0}
-        await in_the_end(api, "POST", "/feedback", body)
+        await retried(api, "POST", "/feedback", body)
         judged += 1
     await task
     counts = (await api.ok("GET", "/topics/crude"))["status"]["judged"]
@@ -289,9 +274,9 @@ async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Clus
     try:
         refused = await api.post("/feedback", json=judgement)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        assert (await in_the_end(api, "POST", "/feedback", judgement))["status"] == "learned"
+        assert (await retried(api, "POST", "/feedback", judgement))["status"] == "learned"
         assert cluster.holder(topic_key("crude", "log")) is not victim
-        counts = (await in_the_end(api, "GET", "/topics/crude"))["status"]["judged"]
+        counts = (await retried(api, "GET", "/topics/crude"))["status"]["judged"]
         assert counts == {"relevant": 5, "irrelevant": 1}
     finally:
         if frozen:
@@ -303,7 +288,7 @@ async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Clus
 
 
 async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, api: Api) -> None:
-    """As for maintenance: it lives on as a replica, and sends whoever still asks it to the other."""
+    """As for maintenance: it goes on as a replica, and redirects clients to the new primary."""
     await api.topic()
     before = cluster.holder(topic_key("crude", "log"))
     cluster.replica_of(before).client.execute_command("CLUSTER FAILOVER")
@@ -357,8 +342,8 @@ class Campaign:
         wait_until_sync(self._cluster.whole)
 
     def kill_a_consumer(self) -> None:
-        found = children(self._serve.process.pid).items()
-        victims = [pid for pid, command in found if CONSUMER in command]
+        processes = children(self._serve.process.pid)
+        victims = [pid for pid, command in processes.items() if CONSUMER in command]
         with suppress(ProcessLookupError):
             os.kill(self._chance.choice(victims), signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""Four API processes on one store: whoever is asked, it is the same service."""
+"""Four API processes on one store are the same service, whichever gets a request."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -76,7 +76,7 @@ async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay
     assert all(model == models[0] for model in models)
 
     async def all_decide_alike() -> bool:
-        """Once all have looked for the newest background, by whose frequencies they weigh the words of a document."""
+        """Once all have loaded the newest background, by whose frequencies they weigh the words of a document."""
         decisions = [await api.decide(GRAIN, topic, explain=True) for api in apis]
         return all(decision == decisions[0] for decision in decisions)
 
@@ -87,19 +87,19 @@ async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay
 
 
 async def test_a_judgement_through_one_is_announced_to_the_others(embedded: Embedded) -> None:
-    """Nobody looks around for changes here. How soon all serve a judgement, `scripts/bench wait` measures."""
-    async with running_api(embedded.url, sweep_s=3600) as one, running_api(embedded.url, sweep_s=3600) as other:
-        await one.topic("quick")
+    """There are no sweeps here. How soon all serve a judgement, `scripts/bench wait` measures."""
+    async with running_api(embedded.url, sweep_s=3600) as first, running_api(embedded.url, sweep_s=3600) as second:
+        await first.topic("quick")
         for n in range(20):
-            judge, hear = (one, other) if n % 2 else (other, one)
+            judge, follow = (first, second) if n % 2 else (second, first)
             text = f"{OIL['text']} {n}"
             learned = await judge.judge({"id": f"q{n}", "text": text}, n % 3 == 0, "quick")
             assert await version(judge, "quick") == learned["version"]
 
-            async def heard(hear: Api = hear, wanted: int = learned["version"]) -> bool:
-                return await version(hear, "quick") >= wanted
+            async def in_sync(api: Api = follow, wanted: int = learned["version"]) -> bool:
+                return await version(api, "quick") >= wanted
 
-            await wait_until(heard)
+            await wait_until(in_sync)
 
 
 async def test_a_topic_made_or_deleted_through_one_is_there_or_gone_for_all(apis: list[Api]) -> None:
@@ -142,7 +142,7 @@ async def test_making_and_deleting_one_topic_from_everywhere_leaves_a_topic_that
 
 
 async def test_a_process_that_dies_half_way_leaves_its_work_to_the_others(apis: list[Api], embedded: Embedded) -> None:
-    """A log that is ahead of its model: its author appended, and was never heard of again."""
+    """A log that is ahead of its model: a process appended to it, and died before it published."""
     await apis[0].topic("orphan")
     await apis[0].judge(OIL | {"id": "first"}, True, "orphan")
     store = Store(embedded.url, PATIENCE_S)
