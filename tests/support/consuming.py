@@ -16,7 +16,7 @@ from tests.support.api import OIL, Api
 from tests.support.waiting import wait_until
 
 OUT = "sluice:out:crude"
-MANY = 8 * MAX_BATCH  # fewer than a topic's stream keeps
+STREAM_SIZE = 8 * MAX_BATCH  # fewer than a topic's stream keeps
 
 
 @asynccontextmanager
@@ -39,27 +39,27 @@ async def consuming(api: Api, full: "Redis | None" = None) -> AsyncIterator[Cons
             await connection.close()
 
 
-async def settled(store: "Redis") -> None:
+async def wait_until_consumed(store: "Redis") -> None:
     async def empty() -> bool:
         return store.xlen(IN) == 0
 
     await wait_until(empty)
 
 
-def add(store: "Redis", document: dict[str, Any]) -> None:
+def add_entry(store: "Redis", document: dict[str, Any]) -> None:
     store.xadd(IN, {"document": json.dumps(document)})
 
 
-def let_through(store: "Redis") -> list[str]:
+def output_documents(store: "Redis") -> list[str]:
     rows: Any = store.xrange(OUT)
     return [fields["document"] for _, fields in rows]
 
 
-def dead(store: "Redis") -> list[dict[str, str]]:
+def dead_letters(store: "Redis") -> list[dict[str, str]]:
     rows: Any = store.xrange(DEAD)
     return [fields for _, fields in rows]
 
 
-def accepted(n: int) -> list[dict[str, Any]]:
+def accepted_documents(n: int) -> list[dict[str, Any]]:
     """Documents that the topic is sure of."""
     return [OIL | {"id": f"o{i}"} for i in range(n)]

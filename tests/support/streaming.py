@@ -26,7 +26,7 @@ def grain(n: int, prefix: str = "g") -> list[dict[str, Any]]:
     return [document(f"{prefix}{i}", GRAIN_WORDS) for i in range(n)]
 
 
-async def passes(api: Api, documents: Sequence[dict[str, Any]], **options: Any) -> Any:
+async def classify(api: Api, documents: Sequence[dict[str, Any]], **options: Any) -> Any:
     """The results of documents that pass and are remembered."""
     return (await api.ok("POST", "/classify", {"documents": list(documents)} | options))["results"]
 

@@ -24,7 +24,14 @@ from service.store.redis.connection import Connection
 from service.store.redis.errors import FULL
 from service.store.redis.keys import DEAD, IN, out_key, topic_key
 from tests.support.api import GRAIN, OIL, Api, running_api
-from tests.support.consuming import accepted, add, consuming, dead, let_through, settled
+from tests.support.consuming import (
+    accepted_documents,
+    add_entry,
+    consuming,
+    dead_letters,
+    output_documents,
+    wait_until_consumed,
+)
 from tests.support.job_workers import run_job, running_workers
 from tests.support.processes import ServeProcess, children
 from tests.support.readers import Reader
@@ -202,7 +209,7 @@ async def test_routes_carry_on_to_a_stream_of_another_node(
         tmp_path, "--redis", cluster.url, application=APPLICATION, housekeeper=HOUSEKEEPING, consumers=1
     )
     try:
-        add(client, OIL | {"id": "o"})
+        add_entry(client, OIL | {"id": "o"})
         wait_until_sync(lambda: client.xlen(elsewhere))
         assert [fields["document"] for _, fields in client.xrange(elsewhere)] == ["o"]
     finally:
@@ -215,8 +222,8 @@ async def test_routes_carry_on_to_a_stream_of_another_node(
 async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, api: Api, client: Any) -> None:
     """Else a document that is decided again and again, because nothing can be written, would seem to kill consumers."""
     await api.topic()
-    for document in accepted(5):
-        add(client, document)
+    for document in accepted_documents(5):
+        add_entry(client, document)
     full = next(node for node in cluster.primaries() if node is not cluster.holder(IN))
     full.client.config_set("maxmemory", 1)
     try:
@@ -227,11 +234,11 @@ async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, ap
             with pytest.raises(StoreUnavailable, match=FULL):
                 await api.sluice.store.connection.ensure_room()
             full.client.config_set("maxmemory", 0)
-            await settled(client)
+            await wait_until_consumed(client)
     finally:
         full.client.config_set("maxmemory", 0)
-    assert sorted(let_through(client)) == sorted(document["id"] for document in accepted(5))
-    assert dead(client) == []
+    assert sorted(output_documents(client)) == sorted(document["id"] for document in accepted_documents(5))
+    assert dead_letters(client) == []
 
 
 async def test_slots_that_move_while_it_works_are_followed(cluster: Cluster, api: Api) -> None:

@@ -20,7 +20,7 @@ from tests.support import ROOT
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.live import live
 from tests.support.processes import ServeProcess, children
-from tests.support.streaming import grain, oil, passes
+from tests.support.streaming import classify, grain, oil
 from tests.support.waiting import PATIENCE_S, wait_until_sync
 
 PAGES = "".join(path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
@@ -61,9 +61,9 @@ async def scraped(api: Api) -> Series:
 async def test_documents_decisions_and_judgements_are_counted(api: Api) -> None:
     await api.topic()
     await api.topic("wheat", query="zither", goal={"min_precision": 0.9})
-    results = await passes(api, [*oil(5), *grain(5)])
-    await passes(api, oil(3, "named"), topics=["crude"])
-    await passes(api, oil(2, "unkept"), store=False)
+    results = await classify(api, [*oil(5), *grain(5)])
+    await classify(api, oil(3, "named"), topics=["crude"])
+    await classify(api, oil(2, "unkept"), store=False)
     await api.judge(OIL, True)
     await api.judge(OIL, True)
     await api.judge(GRAIN, False)
@@ -171,7 +171,7 @@ async def test_topics_with_series_of_their_own_are_bounded_and_stay_the_same(red
 async def test_what_was_counted_stays_when_topics_and_routes_go(api: Api, redis_url: str) -> None:
     await api.topic()
     await api.ok("PUT", "/topics/crude/routes", {"routes": [{"to": "stream", "key": "elsewhere"}]})
-    await passes(api, oil(5))
+    await classify(api, oil(5))
     before = (await api.get("/metrics")).text
     assert counters(before)[("sluice_documents_total", frozenset())] == 5
     assert value(parsed(before), "sluice_routes", state="waiting") == 1

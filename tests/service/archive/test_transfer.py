@@ -25,7 +25,7 @@ from service.store.redis.keys import out_part_key
 from service.topics.background import place_of
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.readers import Reader
-from tests.support.streaming import grain, oil, passes
+from tests.support.streaming import classify, grain, oil
 from tests.support.waiting import wait_until
 
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -73,7 +73,7 @@ async def lived(api: Api, topic: str = "crude", **fields: Any) -> None:
 
 async def stream(api: Api, prefix: str) -> None:
     """Documents pass, and a new background is in force."""
-    await passes(api, [*oil(30, f"o{prefix}"), *grain(30, f"g{prefix}")])
+    await classify(api, [*oil(30, f"o{prefix}"), *grain(30, f"g{prefix}")])
     await api.sluice.epochs.publish()
 
 
@@ -340,7 +340,7 @@ async def test_what_had_been_delivered_before_a_move_is_not_taken_for_rejected(h
     """The stream of the topic begins anew: it says nothing of what came before it."""
     await here.topic("moved")
     (document,) = oil(1, "delivered")
-    await passes(here, [document])
+    await classify(here, [document])
     assert [item["document"] for item in (await here.ok("GET", "/topics/moved/accepted"))["items"]] == [document["id"]]
     await imported(here, await exported(here, "moved"), 200, replace=True)
     await here.judge(document["id"], True, topic="moved")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.refusals import refused
-from tests.support.streaming import grain, oil, passes, status
+from tests.support.streaming import classify, grain, oil, status
 
 PARTS = {"precision", "recall", "error", "abstain"}
 
@@ -44,7 +44,7 @@ async def test_judgements_of_what_passed_are_evidence_and_those_brought_along_ar
     goal = {"min_precision": 0.8, "min_recall": 0.5, "max_error": 0.5, "max_abstain": 0.9}
     for topic in ("stream", "brought"):
         await api.topic(topic, goal=goal, audit=1.0)
-    await passes(api, [*oil(100), *grain(300)], topics=["stream"])
+    await classify(api, [*oil(100), *grain(300)], topics=["stream"])
     await judge_all(api, "stream", 100)
     brought = [{"topic": "brought", "document": one | {"id": f"b{one['id']}"}, "relevant": True} for one in oil(100)]
     await api.ok("POST", "/feedback", {"judgements": brought})
@@ -63,7 +63,7 @@ async def test_judgements_of_what_passed_are_evidence_and_those_brought_along_ar
 
 async def test_the_abstained_share_is_what_passed_lately(api: Api) -> None:
     await api.topic(goal={"max_abstain": 0.5})
-    await passes(api, [*oil(150), *grain(150)])
+    await classify(api, [*oil(150), *grain(150)])
     now = await status(api)
     assert now["goal"]["abstain"]["estimate"] == pytest.approx(now["passed"]["abstained"] / 300)
     assert now["goal"]["abstain"]["judged"] == 300
@@ -71,14 +71,14 @@ async def test_the_abstained_share_is_what_passed_lately(api: Api) -> None:
 
 async def test_what_was_decided_by_other_cut_offs_says_nothing_of_a_new_goal(api: Api) -> None:
     await api.topic(goal={"max_abstain": 0.9})
-    await passes(api, [*oil(150), *grain(150)], topics=["crude"])
+    await classify(api, [*oil(150), *grain(150)], topics=["crude"])
     assert (await status(api))["goal"]["abstain"]["judged"] == 300
     preview = await api.ok("POST", "/topics/crude/preview", {"goal": {"max_abstain": 0.1}})
     changed = await api.ok("PATCH", "/topics/crude", {"goal": {"max_abstain": 0.1}})
     for said in (changed["status"]["goal"], preview["after"]["goal"]):
         assert (said["abstain"]["state"], said["abstain"]["judged"]) == ("learning", 0)
     assert changed["status"]["passed"]["documents"] == 300
-    await passes(api, oil(20, "late-"), topics=["crude"])
+    await classify(api, oil(20, "late-"), topics=["crude"])
     assert (await status(api))["goal"]["abstain"]["judged"] == 20
     await api.ok("PATCH", "/topics/crude", {"name": "Oil"})
     assert (await status(api))["goal"]["abstain"]["judged"] == 20
@@ -88,15 +88,15 @@ async def test_what_was_decided_by_other_cut_offs_says_nothing_of_a_new_goal(api
 
 async def test_a_promise_is_at_risk_when_nobody_judges_what_is_accepted_and_review_then_offers_that(api: Api) -> None:
     await api.topic(goal={"min_precision": 0.8, "max_abstain": 0.9})
-    await passes(api, [*oil(80), *grain(200)])
+    await classify(api, [*oil(80), *grain(200)])
     await judge_all(api, "crude", 80)
-    await passes(api, oil(20, "p"))
+    await classify(api, oil(20, "p"))
     await api.ok("POST", "/feedback", {"topic": "crude", "document": "p0", "relevant": True})
     promised = (await status(api))["goal"]
     assert promised["state"] == "met"
     judged = promised["precision"]["judged"]
     for start in range(0, 2 * judged + 40, 40):
-        await passes(api, oil(40, f"q{start}-"))
+        await classify(api, oil(40, f"q{start}-"))
     forgotten = (await status(api))["goal"]
     assert (forgotten["state"], forgotten["precision"]["state"]) == ("at_risk", "at_risk")
     assert "accepted documents has been judged: judge some of them" in forgotten["detail"]
@@ -117,7 +117,7 @@ async def test_recall_is_pooled_over_all_topics_that_audit(api: Api) -> None:
     await api.topic("deaf")
     said = await pooled()
     assert (said["topics"], said["estimate"], said["audits"]) == (2, None, 0)
-    await passes(api, [*oil(50), *grain(250)])
+    await classify(api, [*oil(50), *grain(250)])
     for topic in ("one", "two", "deaf"):
         await judge_all(api, topic, 50)
     said = await pooled()

@@ -9,7 +9,7 @@ from models.core import intervals
 from service.run.replay import replay
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.refusals import pointers, refused, send
-from tests.support.streaming import grain, oil, passes
+from tests.support.streaming import classify, grain, oil
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ async def test_known_items_never_change_the_model(api: Api) -> None:
 
 
 async def test_a_document_that_is_judged_too_does_not_count(api: Api) -> None:
-    await passes(api, oil(3))
+    await classify(api, oil(3))
     await know(api, ["o0", "o1", "o2"])
     assert (await known(api))["recall"]["known"] == 3
     await api.judge("o1", True)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.api import Api, running_api
-from tests.support.streaming import grain, oil, passes, status
+from tests.support.streaming import classify, grain, oil, status
 
 FIGURES = ("precision", "recall", "f1", "error", "abstain", "sap", "t11su")
 
@@ -33,7 +33,7 @@ async def half(api: Api, n: int, prefix: str = "h") -> None:
         one | {"text": f"{one['text']} {'tanker tanker' if i % 2 else 'quota quota'}"}
         for i, one in enumerate(oil(n, prefix))
     ]
-    await passes(api, shown)
+    await classify(api, shown)
     judgements = [{"topic": "crude", "document": one["id"], "relevant": i % 2 == 1} for i, one in enumerate(shown)]
     await api.ok("POST", "/feedback", {"judgements": judgements})
 
@@ -56,7 +56,7 @@ async def test_of_a_new_topic_nothing_is_known(api: Api) -> None:
 async def test_a_judged_stream_has_figures_each_with_an_interval_and_as_a_series(api: Api) -> None:
     await api.topic(audit=1.0)
     relevant, others = oil(60), grain(120)
-    await passes(api, [*relevant, *others], topics=["crude"])
+    await classify(api, [*relevant, *others], topics=["crude"])
     for start in range(0, 60, 20):
         await judge(api, relevant[start : start + 20], True)
         await judge(api, others[start : start + 20], False)
@@ -85,7 +85,7 @@ async def test_a_text_that_comes_again_and_again_counts_once(api: Api) -> None:
     await api.topic()
     (text,) = oil(1)
     copies = [text | {"id": f"copy{n}"} for n in range(15)]
-    await passes(api, copies)
+    await classify(api, copies)
     await judge(api, copies, True)
     said = await metrics(api)
     assert said["judgements"] == 1
@@ -94,7 +94,7 @@ async def test_a_text_that_comes_again_and_again_counts_once(api: Api) -> None:
 
 async def test_a_corrected_label_corrects_the_figures(api: Api) -> None:
     await api.topic()
-    await passes(api, oil(10))
+    await classify(api, oil(10))
     told = await judge(api, oil(10), True)
     accepted = [one["before"]["decision"] == "accept" for one in told]
     assert sum(accepted) > sum(accepted[4:]) > 0
@@ -104,7 +104,7 @@ async def test_a_corrected_label_corrects_the_figures(api: Api) -> None:
 
 async def test_the_figures_of_a_model_that_came_from_elsewhere_go_on(api: Api) -> None:
     await api.topic()
-    await passes(api, oil(20))
+    await classify(api, oil(20))
     await judge(api, oil(10), True)
     file = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
     await api.ok("PUT", "/topics/crude/model", file)
@@ -118,10 +118,10 @@ async def test_the_figures_of_a_model_that_came_from_elsewhere_go_on(api: Api) -
 async def test_a_change_of_what_is_wanted_is_noticed_and_dated(api: Api) -> None:
     await api.topic()
     documents = oil(100)
-    await passes(api, documents[:60])
+    await classify(api, documents[:60])
     await judge(api, documents[:60], True)
     assert not (await metrics(api))["drift"]["drifting"]
-    await passes(api, documents[60:])
+    await classify(api, documents[60:])
     await judge(api, documents[60:], False)
     said = (await metrics(api))["drift"]
     assert said["drifting"]
@@ -134,7 +134,7 @@ async def test_judging_the_relevant_ones_first_and_the_others_after_is_no_change
     await api.topic(goal={"min_precision": 0.9})
     documents = oil(100)
     for start in (0, 50):
-        await passes(api, documents[start : start + 50])
+        await classify(api, documents[start : start + 50])
     await judge(api, documents[::2], True)
     await judge(api, documents[1::2], False)
     said = (await metrics(api))["drift"]
@@ -144,7 +144,7 @@ async def test_judging_the_relevant_ones_first_and_the_others_after_is_no_change
 
 async def test_a_topic_that_accepts_everything_is_flooded(api: Api) -> None:
     await api.topic()
-    await passes(api, oil(300))
+    await classify(api, oil(300))
     said = (await metrics(api))["flow"]
     assert (said["silent"], said["flooded"]) == (False, True)
     assert "300" in said["detail"]
@@ -153,13 +153,13 @@ async def test_a_topic_that_accepts_everything_is_flooded(api: Api) -> None:
 async def test_a_topic_from_which_nothing_comes_any_more_is_silent_until_something_does(api: Api) -> None:
     """What passed lately is the newest ten thousand documents."""
     await api.topic()
-    await passes(api, oil(300))
+    await classify(api, oil(300))
     for start in range(0, 10_000, 1000):
-        await passes(api, [{"id": f"n{n}", "text": f"wheat a{n} b{n} c{n} d{n}"} for n in range(start, start + 1000)])
+        await classify(api, [{"id": f"n{n}", "text": f"wheat a{n} b{n} c{n} d{n}"} for n in range(start, start + 1000)])
     said = (await metrics(api))["flow"]
     assert (said["silent"], said["flooded"]) == (True, False)
     assert said["detail"].startswith("None of the last")
-    await passes(api, oil(5, "again"))
+    await classify(api, oil(5, "again"))
     assert (await metrics(api))["flow"] == {"silent": False, "flooded": False, "detail": ""}
 
 
@@ -169,10 +169,10 @@ async def test_a_topic_from_which_nothing_comes_any_more_is_silent_until_somethi
 async def test_a_probability_is_given_once_there_is_evidence_and_rises_with_the_score(api: Api) -> None:
     await api.topic()
     asked = [*oil(20, "x"), *grain(10, "y")]
-    before = await passes(api, asked, topics=["crude"], store=False)
+    before = await classify(api, asked, topics=["crude"], store=False)
     assert {one["decisions"][0]["probability"] for one in before} == {None}
     await half(api, 60)
-    after = [one["decisions"][0] for one in await passes(api, asked, topics=["crude"], store=False)]
+    after = [one["decisions"][0] for one in await classify(api, asked, topics=["crude"], store=False)]
     ranked = [one["probability"] for one in sorted(after, key=lambda one: one["score"])]
     assert all(0 < probability < 1 for probability in ranked)
     assert ranked == sorted(ranked)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.refusals import refused
-from tests.support.streaming import grain, oil, passes
+from tests.support.streaming import classify, grain, oil
 from tests.support.waiting import wait_until
 
 
@@ -20,7 +20,7 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
 async def judged_stream(api: Api, **fields: Any) -> None:
     """Forty documents judged, of two kinds, and sixty that only passed; no other epoch comes meanwhile."""
     await api.topic(**fields)
-    await passes(api, [*oil(20), *grain(20), *oil(30, "p"), *grain(30, "q")])
+    await classify(api, [*oil(20), *grain(20), *oil(30, "p"), *grain(30, "q")])
 
     async def published() -> int:
         return api.sluice.epochs.current.number
@@ -131,7 +131,7 @@ async def test_a_judged_document_that_is_forgotten_is_compared_by_the_models(red
         for one, other in zip(oil(10), grain(10), strict=True):
             await api.judge(one, True)
             await api.judge(other, False)
-        await passes(api, oil(40, "p"))
+        await classify(api, oil(40, "p"))
         said = await preview(api, learner={"kind": "perceptron", "params": {}}, rules={"reject_if": "title:report"})
         assert said["judged"]["documents"] == 20
         assert said["judged"]["after"]["rejected"] < 20

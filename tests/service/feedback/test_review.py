@@ -12,7 +12,7 @@ from service.store.documents import unpack
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.live import live
 from tests.support.refusals import refused, send
-from tests.support.streaming import document, grain, oil, passes, status
+from tests.support.streaming import classify, document, grain, oil, status
 from tests.support.waiting import PATIENCE_S, wait_until
 
 RECALL = {"min_recall": 0.9, "max_abstain": 0.15}
@@ -34,7 +34,7 @@ async def offered(api: Api, topic: str = "crude", limit: int = 100) -> list[str]
 
 
 async def test_what_is_accepted_or_abstained_from_is_offered_with_what_it_says(api: Api) -> None:
-    results = await passes(api, [*oil(7), *grain(7)])  # too few for a new epoch, under which words weigh differently
+    results = await classify(api, [*oil(7), *grain(7)])  # too few for a new epoch, under which words weigh differently
     decisions = {r["document"]: d for r in results for d in r["decisions"]}
     assert decisions
     page = await review(api, limit=100)
@@ -50,7 +50,7 @@ async def test_what_is_accepted_or_abstained_from_is_offered_with_what_it_says(a
 
 
 async def test_while_little_is_known_the_likeliest_come_first(api: Api) -> None:
-    await passes(api, [*oil(20), *grain(20)])
+    await classify(api, [*oil(20), *grain(20)])
     items = (await review(api, limit=100))["items"]
     likely = [item["score"] for item in items if item["reason"] == "likely"]
     assert [item["reason"] for item in items[: len(likely)]] == ["likely"] * len(likely)
@@ -58,7 +58,7 @@ async def test_while_little_is_known_the_likeliest_come_first(api: Api) -> None:
 
 
 async def test_later_those_nearest_to_a_threshold_come_first(api: Api) -> None:
-    await passes(api, [*oil(60), *grain(60)])
+    await classify(api, [*oil(60), *grain(60)])
     for i in range(12):
         await api.judge(f"o{i}", True)
         await api.judge(f"g{i}", False)
@@ -70,7 +70,7 @@ async def test_later_those_nearest_to_a_threshold_come_first(api: Api) -> None:
 
 
 async def test_what_was_judged_or_skipped_is_never_offered_again(api: Api) -> None:
-    await passes(api, oil(12))
+    await classify(api, oil(12))
     seen: list[str] = []
     while items := (await review(api, limit=3))["items"]:
         document = items[0]["document"]
@@ -88,7 +88,7 @@ async def test_what_was_judged_or_skipped_is_never_offered_again(api: Api) -> No
 async def test_near_duplicates_are_offered_once(api: Api) -> None:
     one = document("one", oil(1)[0]["text"].split())
     copies = [one | {"id": f"copy{i}", "title": f"Copy {i}"} for i in range(5)]
-    await passes(api, [*copies, *oil(5)])
+    await classify(api, [*copies, *oil(5)])
     first = [name for name in await offered(api) if name.startswith("copy")]
     assert len(first) == 1
     await api.judge(first[0], True)
@@ -96,7 +96,7 @@ async def test_near_duplicates_are_offered_once(api: Api) -> None:
 
 
 async def test_that_nothing_is_wrongly_rejected_is_not_enough(api: Api) -> None:
-    await passes(api, grain(60))
+    await classify(api, grain(60))
     for i in range(40):
         await api.judge(f"g{i}", False)
     page = await review(api)
@@ -107,13 +107,13 @@ async def test_that_nothing_is_wrongly_rejected_is_not_enough(api: Api) -> None:
 async def test_what_is_judged_late_was_decided_when_it_passed(api: Api) -> None:
     """By then the topic has learned to accept it; but nobody was ever shown it, and recall must know."""
     await api.topic("late", query="crude oil", audit=1.0)
-    await passes(api, grain(40))
+    await classify(api, grain(40))
     await api.ok("POST", "/classify", {"documents": [grain(41)[40] | {"id": "named"}], "topics": ["late"]})
     for i in range(12):
         before = await api.judge(f"g{i}", True, topic="late")
     assert before["before"]["decision"] == "accept"
     await api.judge("named", True, topic="late")
-    await passes(api, [grain(40)[30]])  # once more, and now it is let through
+    await classify(api, [grain(40)[30]])  # once more, and now it is let through
     await api.judge("g30", True, topic="late")
     judged = await api.sluice.learning.read("late", lambda fold: dict(fold.resolved.judged))
     assert [(one.delivered, one.origin) for name, one in judged.items() if name != "named"] == [
@@ -136,7 +136,7 @@ async def test_what_a_rule_decided_is_what_was_delivered_also_of_documents_put_t
         await api.judge(name, False, topic="ruled")
     judged = await api.sluice.learning.read("ruled", lambda fold: dict(fold.resolved.judged))
     assert {name: one.delivered for name, one in judged.items()} == decisions
-    await passes(api, [{"id": "unjudged", "text": "refinery strike in rotterdam"}])
+    await classify(api, [{"id": "unjudged", "text": "refinery strike in rotterdam"}])
     offers = (await review(api, "ruled", limit=100))["items"]
     assert ("unjudged", "audit") in [(item["document"], item["reason"]) for item in offers]
 
@@ -154,7 +154,7 @@ async def test_near_duplicates_of_what_was_judged_are_not_offered_after_a_model_
 
 async def test_near_duplicates_of_what_was_skipped_are_not_offered(api: Api) -> None:
     one = document("one", oil(1)[0]["text"].split())
-    await passes(api, [one | {"id": f"copy{i}"} for i in range(3)])
+    await classify(api, [one | {"id": f"copy{i}"} for i in range(3)])
     (first,) = await offered(api)
     await api.ok("POST", "/topics/crude/review/skip", {"document": first})
     assert await offered(api) == []
@@ -163,7 +163,7 @@ async def test_near_duplicates_of_what_was_skipped_are_not_offered(api: Api) -> 
 async def test_what_a_rule_decides_is_not_offered(api: Api) -> None:
     await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "harvest OR wheat", "reject_if": "opec"}})
     documents = [*oil(20), *grain(20)]
-    await passes(api, documents)
+    await classify(api, documents)
     ruled = {d["id"] for d in documents if {"harvest", "wheat", "opec"} & set(d["text"].split())}
     assert ruled
     assert ruled.isdisjoint(await offered(api))
@@ -172,9 +172,9 @@ async def test_what_a_rule_decides_is_not_offered(api: Api) -> None:
 async def test_forgotten_documents_drop_out(redis_url: str) -> None:
     async with running_api(redis_url, documents_kept=16) as api:
         await api.topic()
-        await passes(api, oil(10))
+        await classify(api, oil(10))
         assert await offered(api)
-        await passes(api, grain(400))
+        await classify(api, grain(400))
         assert not [name for name in await offered(api) if name.startswith("o")]
 
 
@@ -185,10 +185,10 @@ def _flood(i: int) -> dict[str, Any]:
 async def test_queues_are_bounded_and_a_flood_of_the_accepted_does_not_push_out_the_uncertain(redis_url: str) -> None:
     async with running_api(redis_url, review_kept=5) as api:
         await api.topic()
-        results = await passes(api, [*oil(100), *grain(100)], topics=["crude"])
+        results = await classify(api, [*oil(100), *grain(100)], topics=["crude"])
         uncertain = [r["document"] for r in results if r["decisions"][0]["decision"] == "abstain"]
         assert uncertain
-        await passes(api, [_flood(i) for i in range(50)], topics=["crude"])
+        await classify(api, [_flood(i) for i in range(50)], topics=["crude"])
         with Redis.from_url(redis_url) as client:
             likely = [document.decode() for document in client.zrange("sluice:{crude}:likely", 0, -1)]
             kept = [document.decode() for document in client.zrange("sluice:{crude}:uncertain", 0, -1)]
@@ -203,7 +203,7 @@ async def test_rejected_documents_are_drawn_for_audit_where_the_goal_needs_it(ap
     await api.topic("sure", goal=RECALL, audit=0.25)
     await api.topic("precise", goal={"min_precision": 0.9})
     documents = grain(200)
-    await passes(api, documents)
+    await classify(api, documents)
     items = (await review(api, "sure", limit=100))["items"]
     audits = {item["document"] for item in items if item["reason"] == "audit"}
     ids = [one["id"] for one in documents]
@@ -233,10 +233,10 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
 
     await api.topic("late", query="crude oil")
     parts = [grain(600, f"{name}-") for name in "abcd"]
-    await passes(api, parts[0])
+    await classify(api, parts[0])
     for part, rate in zip(parts[1:], (0.1, 0.5, 0.2), strict=True):
         await change(rate)
-        await passes(api, part)
+        await classify(api, part)
     for part, rate in zip(parts, (0.1, 0.1, 0.5, 0.2), strict=True):
         chances = await drawn_of(part)
         assert set(chances) == {rate}
@@ -259,7 +259,7 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
 
 async def test_audits_are_a_fixed_share_while_there_is_something_else(api: Api) -> None:
     await api.ok("PATCH", "/topics/crude", {"audit": 0.5})
-    await passes(api, [*oil(60), *grain(200)])
+    await classify(api, [*oil(60), *grain(200)])
     reasons = [item["reason"] for item in (await review(api, limit=40))["items"]]
     assert [place for place, reason in enumerate(reasons, 1) if reason == "audit"] == list(range(4, 41, 4))
 
@@ -299,7 +299,7 @@ async def test_a_topic_audits_if_its_goal_or_its_user_says_so(
     async with running_api(redis_url, audit_rate=0.5) as api:
         made = await api.topic(**fields)
         assert made["audit"] == fields.get("audit")
-        await passes(api, grain(40))
+        await classify(api, grain(40))
         reasons = [item["reason"] for item in (await review(api, limit=100))["items"]]
         assert ("audit" in reasons) == audits
         if fields.get("audit") is not None:
@@ -311,7 +311,7 @@ async def test_a_judgement_says_how_it_came_about(api: Api) -> None:
     await api.ok("PATCH", "/topics/crude", {"goal": RECALL, "audit": 0.5})
     shown, whole = "shown", OIL | {"id": "whole"}
     plain = grain(40)
-    results = await passes(api, [*plain, OIL | {"id": shown}, whole], topics=["crude"])
+    results = await classify(api, [*plain, OIL | {"id": shown}, whole], topics=["crude"])
     rejected = [r["document"] for r in results if r["decisions"][0]["decision"] == "reject"]
     lots = drawn("crude", rejected, 0.5)
     audit = next(d for d, is_drawn in zip(rejected, lots, strict=True) if is_drawn)
@@ -336,7 +336,7 @@ async def test_processes_offer_alike_and_a_killed_one_loses_nothing(redis_url: s
     with live(redis_url, sweep_s=0.1) as one:
         async with Api(base_url=one.address, timeout=PATIENCE_S) as first:
             await first.topic(goal=RECALL, audit=0.3)
-            await passes(first, [*oil(10), *grain(60)])
+            await classify(first, [*oil(10), *grain(60)])
             await first.ok("POST", "/topics/crude/review/skip", {"document": "o1"})
             with live(redis_url, sweep_s=0.1) as other:
                 async with Api(base_url=other.address, timeout=PATIENCE_S) as second:
@@ -359,7 +359,7 @@ async def test_processes_offer_alike_and_a_killed_one_loses_nothing(redis_url: s
 async def test_it_says_when_more_judgements_would_hardly_help(api: Api) -> None:
     assert not (page := await review(api))["enough"]
     assert page["detail"].startswith("There is nothing to judge right now. ")
-    await passes(api, [*oil(40), *grain(40)])
+    await classify(api, [*oil(40), *grain(40)])
     for i in range(40):
         await api.judge(f"o{i}", True)
         await api.judge(f"g{i}", False)
@@ -377,12 +377,12 @@ async def test_where_a_rule_decides_rightly_more_judgements_are_not_needed_whate
     await api.topic("ruled", rules={"accept_if": "report", "reject_if": None}, query="unheard of")
     await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "coup", "reject_if": None}})
     for topic, coups in (("crude", 40), ("ruled", 0)):
-        await passes(api, [*oil(40), *grain(40)], topics=[topic])
+        await classify(api, [*oil(40), *grain(40)], topics=[topic])
         for i in range(40):
             await api.judge(f"o{i}", True, topic)
             await api.judge(f"g{i}", topic == "ruled", topic)
         for i in range(coups):
-            await passes(api, [{"id": f"c{i}", "text": f"coup {' '.join(f'in{i}x{n}' for n in range(20))}"}])
+            await classify(api, [{"id": f"c{i}", "text": f"coup {' '.join(f'in{i}x{n}' for n in range(20))}"}])
             await api.judge(f"c{i}", i > 2, topic)
     page = await review(api)
     assert page["enough"], page["detail"]
@@ -396,7 +396,7 @@ async def test_where_a_rule_decides_rightly_more_judgements_are_not_needed_whate
 
 async def test_where_rules_decide_wrongly_it_is_said_that_judgements_do_not_help(api: Api) -> None:
     await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "report", "reject_if": None}})
-    await passes(api, [*oil(20), *grain(4)])
+    await classify(api, [*oil(20), *grain(4)])
     for i in range(20):
         await api.judge(f"o{i}", True)
     for i in range(4):
@@ -406,7 +406,7 @@ async def test_where_rules_decide_wrongly_it_is_said_that_judgements_do_not_help
 
 
 async def test_disagreement_says_that_judgements_help(api: Api) -> None:
-    await passes(api, oil(40))
+    await classify(api, oil(40))
     for i in range(40):
         await api.judge(f"o{i}", False)
     page = await review(api)

@@ -27,8 +27,16 @@ from service.store.redis.connection import Connection
 from service.store.redis.consumer_group import Arrived
 from service.store.redis.keys import DEAD, IN
 from tests.support.api import OIL, Api, running_api
-from tests.support.consuming import MANY, accepted, add, consuming, dead, let_through, settled
-from tests.support.streaming import grain, oil, passes
+from tests.support.consuming import (
+    STREAM_SIZE,
+    accepted_documents,
+    add_entry,
+    consuming,
+    dead_letters,
+    output_documents,
+    wait_until_consumed,
+)
+from tests.support.streaming import classify, grain, oil
 from tests.support.waiting import PATIENCE_S, wait_until
 
 
@@ -52,28 +60,28 @@ async def take_and_die(redis_url: str, times: int = 1) -> None:
 async def test_documents_are_decided_as_if_they_had_been_classified(api: Api, store: "Redis") -> None:
     documents = [*oil(30), *grain(30)]
     for document in documents[::2]:
-        add(store, document)
+        add_entry(store, document)
     for document in documents[1::2]:
         fields: dict[Any, Any] = {**document, "source": "wire", "metadata": '{"page": [1, 2]}'}
         store.xadd(IN, fields)
     async with consuming(api):
-        await settled(store)
-    results = await passes(api, documents, store=False)
-    assert sorted(let_through(store)) == sorted(r["document"] for r in results if r["decisions"])
+        await wait_until_consumed(store)
+    results = await classify(api, documents, store=False)
+    assert sorted(output_documents(store)) == sorted(r["document"] for r in results if r["decisions"])
     assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] == 60
     assert (await api.judge("o1", True))["status"] == "learned"  # it is remembered
-    assert dead(store) == []
+    assert dead_letters(store) == []
     assert store.xpending(IN, GROUP)["pending"] == 0
 
 
 async def test_what_was_added_before_the_first_consumer_came_is_decided_too(api: Api, store: "Redis") -> None:
-    add(store, OIL | {"id": "early"})
+    add_entry(store, OIL | {"id": "early"})
     assert (await api.ok("GET", "/flow"))["lag"] == 1
     async with consuming(api):
-        await settled(store)
-        add(store, OIL | {"id": "late"})
-        await settled(store)
-    assert let_through(store) == ["early", "late"]
+        await wait_until_consumed(store)
+        add_entry(store, OIL | {"id": "late"})
+        await wait_until_consumed(store)
+    assert output_documents(store) == ["early", "late"]
 
 
 async def test_what_cannot_be_read_is_dead_with_the_reason_and_holds_up_nobody(api: Api, store: "Redis") -> None:
@@ -91,11 +99,11 @@ async def test_what_cannot_be_read_is_dead_with_the_reason_and_holds_up_nobody(a
     ]
     for n, (fields, _) in enumerate(poison):
         store.xadd(IN, fields)
-        add(store, OIL | {"id": f"good{n}"})
+        add_entry(store, OIL | {"id": f"good{n}"})
     async with consuming(api):
-        await settled(store)
+        await wait_until_consumed(store)
         (said,) = (await api.ok("GET", "/flow"))["consumers"]
-    assert let_through(store) == [f"good{n}" for n in range(len(poison))]
+    assert output_documents(store) == [f"good{n}" for n in range(len(poison))]
     with Redis.from_url(str(api.sluice.config.redis)) as raw:
         found: Any = raw.xrange(DEAD)
     assert len(found) == len(poison) == said["dead"]
@@ -108,37 +116,37 @@ async def test_what_cannot_be_read_is_dead_with_the_reason_and_holds_up_nobody(a
 
 
 async def test_what_somebody_took_and_did_not_decide_is_taken_over(api: Api, store: "Redis", redis_url: str) -> None:
-    for document in accepted(20):
-        add(store, document)
+    for document in accepted_documents(20):
+        add_entry(store, document)
     await take_and_die(redis_url)
     flow = await api.ok("GET", "/flow")
     assert (flow["lag"], flow["pending"]) == (0, 20)
     assert [(one["alive"], one["pending"]) for one in flow["consumers"]] == [(False, 20)]
     async with consuming(api):
-        await settled(store)
+        await wait_until_consumed(store)
         flow = await api.ok("GET", "/flow")
-    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(20))
+    assert sorted(output_documents(store)) == sorted(one["id"] for one in accepted_documents(20))
     (alive,) = flow["consumers"]
     assert (alive["alive"], alive["taken_over"], alive["documents"]) == (True, 20, 20)
     assert flow | {"consumers": []} == {"lag": 0, "lag_s": 0.0, "pending": 0, "dead": 0, "consumers": []}
 
 
 async def test_what_ended_everybody_who_took_it_is_given_up(api: Api, store: "Redis", redis_url: str) -> None:
-    for document in accepted(3):
-        add(store, document)
+    for document in accepted_documents(3):
+        add_entry(store, document)
     await take_and_die(redis_url, GIVE_UP_AFTER)
     async with consuming(api):
-        await settled(store)
-    assert let_through(store) == []
-    assert all(f"Delivered {GIVE_UP_AFTER + 1} times" in one["reason"] for one in dead(store))
-    assert [json.loads(one["document"])["id"] for one in dead(store)] == ["o0", "o1", "o2"]
+        await wait_until_consumed(store)
+    assert output_documents(store) == []
+    assert all(f"Delivered {GIVE_UP_AFTER + 1} times" in one["reason"] for one in dead_letters(store))
+    assert [json.loads(one["document"])["id"] for one in dead_letters(store)] == ["o0", "o1", "o2"]
 
 
 async def test_what_ended_some_is_decided_by_itself(
     api: Api, store: "Redis", redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for document in accepted(3):
-        add(store, document)
+    for document in accepted_documents(3):
+        add_entry(store, document)
     await take_and_die(redis_url, ALONE_AFTER)
     batches: list[int] = []
     decide = Batch.decide
@@ -149,19 +157,19 @@ async def test_what_ended_some_is_decided_by_itself(
 
     monkeypatch.setattr(Batch, "decide", counted)
     async with consuming(api):
-        await settled(store)
-        add(store, OIL)
-        await settled(store)
+        await wait_until_consumed(store)
+        add_entry(store, OIL)
+        await wait_until_consumed(store)
     assert batches == [1, 1, 1, 1]
-    assert len(let_through(store)) == 4
+    assert len(output_documents(store)) == 4
 
 
 async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_up_with_it(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    documents = accepted(9)
+    documents = accepted_documents(9)
     for document in documents:
-        add(store, document)
+        add_entry(store, document)
     decide = Batch.decide
 
     async def deadly(passage: Batch) -> None:
@@ -179,20 +187,20 @@ async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_u
                 await Consumer(api.sluice.classifier, inbox, 0).run(asyncio.Event())
     await connection.close()
     async with consuming(api):
-        await settled(store)
-    assert sorted(let_through(store)) == [one["id"] for one in documents if one["id"] != "o4"]
-    assert [json.loads(one["document"])["id"] for one in dead(store)] == ["o4"]
+        await wait_until_consumed(store)
+    assert sorted(output_documents(store)) == [one["id"] for one in documents if one["id"] != "o4"]
+    assert [json.loads(one["document"])["id"] for one in dead_letters(store)] == ["o4"]
 
 
 async def test_a_consumer_takes_fewer_documents_when_they_are_long(api: Api, store: "Redis") -> None:
     async with consuming(api) as consumer:
-        for document in accepted(3 * MAX_BATCH):
-            add(store, document)
-        await settled(store)
+        for document in accepted_documents(3 * MAX_BATCH):
+            add_entry(store, document)
+        await wait_until_consumed(store)
         assert consumer.batch_size == MAX_BATCH
         for n in range(10):
             store.xadd(IN, {"document": "x" * 1_000_000 + str(n)})
-        await settled(store)
+        await wait_until_consumed(store)
         assert consumer.batch_size == 1 < FIRST_BATCH
 
 
@@ -203,7 +211,7 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
     idle, holding, alive, waiting = (Inbox(connection) for _ in range(4))
     for inbox in (idle, holding, alive, waiting):
         await inbox.group.open()
-    add(store, OIL)
+    add_entry(store, OIL)
     assert len(await holding.group.read_new(1)) == 1
     await asyncio.sleep(0.5)
     await waiting.report(ConsumerStats(0))  # has nothing to do, and says so
@@ -225,8 +233,8 @@ def test_a_consumer_that_nobody_needs_has_loaded_neither_kernels_nor_models() ->
 async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_others(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for document in accepted(2 * FIRST_BATCH):
-        add(store, document)
+    for document in accepted_documents(2 * FIRST_BATCH):
+        add_entry(store, document)
     run, decide, decided = Inbox.run, Batch.decide, 0
 
     async def counted(passage: Batch) -> None:
@@ -244,8 +252,8 @@ async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_othe
     monkeypatch.setattr(Batch, "decide", counted)
     monkeypatch.setattr(Inbox, "run", slow)
     async with consuming(api):
-        await settled(store)
-    assert len(let_through(store)) == 2 * FIRST_BATCH
+        await wait_until_consumed(store)
+    assert len(output_documents(store)) == 2 * FIRST_BATCH
 
 
 def held_up(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -273,46 +281,46 @@ async def test_what_is_taken_ahead_of_long_documents_is_little(
     """How long they are is known when they are taken, not only when they are decided."""
     monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
     for n in range(3 * FIRST_BATCH):
-        add(store, {"id": str(n), "text": "x" * (BATCH_BYTES // 2)})
+        add_entry(store, {"id": str(n), "text": "x" * (BATCH_BYTES // 2)})
     go = held_up(monkeypatch)
     async with consuming(api) as consumer:
         await taken_ahead(store)
         await asyncio.sleep(0.5)
         taken = store.xpending(IN, GROUP)["pending"]
         go.set()
-        await settled(store)
+        await wait_until_consumed(store)
         assert consumer.batch_size == 1
     assert taken <= FIRST_BATCH + MAX_IN_FLIGHT
 
 
 async def test_what_one_consumer_lets_through_is_in_the_order_in_which_it_came(api: Api, store: "Redis") -> None:
-    for document in accepted(MANY):
-        add(store, document)
+    for document in accepted_documents(STREAM_SIZE):
+        add_entry(store, document)
     async with consuming(api):
-        await settled(store)
-    assert let_through(store) == [one["id"] for one in accepted(MANY)]
+        await wait_until_consumed(store)
+    assert output_documents(store) == [one["id"] for one in accepted_documents(STREAM_SIZE)]
 
 
 async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for document in accepted(MANY):
-        add(store, document)
+    for document in accepted_documents(STREAM_SIZE):
+        add_entry(store, document)
     go = held_up(monkeypatch)
     async with consuming(api):
         await taken_ahead(store)
         asyncio.get_running_loop().call_soon(go.set)  # after the end of the block, which tells it to stop
-    assert 0 < store.xlen(IN) < MANY - FIRST_BATCH
+    assert 0 < store.xlen(IN) < STREAM_SIZE - FIRST_BATCH
     assert store.xpending(IN, GROUP)["pending"] == 0
-    assert len(let_through(store)) == MANY - store.xlen(IN)
+    assert len(output_documents(store)) == STREAM_SIZE - store.xlen(IN)
 
 
 async def test_what_is_held_is_found_behind_what_somebody_deleted(store: "Redis", redis_url: str) -> None:
     connection = Connection(redis_url, 1.0)
     inbox = Inbox(connection)
     await inbox.group.open()
-    for document in accepted(20):
-        add(store, document)
+    for document in accepted_documents(20):
+        add_entry(store, document)
     taken = await inbox.group.read_new(20)
     store.xdel(IN, *(one.place for one in taken[:16]))
     assert [one.place for one in await inbox.group.own_pending(8)] == [one.place for one in taken[16:]]

@@ -17,7 +17,16 @@ from service.store.redis.consumer_group import Arrived, Group
 from service.store.redis.keys import IN
 from service.store.topics import Step
 from tests.support.api import OIL, Api, running_api
-from tests.support.consuming import MANY, OUT, accepted, add, consuming, dead, let_through, settled
+from tests.support.consuming import (
+    OUT,
+    STREAM_SIZE,
+    accepted_documents,
+    add_entry,
+    consuming,
+    dead_letters,
+    output_documents,
+    wait_until_consumed,
+)
 from tests.support.streaming import grain, oil
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -31,20 +40,20 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
 
 async def test_a_stream_that_is_deleted_is_made_anew(api: Api, store: "Redis") -> None:
     async with consuming(api):
-        add(store, OIL | {"id": "one"})
-        await settled(store)
+        add_entry(store, OIL | {"id": "one"})
+        await wait_until_consumed(store)
         store.delete(IN)
-        add(store, OIL | {"id": "two"})
-        await settled(store)
-    assert let_through(store) == ["one", "two"]
+        add_entry(store, OIL | {"id": "two"})
+        await wait_until_consumed(store)
+    assert output_documents(store) == ["one", "two"]
 
 
 async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store is full: nothing new is taken, nothing is dropped, nobody is blamed; then there is room again."""
-    for document in accepted(MANY):
-        add(store, document)
+    for document in accepted_documents(STREAM_SIZE):
+        add_entry(store, document)
     said, tries = Inbox.report_cmds, 0
 
     def counted(inbox: Inbox, figures: ConsumerStats) -> list[Step]:
@@ -57,17 +66,17 @@ async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
         async with consuming(api, full=store):
             await asyncio.sleep(1)
             assert 1 <= tries <= 4  # after .1, .3 and .7 seconds
-            assert store.xlen(IN) == MANY
+            assert store.xlen(IN) == STREAM_SIZE
             assert (
-                store.xpending(IN, GROUP)["pending"] <= MAX_IN_FLIGHT * MAX_BATCH < MANY
+                store.xpending(IN, GROUP)["pending"] <= MAX_IN_FLIGHT * MAX_BATCH < STREAM_SIZE
             )  # before the first was refused
-            assert let_through(store) == []
+            assert output_documents(store) == []
             store.config_set("maxmemory", 0)
-            await settled(store)
+            await wait_until_consumed(store)
     finally:
         store.config_set("maxmemory", 0)
-    assert len(let_through(store)) == MANY
-    assert dead(store) == []
+    assert len(output_documents(store)) == STREAM_SIZE
+    assert dead_letters(store) == []
 
 
 async def test_consumers_do_not_take_from_each_other_what_a_full_store_keeps_them_from_deciding(
@@ -75,7 +84,7 @@ async def test_consumers_do_not_take_from_each_other_what_a_full_store_keeps_the
 ) -> None:
     """They did, again and again, until it seemed that the document ends whoever takes it; then it was given up."""
     await Group(api.sluice.store.connection, IN, GROUP, "killed").open()
-    add(store, OIL | {"id": "one"})
+    add_entry(store, OIL | {"id": "one"})
     store.xreadgroup(GROUP, "killed", {IN: ">"})
     try:
         async with consuming(api, full=store):
@@ -83,10 +92,10 @@ async def test_consumers_do_not_take_from_each_other_what_a_full_store_keeps_the
             (pending,) = store.xpending_range(IN, GROUP, "-", "+", 2)
             assert pending["times_delivered"] == 1
             store.config_set("maxmemory", 0)
-            await settled(store)
+            await wait_until_consumed(store)
     finally:
         store.config_set("maxmemory", 0)
-    assert let_through(store) == ["one"]
+    assert output_documents(store) == ["one"]
 
 
 async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_afterwards(
@@ -94,8 +103,8 @@ async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_aft
 ) -> None:
     """The store did all that a round trip asked for, and its answer was lost; nobody else takes it over."""
     monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
-    for document in accepted(3 * FIRST_BATCH):
-        add(store, document)
+    for document in accepted_documents(3 * FIRST_BATCH):
+        add_entry(store, document)
     run, rounds = Inbox.run, 0
 
     async def unheard(inbox: Inbox, steps: Any) -> list[Any]:
@@ -108,8 +117,8 @@ async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_aft
 
     monkeypatch.setattr(Inbox, "run", unheard)
     async with consuming(api):
-        await settled(store)
-    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(3 * FIRST_BATCH))
+        await wait_until_consumed(store)
+    assert sorted(output_documents(store)) == sorted(one["id"] for one in accepted_documents(3 * FIRST_BATCH))
     assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] <= 3 * FIRST_BATCH
     assert store.xpending(IN, GROUP)["pending"] == 0
     assert rounds > 2
@@ -120,8 +129,8 @@ async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
 ) -> None:
     """The first documents cannot be answered: those that are decided meanwhile are not waited for. All are taken up
     again later."""
-    for document in accepted(MANY):
-        add(store, document)
+    for document in accepted_documents(STREAM_SIZE):
+        add_entry(store, document)
     decide, deciding, stopping = Batch.decide, 0, asyncio.Event()
 
     async def three() -> bool:
@@ -151,27 +160,27 @@ async def test_a_store_that_is_lost_after_the_round_trip_leaves_nobody_deciding(
     await connection.close()
     monkeypatch.undo()
     async with consuming(api):
-        await settled(store)
-    assert len(let_through(store)) == MANY
+        await wait_until_consumed(store)
+    assert len(output_documents(store)) == STREAM_SIZE
 
 
 async def test_a_batch_whose_scripts_the_store_does_not_know_any_more_is_written_whole(
     api: Api, store: "Redis"
 ) -> None:
-    for document in accepted(MANY):
-        add(store, document)
+    for document in accepted_documents(STREAM_SIZE):
+        add_entry(store, document)
     async with consuming(api):
         while store.xlen(IN):
             store.script_flush()
             await asyncio.sleep(0.01)
-        await settled(store)
-    assert len(let_through(store)) == MANY
+        await wait_until_consumed(store)
+    assert len(output_documents(store)) == STREAM_SIZE
 
 
 async def test_nothing_is_settled_that_could_not_be_let_through(api: Api, store: "Redis") -> None:
     """Somebody has put something else where a topic's stream should be: that is loud, and no document is lost by it."""
-    for document in accepted(FIRST_BATCH):
-        add(store, document)
+    for document in accepted_documents(FIRST_BATCH):
+        add_entry(store, document)
     store.set(OUT, "mine")
     with pytest.raises(ResponseError, match="WRONGTYPE"):
         async with consuming(api):
@@ -179,8 +188,8 @@ async def test_nothing_is_settled_that_could_not_be_let_through(api: Api, store:
     assert store.xlen(IN) == FIRST_BATCH
     store.delete(OUT)
     async with consuming(api):
-        await settled(store)
-    assert sorted(let_through(store)) == sorted(one["id"] for one in accepted(FIRST_BATCH))
+        await wait_until_consumed(store)
+    assert sorted(output_documents(store)) == sorted(one["id"] for one in accepted_documents(FIRST_BATCH))
 
 
 async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_taken(
@@ -188,7 +197,7 @@ async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_take
 ) -> None:
     documents = [*oil(300), *grain(300)]
     for document in documents:
-        add(store, document)
+        add_entry(store, document)
     take, times = Group.read_new, 0
 
     async def refused(group: Group, most: int) -> list[Arrived]:
@@ -200,6 +209,6 @@ async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_take
 
     monkeypatch.setattr(Group, "read_new", refused)
     async with consuming(api):
-        await settled(store)
+        await wait_until_consumed(store)
     assert times > 1
     assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] == len(documents)

@@ -20,7 +20,7 @@ from service.store.redis.embedded import Embedded
 from tests.service.api.test_openapi import check
 from tests.support.api import OIL, Api, running_api
 from tests.support.live import Live, live
-from tests.support.streaming import oil, passes
+from tests.support.streaming import classify, oil
 from tests.support.waiting import PATIENCE_S, wait_until
 
 
@@ -97,7 +97,7 @@ async def test_whoever_listens_is_told_where_it_begins_before_anything_comes(rem
 
 
 async def let_through(api: Api, documents: list[dict[str, Any]]) -> list[str]:
-    return [r["document"] for r in await passes(api, documents) if r["decisions"]]
+    return [r["document"] for r in await classify(api, documents) if r["decisions"]]
 
 
 async def test_every_listener_hears_what_passes_from_when_it_came(remote: Api) -> None:
@@ -202,8 +202,8 @@ async def test_a_listener_who_left_while_nothing_came_leaves_no_trouble_behind(
     async with api.sluice.subscribers.subscribe("other", None) as events:
         async with api.sluice.subscribers.subscribe("crude", None):
             await asyncio.sleep(0.7)  # longer than one reading waits for something to come
-        await passes(api, oil(5), topics=["crude"])
-        await passes(api, oil(5, "p"), topics=["other"])
+        await classify(api, oil(5), topics=["crude"])
+        await classify(api, oil(5, "p"), topics=["other"])
         heard = [await anext(events), await anext(events)]  # how long to wait before coming back, then an event
         assert b'"topic":"other"' in heard[1]
     assert "failed" not in "".join(capfd.readouterr())
@@ -225,7 +225,7 @@ async def test_a_listener_hears_nothing_of_the_next_topic_of_that_name(api: Api)
         await anext(events)
         await api.ok("DELETE", "/topics/crude")
         await api.topic()
-        await passes(api, oil(5))
+        await classify(api, oil(5))
         with pytest.raises(NotFound):
             await anext(events)
 

@@ -10,7 +10,7 @@ from redis import Redis
 from service.store import outbox
 from tests.support.api import OIL, Api, running_api
 from tests.support.refusals import NDJSON
-from tests.support.streaming import grain, oil, passes
+from tests.support.streaming import classify, grain, oil
 
 KEY = "sluice:out:crude"
 
@@ -33,7 +33,7 @@ def entry(document: str) -> outbox.Entry:
 
 async def test_what_is_not_rejected_is_in_the_stream_with_all_that_was_said_of_it(api: Api, store: "Redis") -> None:
     documents = [*oil(10), *grain(10)]
-    results = await passes(api, documents)
+    results = await classify(api, documents)
     decided = {r["document"]: d for r in results for d in r["decisions"]}
     assert 0 < len(decided) < 20
     found = {entry.pop("document"): entry for entry in entries(store)}
@@ -59,7 +59,7 @@ async def test_what_came_with_a_document_goes_on_with_it(api: Api, store: "Redis
         "metadata": {"url": "https://example.org/1", "n": [1]},
     }
     plain, whole = oil(2)
-    await passes(api, [plain, whole | about])
+    await classify(api, [plain, whole | about])
     found = {entry["document"]: entry for entry in entries(store)}
     assert not about.keys() & found[plain["id"]].keys()
     assert {name: found[whole["id"]][name] for name in ("source", "published")} == {
@@ -72,7 +72,7 @@ async def test_what_came_with_a_document_goes_on_with_it(api: Api, store: "Redis
 
 
 async def test_nothing_is_in_the_stream_that_was_not_to_be_stored(api: Api, store: "Redis") -> None:
-    await passes(api, oil(5), store=False)
+    await classify(api, oil(5), store=False)
     assert entries(store) == []
 
 
@@ -81,11 +81,11 @@ async def test_a_document_that_comes_again_is_there_once_until_it_is_decided_oth
 ) -> None:
     (document,) = oil(1)
     for _ in range(3):
-        await passes(api, [document, document])
+        await classify(api, [document, document])
     (first,) = entries(store)
     await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "report", "reject_if": None}})
     others = [entry for entry in entries(store) if entry != first]
-    await passes(api, [document])
+    await classify(api, [document])
     same = [entry for entry in entries(store) if entry["document"] == document["id"]]
     assert not others
     assert {entry["id"] for entry in same} == {first["id"]}
@@ -97,15 +97,15 @@ async def test_what_was_remembered_but_not_let_through_is_let_through_when_it_co
 ) -> None:
     """A process was killed in between; the decision was not answered, so the document is sent once more."""
     (document,) = oil(1)
-    await passes(api, [document])
+    await classify(api, [document])
     store.delete(KEY, f"{{{KEY}}}:lately")
-    await passes(api, [document])
+    await classify(api, [document])
     assert [entry["document"] for entry in entries(store)] == [document["id"]]
 
 
 async def test_the_stream_and_what_makes_it_unique_are_bounded(api: Api, store: "Redis") -> None:
     for n in range(10):
-        await passes(api, oil(40, f"batch{n}-"))
+        await classify(api, oil(40, f"batch{n}-"))
     assert 50 <= store.xlen(KEY) < 150  # nodes of the stream are dropped whole
     lately, before = (int(store.scard(f"{{{KEY}}}:{part}")) for part in ("lately", "before"))
     assert lately < 50 <= before < 100
@@ -113,11 +113,11 @@ async def test_the_stream_and_what_makes_it_unique_are_bounded(api: Api, store: 
 
 
 async def test_what_comes_again_after_less_than_is_kept_is_not_appended_again(api: Api, store: "Redis") -> None:
-    await passes(api, oil(30, "first-"))
-    await passes(api, oil(30, "second-"))
+    await classify(api, oil(30, "first-"))
+    await classify(api, oil(30, "second-"))
     there = entries(store)
     assert len(there) > 50  # so that what came first is not among the latest any more
-    await passes(api, [*oil(30, "first-"), *oil(30, "second-")])
+    await classify(api, [*oil(30, "first-"), *oil(30, "second-")])
     assert entries(store) == there
 
 
@@ -146,7 +146,7 @@ async def test_who_took_a_document_over_may_be_done_with_it_before_who_had_it_fi
 
 
 async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: Api, store: "Redis") -> None:
-    await passes(api, oil(5))
+    await classify(api, oil(5))
     born = api.sluice.registry.get("crude").born
     await api.ok("DELETE", "/topics/crude")
     late = outbox.append_cmds("crude", born, [entry("late")], 9)
@@ -157,23 +157,23 @@ async def test_a_deleted_topic_leaves_no_stream_and_nobody_writes_it_again(api: 
     await api.topic()
     await api.sluice.store.connection.run(late)
     assert entries(store) == []
-    await passes(api, oil(5))
+    await classify(api, oil(5))
     assert len(entries(store)) == 5
     assert store.ttl(names[0]) == -1
 
 
 async def test_a_topic_that_is_replaced_by_a_file_begins_a_stream_of_its_own(api: Api, store: "Redis") -> None:
-    await passes(api, [OIL | {"id": "before"}])
+    await classify(api, [OIL | {"id": "before"}])
     file = (await api.get("/topics/crude/export")).content
     replaced = await api.post("/topics/import?replace=true", content=file, headers=NDJSON)
     assert replaced.is_success, replaced.text
     assert entries(store) == []
-    await passes(api, [OIL | {"id": "after"}])
+    await classify(api, [OIL | {"id": "after"}])
     assert [entry["document"] for entry in entries(store)] == ["after"]
 
 
 async def test_pages_go_through_the_stream_newest_first(api: Api) -> None:
-    accepted = [r["document"] for r in await passes(api, oil(25)) if r["decisions"]]
+    accepted = [r["document"] for r in await classify(api, oil(25)) if r["decisions"]]
     found: list[str] = []
     cursor: dict[str, str] = {}
     while True:

@@ -16,7 +16,7 @@ from service.store.counts import count_topic_cmd
 from service.topics.counts import BUCKET_SIZE, RECENT_BUCKETS, SLOTS, counts_of
 from tests.support.api import Api, running_api
 from tests.support.live import live
-from tests.support.streaming import grain, oil, passes, status
+from tests.support.streaming import classify, grain, oil, status
 from tests.support.waiting import PATIENCE_S
 
 
@@ -41,7 +41,7 @@ async def passed(api: Api, topic: str = "crude") -> dict[str, int]:
 
 
 async def test_what_was_answered_is_what_is_counted(api: Api) -> None:
-    counts = decided(await passes(api, [*oil(30), *grain(70)]))
+    counts = decided(await classify(api, [*oil(30), *grain(70)]))
     assert 0 < counts["accepted"] < 100
     assert await passed(api) == counts
     (listed,) = (await api.ok("GET", "/topics"))["items"]
@@ -50,54 +50,54 @@ async def test_what_was_answered_is_what_is_counted(api: Api) -> None:
 
 async def test_a_document_sent_twice_counts_once(api: Api) -> None:
     documents = [*oil(10), *grain(10)]
-    counts = decided(await passes(api, documents))
-    await passes(api, documents)
-    await passes(api, [documents[0], documents[0]])
+    counts = decided(await classify(api, documents))
+    await classify(api, documents)
+    await classify(api, [documents[0], documents[0]])
     assert await passed(api) == counts
     unnamed = {"text": "crude oil from OPEC, in barrels"}
-    await passes(api, [unnamed, unnamed])
+    await classify(api, [unnamed, unnamed])
     assert (await passed(api))["documents"] == counts["documents"] + 1
 
 
 async def test_what_is_not_stored_is_not_counted(api: Api) -> None:
-    await passes(api, oil(10), store=False)
+    await classify(api, oil(10), store=False)
     assert await passed(api) == {"documents": 0, "accepted": 0, "abstained": 0, "rejected": 0}
 
 
 async def test_a_topic_counts_from_when_it_was_made(api: Api) -> None:
-    await passes(api, oil(10))
+    await classify(api, oil(10))
     await api.topic("late")
     assert (await passed(api, "late"))["documents"] == 0
-    counts = decided(await passes(api, oil(5, "later")), "late")
+    counts = decided(await classify(api, oil(5, "later")), "late")
     assert await passed(api, "late") == counts
 
 
 async def test_documents_put_to_a_topic_by_name_count_for_it_alone(api: Api) -> None:
     await api.topic("other")
-    counts = decided(await passes(api, [*oil(5), *grain(5)], topics=["crude"]))
+    counts = decided(await classify(api, [*oil(5), *grain(5)], topics=["crude"]))
     assert await passed(api) == counts
     assert (await passed(api, "other"))["documents"] == 0
-    await passes(api, oil(3, "all"))
+    await classify(api, oil(3, "all"))
     assert (await passed(api))["documents"] == 13
     assert (await passed(api, "other"))["documents"] == 3
 
 
 async def test_what_a_rule_decides_is_counted_as_it_was_answered(api: Api) -> None:
     await api.ok("PATCH", "/topics/crude", {"rules": {"accept_if": "harvest", "reject_if": "opec"}})
-    counts = decided(await passes(api, [*oil(20), *grain(20)]))
+    counts = decided(await classify(api, [*oil(20), *grain(20)]))
     assert await passed(api) == counts
 
 
 async def test_several_at_once_count_everything(api: Api) -> None:
     batches = [oil(20, f"b{n}-") for n in range(10)]
-    results = await asyncio.gather(*(passes(api, batch) for batch in batches))
+    results = await asyncio.gather(*(classify(api, batch) for batch in batches))
     assert await passed(api) == decided([one for result in results for one in result])
 
 
 async def test_counts_outlive_the_process_and_a_replay(redis_url: str) -> None:
     async with running_api(redis_url) as api:
         await api.topic()
-        counts = decided(await passes(api, [*oil(10), *grain(10)]))
+        counts = decided(await classify(api, [*oil(10), *grain(10)]))
     with live(redis_url) as server:
         async with Api(base_url=server.address, timeout=PATIENCE_S) as other:
             assert await passed(other) == counts
@@ -108,7 +108,7 @@ async def test_counts_outlive_the_process_and_a_replay(redis_url: str) -> None:
 
 async def test_a_deleted_topic_leaves_no_key_behind(api: Api, redis_url: str) -> None:
     await api.ok("PATCH", "/topics/crude", {"goal": {"min_recall": 0.9}, "audit": 1.0})
-    results = await passes(api, [*oil(20), *grain(20)])
+    results = await classify(api, [*oil(20), *grain(20)])
     await api.judge(results[0]["document"], True)
     await api.ok("POST", "/topics/crude/review/skip", {"document": "o3"})
     await api.ok("POST", "/topics/crude/known", {"documents": ["o4"]})

@@ -10,7 +10,7 @@ from redis import Redis
 from models.goals.audit import drawn
 from service.store.redis.keys import NOTED, SIGNATURES
 from tests.support.api import OIL, Api, running_api
-from tests.support.streaming import grain, oil, passes, status
+from tests.support.streaming import classify, grain, oil, status
 
 WORDS = [f"word{i}" for i in range(60)]
 
@@ -28,19 +28,19 @@ def retold(document: dict[str, Any], id: str, more: str = "corrected") -> dict[s
 
 async def test_a_story_told_again_names_the_first_and_counts_once(api: Api) -> None:
     (first,) = oil(1)
-    (before,) = await passes(api, [first])
-    (after,) = await passes(api, [retold(first, "again")])
+    (before,) = await classify(api, [first])
+    (after,) = await classify(api, [retold(first, "again")])
     assert "duplicate_of" not in before
     assert after == before | {"document": "again", "duplicate_of": first["id"]}
     assert (await status(api))["passed"]["documents"] == 1
-    (third,) = await passes(api, [retold(first, "third", "corrected twice")])
+    (third,) = await classify(api, [retold(first, "third", "corrected twice")])
     assert third["duplicate_of"] == first["id"]
 
 
 async def test_in_one_batch_likewise(api: Api) -> None:
     documents = oil(20)
     copies = [retold(one, f"{one['id']}-again") for one in documents]
-    results = await passes(api, [*documents, *copies])
+    results = await classify(api, [*documents, *copies])
     assert [one.get("duplicate_of") for one in results] == [None] * 20 + [one["id"] for one in documents]
     for first, again in zip(results[:20], results[20:], strict=True):
         assert again["decisions"] == first["decisions"]
@@ -49,17 +49,17 @@ async def test_in_one_batch_likewise(api: Api) -> None:
 
 async def test_a_document_sent_again_repeats_nobody(api: Api) -> None:
     (first,) = oil(1)
-    assert await passes(api, [first]) == await passes(api, [first])
+    assert await classify(api, [first]) == await classify(api, [first])
     copy = retold(first, "copy")
-    assert (await passes(api, [copy]))[0]["duplicate_of"] == (await passes(api, [copy]))[0]["duplicate_of"] == "o0"
+    assert (await classify(api, [copy]))[0]["duplicate_of"] == (await classify(api, [copy]))[0]["duplicate_of"] == "o0"
     unlike = {"id": "copy", "text": "nothing of the kind"}
-    assert "duplicate_of" not in (await passes(api, [unlike]))[0]
+    assert "duplicate_of" not in (await classify(api, [unlike]))[0]
 
 
 async def test_scoring_alone_asks_and_tells_nobody(api: Api) -> None:
     (first,) = oil(1)
-    await passes(api, [first])
-    (result,) = await passes(api, [retold(first, "again")], store=False)
+    await classify(api, [first])
+    (result,) = await classify(api, [retold(first, "again")], store=False)
     assert "duplicate_of" not in result
 
 
@@ -73,9 +73,9 @@ async def test_a_word_more_does_not_tip_it_over_a_threshold(api: Api) -> None:
         for i in range(35)
     ]
     copies = [retold(one, f"{one['id']}-again", "price") for one in documents]
-    firsts = await passes(api, documents, topics=["crude"])
-    alone = await passes(api, copies, topics=["crude"], store=False)
-    again = await passes(api, copies, topics=["crude"])
+    firsts = await classify(api, documents, topics=["crude"])
+    alone = await classify(api, copies, topics=["crude"], store=False)
+    again = await classify(api, copies, topics=["crude"])
     tipped = 0
     for was, by_itself, now in zip(firsts, alone, again, strict=True):
         if "duplicate_of" not in now:
@@ -90,8 +90,8 @@ async def test_a_word_more_does_not_tip_it_over_a_threshold(api: Api) -> None:
 async def test_the_one_word_that_a_topic_looks_for_is_not_overlooked(api: Api) -> None:
     await api.topic("alarm", query="failed")
     usual = " ".join(WORDS)
-    await passes(api, [{"id": f"done{i}", "text": f"{usual} backup done"} for i in range(3)])
-    (result,) = await passes(api, [{"id": "failed", "text": f"{usual} backup failed failed"}], topics=["alarm"])
+    await classify(api, [{"id": f"done{i}", "text": f"{usual} backup done"} for i in range(3)])
+    (result,) = await classify(api, [{"id": "failed", "text": f"{usual} backup failed failed"}], topics=["alarm"])
     alone = await api.decide({"text": f"{usual} backup failed failed"}, "alarm")
     assert result["duplicate_of"] == "done0"
     assert result["decisions"][0]["decision"] == alone["decision"] == "accept"
@@ -104,26 +104,26 @@ async def test_the_one_word_that_a_topic_looks_for_is_not_overlooked(api: Api) -
 
 async def test_it_is_news_to_a_topic_that_is_younger_than_the_first(api: Api) -> None:
     documents = oil(20)
-    await passes(api, documents)
+    await classify(api, documents)
     await asyncio.sleep(0.002)  # topics and documents are dated in milliseconds
     await api.topic("younger")
     copies = [retold(one, f"{one['id']}-again") for one in documents]
-    results = await passes(api, copies)
+    results = await classify(api, copies)
     assert all("duplicate_of" in one for one in results)
     accepted = sum(d["topic"] == "younger" and d["decision"] == "accept" for one in results for d in one["decisions"])
     passed = (await status(api, "younger"))["passed"]
     assert (passed["documents"], passed["accepted"]) == (20, accepted)
     assert len((await api.ok("GET", "/topics/younger/review?limit=50"))["items"]) >= accepted > 0
     assert (await status(api))["passed"]["documents"] == 20
-    await passes(api, copies)
+    await classify(api, copies)
     assert (await status(api, "younger"))["passed"] == passed
 
 
 async def test_a_first_that_has_another_text_by_now_decides_nothing(api: Api) -> None:
     first = {"id": "first", **OIL}
-    await passes(api, [first])
-    await passes(api, [{"id": "first", "text": " ".join(WORDS)}])
-    (again,) = await passes(api, [retold(first, "again")], topics=["crude"])
+    await classify(api, [first])
+    await classify(api, [{"id": "first", "text": " ".join(WORDS)}])
+    (again,) = await classify(api, [retold(first, "again")], topics=["crude"])
     assert "duplicate_of" not in again
     assert again["decisions"][0]["decision"] == "accept"
 
@@ -131,17 +131,17 @@ async def test_a_first_that_has_another_text_by_now_decides_nothing(api: Api) ->
 async def test_a_rule_speaks_for_itself(api: Api) -> None:
     await api.topic("ruled", rules={"accept_if": "corrected", "reject_if": None})
     (first,) = grain(1)
-    await passes(api, [first])
-    (result,) = await passes(api, [retold(first, "again")], topics=["ruled"])
+    await classify(api, [first])
+    (result,) = await classify(api, [retold(first, "again")], topics=["ruled"])
     assert (result["duplicate_of"], result["decisions"][0]["decided_by"]) == (first["id"], "accept_if")
-    (plain,) = await passes(api, [retold(first, "third", "more")], topics=["ruled"])
+    (plain,) = await classify(api, [retold(first, "third", "more")], topics=["ruled"])
     assert plain["decisions"][0]["decided_by"] == "model"
 
 
 async def test_explained_by_the_words_that_decided(api: Api) -> None:
     first = {"id": "first", **OIL}
-    await passes(api, [first])
-    (again,) = await passes(api, [retold(first, "again", "barrel")], explain=True)
+    await classify(api, [first])
+    (again,) = await classify(api, [retold(first, "again", "barrel")], explain=True)
     (decision,) = again["decisions"]
     assert "barrel" not in {one["term"] for one in decision["explanation"]}
     assert sum(one["contribution"] for one in decision["explanation"]) == pytest.approx(decision["score"], abs=1e-4)
@@ -150,7 +150,7 @@ async def test_explained_by_the_words_that_decided(api: Api) -> None:
 async def test_offered_once(api: Api) -> None:
     documents = oil(5)
     copies = [retold(one, f"{one['id']}-{n}", f"correction {n}") for n in range(3) for one in documents]
-    await passes(api, [*documents, *copies])
+    await classify(api, [*documents, *copies])
     offered = (await api.ok("GET", "/topics/crude/review?limit=50"))["items"]
     assert sorted(one["document"] for one in offered) == sorted(one["id"] for one in documents)
 
@@ -161,7 +161,7 @@ async def test_drawn_for_audit_together(api: Api, redis_url: str) -> None:
     await api.topic("audited", audit=0.2)
     stories = grain(100)
     copies = [[retold(one, f"{one['id']}-{n}", f"correction {n}") for n in range(5)] for one in stories]
-    results = await passes(api, [*stories, *(copy for some in copies for copy in some)], topics=["audited"])
+    results = await classify(api, [*stories, *(copy for some in copies for copy in some)], topics=["audited"])
     assert sum("duplicate_of" in one for one in results) >= 480
     passed = (await status(api, "audited"))["passed"]
     assert passed["documents"] <= 120
@@ -188,7 +188,7 @@ async def test_drawn_for_audit_together(api: Api, redis_url: str) -> None:
 
 async def test_let_through_with_the_name_of_the_first(api: Api) -> None:
     first = {"id": "first", **OIL}
-    await passes(api, [first, retold(first, "again")])
+    await classify(api, [first, retold(first, "again")])
     passed = (await api.ok("GET", "/topics/crude/accepted"))["items"]
     assert [(one["document"], one["duplicate_of"]) for one in passed] == [("again", "first"), ("first", None)]
 
@@ -198,11 +198,11 @@ async def test_processes_agree_and_one_that_comes_later_knows(api: Api, redis_ur
         both = [api, other]
         documents = oil(60)
         batches = [[documents[i], retold(documents[i - 30], f"again{i}")] for i in range(30, 60)]
-        await passes(api, documents[:30])
-        results = await asyncio.gather(*(passes(both[i % 2], batch) for i, batch in enumerate(batches)))
+        await classify(api, documents[:30])
+        results = await asyncio.gather(*(classify(both[i % 2], batch) for i, batch in enumerate(batches)))
         assert [one[1]["duplicate_of"] for one in results] == [one["id"] for one in documents[:30]]
     async with running_api(redis_url) as late:
-        (result,) = await passes(late, [retold(documents[0], "late")])
+        (result,) = await classify(late, [retold(documents[0], "late")])
         assert result["duplicate_of"] == documents[0]["id"]
 
 
@@ -212,32 +212,32 @@ async def test_one_that_begins_when_the_first_is_long_gone_agrees_with_those_tha
         await old.topic()
         (first,) = oil(1, "first")
         for batch in ([first], oil(50), [retold(first, "second")], oil(60, "p"), oil(15, "q")):
-            await passes(old, batch)
+            await classify(old, batch)
         async with running_api(redis_url, documents_kept=100) as young:
             for n in range(4):
-                by = [(await passes(one, [retold(first, f"{n}-{i}")]))[0] for i, one in enumerate((old, young))]
+                by = [(await classify(one, [retold(first, f"{n}-{i}")]))[0] for i, one in enumerate((old, young))]
                 assert [one.get("duplicate_of") for one in by] == ["second", "second"]
 
 
 async def test_an_emptied_store_is_begun_anew(api: Api, redis_url: str) -> None:
     first, second = oil(2)
-    await passes(api, [first, second])
+    await classify(api, [first, second])
     with Redis.from_url(redis_url) as client:
         client.delete(NOTED, SIGNATURES)
-    assert "duplicate_of" not in (await passes(api, [retold(first, "again")]))[0]
-    assert (await passes(api, [retold(first, "third")]))[0]["duplicate_of"] == "again"
+    assert "duplicate_of" not in (await classify(api, [retold(first, "again")]))[0]
+    assert (await classify(api, [retold(first, "third")]))[0]["duplicate_of"] == "again"
 
 
 async def test_as_many_are_kept_as_documents_are(redis_url: str) -> None:
     async with running_api(redis_url, documents_kept=50) as api:
         await api.topic()
         (first, *others) = oil(400)
-        await passes(api, [first])
+        await classify(api, [first])
         for one in others:
-            await passes(api, [one])
+            await classify(api, [one])
         with Redis.from_url(redis_url) as client:
             assert client.xlen(SIGNATURES) < 300
-        assert "duplicate_of" not in (await passes(api, [retold(first, "again")]))[0]
+        assert "duplicate_of" not in (await classify(api, [retold(first, "again")]))[0]
 
 
 async def test_a_store_that_was_emptied_after_very_many_documents_begins_anew(redis_url: str) -> None:
@@ -245,10 +245,10 @@ async def test_a_store_that_was_emptied_after_very_many_documents_begins_anew(re
     async with running_api(redis_url, documents_kept=20) as api:
         await api.topic()
         for start in range(0, 200, 50):
-            await passes(api, grain(50, f"old{start}-"))
+            await classify(api, grain(50, f"old{start}-"))
         with Redis.from_url(redis_url) as client:
             client.delete(NOTED, SIGNATURES)
         first, again = OIL | {"id": "first"}, retold(OIL, "again")
         async with asyncio.timeout(10):
-            results = await passes(api, [first]) + await passes(api, [again])
+            results = await classify(api, [first]) + await classify(api, [again])
         assert [result.get("duplicate_of") for result in results] == [None, "first"]
