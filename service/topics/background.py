@@ -1,17 +1,17 @@
 """The stream as a whole, in numbered epochs: how common each word is, and a sample of unjudged documents.
 
-An epoch is immutable. A process counts the documents it sees, and when enough are new it adds its counts to the newest
-epoch and publishes the sum as the next one, by compare-and-set: several processes may count at once and nothing is
-counted twice. Epochs come geometrically (a quarter more documents each), and once MAX_DOCUMENTS documents are counted
-all counts are halved, so that frequencies follow a stream that changes and an epoch never lasts for ever.
+An epoch is immutable. A process counts the documents it sees; when enough of them are new, it adds its counts to the
+newest epoch and publishes the sum as the next one, by compare-and-set: several processes may count at the same time,
+and nothing is counted twice. Epochs grow geometrically (by a quarter each). Once MAX_DOCUMENTS documents are counted
+all counts are halved, so that frequencies follow a stream that changes and there is always a next epoch.
 
     number = place in its stream · 2³² + the first 32 bits of the digest of its bytes
 
-Each event of a topic's log names the epoch in force, so a replay chooses its thresholds against the same documents. A
-number says both how late an epoch is and what it holds, so it means the same on every server: a topic that moves to
-another (see archive/file.py) takes along the epochs that its log names, and no event has to be written anew.
+Each event of a topic's log names the epoch in force, so a replay chooses its thresholds against the same documents. The
+number determines both the order and the content of an epoch, so it means the same on every server: a topic that moves
+to another (see archive/file.py) brings the epochs that its log names, and its events stay as they are.
 
-Epoch 0 has seen nothing: frequencies are the prior's, the sample is empty. An epoch that is gone counts as that.
+Epoch 0 has seen nothing: its frequencies are the prior's, its sample is empty. An epoch that was deleted reads as that.
 """
 
 import asyncio
@@ -34,34 +34,32 @@ from models.text.idf import Counter, Frequencies
 from service.store import codec
 from service.store.topics import Store
 
-SAMPLE_SIZE = 1000  # documents; with fewer, thresholds of rare topics are left to chance
-MIN_NEW_DOCUMENTS, MIN_GROWTH = (
-    16,
-    0.25,
-)  # new documents before the next epoch: this many, or this share of those counted
-MIN_INTERVAL_S = 5.0  # at least so long between two epochs of one process
-MAX_DOCUMENTS = 200_000
+SAMPLE_SIZE = 1000  # documents; with fewer, thresholds of rare topics would depend on chance
+MIN_NEW_DOCUMENTS = 16  # before the next epoch
+MIN_GROWTH = 0.25  # the same as a share of the documents counted so far; the greater of the two applies
+MIN_INTERVAL_S = 5.0  # between two epochs that one process publishes
+MAX_DOCUMENTS = 200_000  # counted, before all counts are halved
 MAX_LOADED = 8  # epochs kept in memory
-STALE_EPOCHS = 6  # epochs behind, which is about four times the documents: a topic is put under the newest
-STALE_EPOCHS_OF_PROMISES = 2  # the same for a topic that promises how much it abstains from: half as many again
-KEPT_EPOCHS = 16  # newest epochs that are never forgotten: versions that can be restored name them
+STALE_EPOCHS = 6  # a topic so many epochs behind (about four times the documents) is moved to the newest one
+STALE_EPOCHS_OF_PROMISES = 2  # the same for a topic with a goal for how much it abstains: half as many documents again
+KEPT_EPOCHS = 16  # newest epochs that are never deleted: versions that can be restored name them
 _DIGEST_BITS = 32
 
 
 def place_of(number: int) -> int:
-    """How many epochs of its stream came before this one."""
+    """The place of an epoch in its stream, which is how many came before it."""
     return number >> _DIGEST_BITS
 
 
 def epoch_number(place: int, blob: bytes | None = None) -> int:
-    """The number of the epoch that these bytes are, at that place of its stream; without any, the least there."""
+    """The number of the epoch with these bytes at that place of its stream; without bytes, the lowest one there."""
     digest = blake2b(blob, digest_size=_DIGEST_BITS // 8).digest() if blob else b""
     return place << _DIGEST_BITS | int.from_bytes(digest)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A document of the sample: no words, no text, only what a threshold needs."""
+    """A document of the sample: neither words nor text, only what choosing a threshold needs."""
 
     document: str
     features: Features
@@ -76,7 +74,7 @@ class Epoch:
 
     @cached_property
     def background(self) -> Background:
-        """The sample, ready to be scored; made when it is first needed, which is in a thread."""
+        """The sample, ready to be scored; computed when it is first needed, which is in a thread."""
         bags = [Bag(s.features, s.counts, self.frequencies.idf(s.features)) for s in self.sample]
         return Background(bags, [s.document for s in self.sample])
 
@@ -97,24 +95,24 @@ class Epoch:
     def from_bytes(cls, number: int, blob: bytes) -> "Epoch":
         meta, arrays = codec.unpack(codec.EPOCH, blob)
         if not arrays["lengths"].sum() == len(arrays["features"]) == len(arrays["counts"]):
-            raise codec.Corrupt("the sample is not as long as it says")
+            raise codec.Corrupt("the sample does not have the stated length")
         ends = np.cumsum(arrays["lengths"])[:-1]
         parts = zip(meta["ids"], np.split(arrays["features"], ends), np.split(arrays["counts"], ends), strict=True)
         sample = [Sampled(document, features, counts) for document, features, counts in parts] if meta["ids"] else []
         return cls(number, Frequencies.of(meta["documents"], arrays["buckets"], arrays["df"]), sample)
 
     def check(self) -> None:
-        """Raises where this cannot have been counted: what comes from elsewhere may hold anything."""
+        """Raises `Corrupt` if no stream can have given this epoch: an imported one may hold anything."""
         documents, ids = self.frequencies.documents, [s.document for s in self.sample]
-        counted = (
+        counts_fit = (
             isinstance(documents, int) and 0 <= documents <= MAX_DOCUMENTS and self.frequencies.df.max() <= documents
         )
-        named = all(isinstance(name, str) for name in ids) and len(set(ids)) == len(ids) <= SAMPLE_SIZE
-        if not counted or not named or not all(map(_in_order, self.sample)):
-            raise codec.Corrupt("the epoch holds what no stream can have given")
+        ids_fit = all(isinstance(name, str) for name in ids) and len(set(ids)) == len(ids) <= SAMPLE_SIZE
+        if not counts_fit or not ids_fit or not all(map(_is_valid, self.sample)):
+            raise codec.Corrupt("no stream can have given this epoch")
 
     def plus(self, counted: Counter, recent: Sequence[Sampled]) -> "Epoch":
-        """The next epoch, but for its number: these counts added, and the newest documents of both samples."""
+        """The next epoch: these counts added, and the newest documents of both samples. Its number lacks the digest."""
         fresh = {s.document for s in recent}
         sample = [s for s in self.sample if s.document not in fresh] + list(recent)
         return Epoch(
@@ -125,28 +123,28 @@ class Epoch:
 
 
 class Epochs:
-    """The epochs this process knows, and its count of what has come since the newest."""
+    """The epochs that this process has loaded, and its counts of documents since it last published one."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._held: OrderedDict[int, Epoch] = OrderedDict({0: Epoch(0, Frequencies.prior(), ())})
-        self.current = self._held[0]
-        self._counting = Lock()
+        self._loaded: OrderedDict[int, Epoch] = OrderedDict({0: Epoch(0, Frequencies.prior(), ())})
+        self.current = self._loaded[0]
+        self._lock = Lock()
         self._counter = Counter()
         self._recent: deque[Sampled] = deque(maxlen=SAMPLE_SIZE)
         self._published_s = -MIN_INTERVAL_S
 
     async def load(self, number: int) -> Epoch:
-        """That epoch, or one that knows nothing if it is gone."""
-        if number not in self._held:
+        """That epoch; if it was deleted, one that has seen nothing."""
+        if number not in self._loaded:
             blob = await self._store.epochs.load(number)
-            self._hold(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
-        self._held.move_to_end(number)
-        return self._held[number]
+            self._keep(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
+        self._loaded.move_to_end(number)
+        return self._loaded[number]
 
     async def reload(self) -> None:
-        """As `follow`, believing nothing that was read before: the store may not be what it was."""
-        self._held.clear()
+        """Does what `follow` does, without what was loaded before: the store may have been replaced."""
+        self._loaded.clear()
         self.current = await self.load(await self._store.epochs.current())
 
     async def follow(self) -> None:
@@ -156,52 +154,55 @@ class Epochs:
             self.current = await self.load(newest)
 
     def count(self, documents: Sequence[str], bags: Bags, new: Collection[str]) -> None:
-        """Counts those of the documents that are new, each once; it has its bag at its place. Called from threads."""
+        """Counts those of the documents that are `new`, each once; `bags` has their features in the same order. Call it
+        from any thread."""
         first: dict[str, int] = {}
         places = [i for i, document in enumerate(documents) if document in new and first.setdefault(document, i) == i]
         newest = bags.take(places[-SAMPLE_SIZE:])
         sampled = [Sampled(documents[i], *newest[k]) for k, i in enumerate(places[-SAMPLE_SIZE:])]
-        with self._counting:
+        with self._lock:
             self._counter.add_all(bags if len(places) == len(documents) else bags.take(places))
             self._recent.extend(sampled)
 
     @property
     def due(self) -> bool:
+        """Whether it is time to publish the next epoch."""
         waited = time.monotonic() - self._published_s >= MIN_INTERVAL_S
         return waited and self._counter.documents >= max(
             MIN_NEW_DOCUMENTS, MIN_GROWTH * self.current.frequencies.documents
         )
 
     async def publish(self) -> None:
-        """Adds what this process has counted to the newest epoch."""
+        """Publishes the next epoch: the newest one, with what this process has counted."""
         self._published_s = time.monotonic()
-        with self._counting:
+        with self._lock:
             counted, recent = self._counter, tuple(self._recent)
             self._counter = Counter()
         while True:
             await self.follow()
             current = self.current
-            following, blob = await asyncio.to_thread(_following, current, counted, recent)
-            if await self._store.epochs.advance(current.number, following.number, blob):
-                self._hold(following)
-                self.current = following
+            successor, blob = await asyncio.to_thread(_next_epoch, current, counted, recent)
+            if await self._store.epochs.advance(current.number, successor.number, blob):
+                self._keep(successor)
+                self.current = successor
                 return
-            # Another process was faster: add ours to what it published.
+            # Another process was faster: add these counts to what it published.
 
-    def _hold(self, epoch: Epoch) -> None:
-        self._held[epoch.number] = epoch
-        while len(self._held) > MAX_LOADED:
-            self._held.popitem(last=False)
+    def _keep(self, epoch: Epoch) -> None:
+        self._loaded[epoch.number] = epoch
+        while len(self._loaded) > MAX_LOADED:
+            self._loaded.popitem(last=False)
 
 
-def _in_order(sampled: Sampled) -> bool:
+def _is_valid(sampled: Sampled) -> bool:
+    """Whether features are strictly ascending and counts positive, both of the right type."""
     features, counts = sampled.features, sampled.counts
     ascending = features.dtype == np.uint64 and bool((features[1:] > features[:-1]).all())
     return ascending and counts.dtype == np.float32 and bool(((counts > 0) & (counts < np.inf)).all())
 
 
-def _following(epoch: Epoch, counted: Counter, recent: Sequence[Sampled]) -> tuple[Epoch, bytes]:
-    following = epoch.plus(counted, recent)
-    blob = following.to_bytes()
-    following.number = epoch_number(place_of(following.number), blob)
-    return following, blob
+def _next_epoch(epoch: Epoch, counted: Counter, recent: Sequence[Sampled]) -> tuple[Epoch, bytes]:
+    successor = epoch.plus(counted, recent)
+    blob = successor.to_bytes()
+    successor.number = epoch_number(place_of(successor.number), blob)
+    return successor, blob

@@ -1,28 +1,28 @@
-"""How the stream was decided: counts for each topic, of all that passed and of what passed lately.
+"""How the stream was decided: each topic's counts of all documents that passed, and of recent ones.
 
-Only what is not rejected is written; rejected is what is left of the documents that passed. Those are counted once for
-all topics, since most requests name none; documents that were put to a topic by name are counted by the topic itself.
+Only accepted and abstained documents are counted; the rest of those that passed were rejected. Documents that pass are
+counted once for all topics, since most requests name none; a topic itself counts those sent to it by name.
 
-    ever     passed − since + named                  documents; `since` had passed when the topic was made
+    ever     passed − since + named                  documents; `since` had passed when the topic was created
     lately   the same over the last RECENT_BUCKETS buckets of BUCKET_SIZE documents of the stream
     newest   the same over as many, or, of a topic that has not seen twice as many, over the newer half
 
-    as_now   `lately`, but only since the topic's settings last had it decide otherwise: what was decided by other
-             cut-offs says nothing of a goal. For that the counts as they stood then are kept, as `anew`
+    as_now   `lately`, but only since the topic's settings last changed its decisions: what was decided by other
+             thresholds tells nothing about a goal. The counts as they were at that moment are stored as `anew`
 
 A topic keeps a ring of SLOTS buckets, each "bucket named accepted abstained", so its size is bounded and nothing has to
-be cleared. A batch goes into one bucket as a whole. A document counts when it is new to the memory, so once however
-often it is sent. A process that is killed, or loses the store, between remembering a batch and counting it leaves that
-batch uncounted, or counted as rejected; it has not been acknowledged either.
+be cleared. A batch goes into one bucket as a whole. A document counts when it is not remembered yet, so once however
+often it is sent. A process that dies, or loses the store, between remembering a batch and counting it leaves that batch
+uncounted, or counted as rejected; it has not been acknowledged either.
 
-Beside the topics' own counts there are sums over all of them, ever, for those who watch the service: the topics' counts
-go when a topic is deleted, and to add up a hundred thousand takes a second.
+Besides, there are totals over all topics and all time, for monitoring: a topic's counts are deleted with it, and adding
+up a hundred thousand topics takes a second.
 
-One that repeats another (store/signatures.py) counts where it is news: in topics that are younger than the other, or
-decide it otherwise.
+A document that repeats another (topics/repeats.py) counts only in topics that were created after the other arrived, or
+decide the two differently.
 
 What is not rejected is also queued for review (see feedback/review.py), unless a rule decided. A write waits for the
-disk, so all of a batch goes to the store together.
+disk, so all writes of a batch are sent to the store together.
 """
 
 import math
@@ -40,27 +40,27 @@ from service.topics.results import Classified, Kept
 from service.topics.retrain_policy import LastRetrain
 
 BUCKET_SIZE, SLOTS, RECENT_BUCKETS = 1000, 100, 10
-POSITION_TTL_S = 0.5  # so long a process relies on what it last heard of how many have passed
+POSITION_TTL_S = 0.5  # how long a process relies on the number of documents that it last read from the store
 
 
 @dataclass(frozen=True, slots=True)
 class TopicCounts:
     ever: StreamCounts
     lately: StreamCounts
-    newest: StreamCounts  # as against what came before
+    newest: StreamCounts  # to be compared with those before
     as_now: StreamCounts
-    retrained: LastRetrain | None = None  # by itself, see retrain_policy.py
+    retrained: LastRetrain | None = None  # by policy, see retrain_policy.py
 
 
 class TopicCounters:
-    def __init__(self, store: Store, registry: Registry, kept: int) -> None:
+    def __init__(self, store: Store, registry: Registry, max_queued: int) -> None:
         self._store = store
         self._registry = registry
-        self._kept = kept  # most documents in a queue
-        self._passed, self._heard_s = 0, -math.inf
+        self._max_queued = max_queued  # documents in a queue for review
+        self._passed, self._read_s = 0, -math.inf
 
     async def count_cmds(self, classified: Classified, new: Collection[str], named: Sequence[str] | None) -> list[Step]:
-        """What counts those of the documents that are new, each once; the answers are for `heard`."""
+        """Commands that count the documents that are new, each once; pass their replies to `note_replies`."""
         first: dict[str, int] = {}
         for place, document in enumerate(classified.ids):
             if document in new:
@@ -71,52 +71,53 @@ class TopicCounters:
             place: classified.repeats[place].counts_in for place in first.values() if place in classified.repeats
         }
         places = set(first.values()) - repeats.keys()
-        everybody, put = (len(places), 0) if named is None else (0, len(places))
-        passed = await self._position() + everybody
-        counts: list[Step] = []
-        decided = {"named": put, "accept": 0, "abstain": 0}
-        some = classified.kept.keys() | set().union(*repeats.values()) if named is None else named
-        for topic in dict.fromkeys(some):
-            news = {place for place, topics in repeats.items() if topic in topics}  # as if it had been put by name
-            kept = [one for one in classified.kept.get(topic, ()) if one.place in places or one.place in news]
+        for_all, by_name = (len(places), 0) if named is None else (0, len(places))
+        before = await self._position()
+        passed = before + for_all
+        topic_cmds: list[Step] = []
+        totals = {"named": by_name, "accept": 0, "abstain": 0}
+        topics = classified.kept.keys() | set().union(*repeats.values()) if named is None else named
+        for topic in dict.fromkeys(topics):
+            copies = {place for place, counts_in in repeats.items() if topic in counts_in}  # count as if sent by name
+            kept = [one for one in classified.kept.get(topic, ()) if one.place in places or one.place in copies]
             for one in kept:
-                decided[one.decision] += 1
-            served = self._registry.topics.get(topic)
-            if served and (kept or put or news):
-                before, by_name = passed - everybody, put + len(news)
-                counts.append(self._count_cmd(served, kept, classified.ids, before, passed, by_name))
-        return [*count_cmds(everybody, decided), *counts]
+                totals[one.decision] += 1
+            model = self._registry.topics.get(topic)
+            if model and (kept or by_name or copies):
+                named_here = by_name + len(copies)
+                topic_cmds.append(self._count_cmd(model, kept, classified.ids, before, passed, named_here))
+        return [*count_cmds(for_all, totals), *topic_cmds]
 
-    def note_replies(self, answers: Sequence[Any]) -> None:
-        """How many have passed is the first that the store says."""
-        self._passed, self._heard_s = int(answers[0]), time.monotonic()
+    def note_replies(self, replies: Sequence[Any]) -> None:
+        """Notes how many documents have passed, which is the first of the replies."""
+        self._passed, self._read_s = int(replies[0]), time.monotonic()
 
     async def _position(self) -> int:
-        """How many documents have passed, as far as this process has heard: its own are known, and those of others are
-        asked for if they may be many. It only says which bucket is the newest."""
-        if time.monotonic() - self._heard_s > POSITION_TTL_S:
-            self._passed, self._heard_s = await self._store.counts.passed(), time.monotonic()
+        """How many documents have passed, read from the store if the number may be out of date. It need not be exact:
+        it only determines the newest bucket."""
+        if time.monotonic() - self._read_s > POSITION_TTL_S:
+            self._passed, self._read_s = await self._store.counts.passed(), time.monotonic()
         return self._passed
 
-    async def reset_window(self, served: PublishedModel) -> None:
-        """The topic decides otherwise from now on."""
-        await self._store.counts.reset_window(served.topic, served.born, await self._store.counts.passed())
+    async def reset_window(self, model: PublishedModel) -> None:
+        """Starts `as_now` over, because the topic decides differently from now on."""
+        await self._store.counts.reset_window(model.topic, model.born, await self._store.counts.passed())
 
     async def load(self, topics: Sequence[str]) -> list[TopicCounts]:
         passed, rows = await self._store.counts.load(topics)
         return [counts_of(row, passed) for row in rows]
 
     def _count_cmd(
-        self, served: PublishedModel, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, named: int
+        self, model: PublishedModel, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, named: int
     ) -> Step:
         bucket = _bucket(passed)
         accepted = [one for one in kept if one.decision == "accept"]
         abstained = [one for one in kept if one.decision == "abstain"]
-        likely = [ids[one.place] for one in accepted if not one.by_rule][-self._kept :]
-        uncertain = [ids[one.place] for one in abstained if not one.by_rule][-self._kept :]
+        likely = [ids[one.place] for one in accepted if not one.by_rule][-self._max_queued :]
+        uncertain = [ids[one.place] for one in abstained if not one.by_rule][-self._max_queued :]
         return count_topic_cmd(
-            served.topic,
-            served.born,
+            model.topic,
+            model.born,
             passed=before,
             bucket=bucket,
             slot=bucket % SLOTS,
@@ -125,11 +126,13 @@ class TopicCounters:
             abstained=len(abstained),
             likely=likely,
             uncertain=uncertain,
-            kept=self._kept,
+            kept=self._max_queued,
         )
 
 
 def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
+    """A topic's counts from what the store keeps, when so many documents have passed."""
+
     def total(name: bytes) -> int:
         return int(stored.get(name, 0))
 
@@ -137,7 +140,7 @@ def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
     buckets = [[int(n) for n in row.split()] for slot, row in stored.items() if slot.isdigit()]
 
     def over(last: int) -> StreamCounts:
-        """The last so many buckets."""
+        """The counts of the last so many buckets."""
         oldest = _bucket(passed) - last + 1
         recent = [row for row in buckets if row[0] >= oldest]
         named, accepted, abstained = (sum(row[i] for row in recent) for i in (1, 2, 3))
@@ -145,20 +148,20 @@ def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
 
     half = max(1, (_bucket(passed) - _bucket(since)) // 2)
     lately, totals = over(RECENT_BUCKETS), [total(name) for name in (b"named", b"accepted", b"abstained")]
-    then, *before = (int(n) for n in stored.get(b"anew", b"%d 0 0 0" % since).split())
+    reset_at, *before = (int(n) for n in stored.get(b"anew", b"%d 0 0 0" % since).split())
     named, accepted, abstained = (now - was for now, was in zip(totals, before, strict=True))
-    anew = _passed(passed - max(since, then) + named, accepted, abstained)
+    since_reset = _passed(passed - max(since, reset_at) + named, accepted, abstained)
     return TopicCounts(
         _passed(passed - since + totals[0], totals[1], totals[2]),
         lately,
         over(min(RECENT_BUCKETS, half)),
-        min(lately, anew, key=lambda some: some.documents),
+        min(lately, since_reset, key=lambda counts: counts.documents),
         LastRetrain.of(stored[b"retrained"].decode()) if b"retrained" in stored else None,
     )
 
 
 def stored_counts(ever: StreamCounts, lately: StreamCounts, passed: int) -> list[str | int]:
-    """A tally that was counted elsewhere, as it is kept here, when so many have passed: what came before was named."""
+    """Imported counts as the store keeps them, when so many documents have passed here: as if all were sent by name."""
     bucket = _bucket(passed)
     row = f"{bucket} {lately.documents} {lately.accepted} {lately.abstained}"
     counts: list[str | int] = ["named", ever.documents, "accepted", ever.accepted, "abstained", ever.abstained]

@@ -1,9 +1,9 @@
-"""Keeping up: how a process hears of what the others did.
+"""Sync: how a process learns what the others have published, and finishes what one that died has left.
 
-Every publication is announced on a channel, and the listener loads and serves it within milliseconds. A message can get
-lost only while the listener is not connected, so it looks at everything when it begins to listen; and a slow sweep
-looks again at some topics every SWEEP seconds, which also finds logs that are ahead of their model because a process
-died between the two, and folds them.
+Every publication is announced on a channel, and the listener loads and serves it within milliseconds. Messages are lost
+only while the listener is not connected, so it checks all topics whenever it connects. A slow sweep checks a part of
+the topics every `sweep_s` seconds; it also finds logs that are ahead of their model, because a process died between
+appending and publishing, and folds them.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from service.topics.registry import Registry
 
 log = structlog.get_logger("sluice.topics")
 
-CHUNK_SIZE = 1000  # topics that are looked at together
-RETRY_S = 0.2  # before listening again after the connection broke
+CHUNK_SIZE = 1000  # topics checked together
+RETRY_S = 0.2  # before listening again after an error
 
 
 class Sync:
@@ -33,129 +33,132 @@ class Sync:
         self._learning = learning
         self._epochs = epochs
         self._sweep_s = sweep_s
-        self._lagging: set[str] = set()
+        self._behind: set[str] = set()  # topics whose model was behind their log when they were last checked
         self.ready = asyncio.Event()
 
     async def listen(self) -> None:
-        """Serves what others publish, for ever. After a break everything is looked at again."""
+        """Serves what other processes publish, forever. After each (re)connection, all topics are checked."""
         while True:
             try:
                 async for change in self._store.versions.changes():
                     if change is None:
-                        await self._begin()
+                        await self._start()
                     elif change.version == 0:
                         await self.check([change.topic])
                     elif not self._serves(change.topic, change.born, change.version):
-                        await self._take(change.topic)
+                        await self._load_model(change.topic)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
             except Exception:
-                # A bug, and loud; but a process that goes on deciding must not stop hearing of what the others learn.
-                log.exception("listening failed and begins again")
+                # A bug, and loud; but a process that keeps deciding must not miss what the others learn.
+                log.exception("listening failed and is started again")
             await asyncio.sleep(RETRY_S)
 
     async def sweep(self) -> None:
-        """Looks again at some topics, now and then, for ever."""
-        at = ""
+        """Checks a part of the topics at a time, in alphabetical order, forever."""
+        start = ""
         while True:
             await asyncio.sleep(self._sweep_s)
             try:
                 await self._epochs.follow()
-                topics = await self._store.topics(at, CHUNK_SIZE)
+                topics = await self._store.topics(start, CHUNK_SIZE)
                 await self.check(topics)
                 end = topics[-1] if len(topics) == CHUNK_SIZE else ""
-                # What is served and not listed, of the same part of the alphabet: it is gone, or its listing is.
-                between = [one for one in list(self._registry.topics) if at < one and (not end or one <= end)]
-                unlisted = list(set(between).difference(topics))
+                # Topics in this part of the alphabet that are served but not listed: deleted, or missing in the list.
+                served = [topic for topic in list(self._registry.topics) if start < topic and (not end or topic <= end)]
+                unlisted = list(set(served).difference(topics))
                 await self.check(unlisted)
                 for topic in self._registry.topics.keys() & unlisted:
                     await self._store.enlist(topic)
-                at = end
+                start = end
                 if self._registry.wants_merging:
                     await asyncio.to_thread(self._registry.merge)
             except StoreUnavailable as error:
                 log.warning("lost the store", detail=error.detail)
             except Exception:
-                log.exception("a sweep failed; the next one begins again")
+                log.exception("a sweep failed; the next one starts where it did")
 
     async def check(self, topics: Sequence[str]) -> None:
-        """Compares what is served with what is published, and what is published with the log."""
-        lagging: set[str] = set()
+        """Compares what is served with what is published, and what is published with the log; catches up with both."""
+        behind: set[str] = set()
         for start in range(0, len(topics), CHUNK_SIZE):
-            some = topics[start : start + CHUNK_SIZE]
+            chunk = topics[start : start + CHUNK_SIZE]
             # In this order, what is read later can only be ahead of what was read before.
-            serving = [self._registry.topics.get(topic) for topic in some]
-            published = await self._store.versions.published(some)
-            heads = await self._store.heads(some)
-            for topic, served, version, head in zip(some, serving, published, heads, strict=True):
+            models = [self._registry.topics.get(topic) for topic in chunk]
+            versions = await self._store.versions.published(chunk)
+            heads = await self._store.heads(chunk)
+            for topic, model, version, head in zip(chunk, models, versions, heads, strict=True):
                 if head is None:
                     self._registry.delete(topic)
-                elif served and served.born == head.born and served.version > head.seq:
-                    log.error("the store has lost the end of a log", topic=topic, had=served.version, has=head.seq)
+                elif model and model.born == head.born and model.version > head.seq:
+                    log.error("the store has lost the end of a log", topic=topic, had=model.version, has=head.seq)
                     self._registry.remove(topic)
-                    await self._fold(topic)
+                    await self._catch_up(topic)
                 elif version is None or version < head.seq:
-                    # Being folded at this moment by whoever appended, most likely; if it still is next time, it is not.
-                    lagging.add(topic)
-                    if topic in self._lagging or topic not in self._registry.topics:
-                        await self._fold(topic)
+                    # The process that appended is most likely folding it now. If it is still behind the next time,
+                    # that process has died.
+                    behind.add(topic)
+                    if topic in self._behind or topic not in self._registry.topics:
+                        await self._catch_up(topic)
                 elif not self._serves(topic, head.born, version):
-                    await self._take(topic)
-        self._lagging = lagging | (self._lagging - set(topics))
+                    await self._load_model(topic)
+        self._behind = behind | (self._behind - set(topics))
 
-    async def _begin(self) -> None:
+    async def _start(self) -> None:
+        """On the first connection loads all topics, after a break drops what may be out of date; then checks all."""
         if self.ready.is_set():
             self._learning.clear_cache()
             await self._epochs.reload()
         else:
-            await self._load()
+            await self._load_all()
         await self.check(list({*await self._store.topics(), *list(self._registry.topics)}))
 
-    async def _load(self) -> None:
-        """Serves every topic's published model; folds those that have none."""
+    async def _load_all(self) -> None:
+        """Serves every topic's published model; folds the logs of those that have none."""
         await self._epochs.follow()
         topics = await self._store.topics()
         saved = await self._store.versions.load(topics)
-        found = [_decoded(topic, one) for topic, one in zip(topics, saved, strict=True)]
-        self._registry.load([served for served in found if served])
-        for topic, served in zip(topics, found, strict=True):
-            if served is None:
+        models = [_decode(topic, stored) for topic, stored in zip(topics, saved, strict=True)]
+        self._registry.load([model for model in models if model])
+        for topic, model in zip(topics, models, strict=True):
+            if model is None:
                 await self._refold(topic)
         self.ready.set()
 
     def _serves(self, topic: str, born: str, version: int) -> bool:
-        served = self._registry.topics.get(topic)
-        return served is not None and served.born == born and served.version >= version
+        model = self._registry.topics.get(topic)
+        return model is not None and model.born == born and model.version >= version
 
-    async def _take(self, topic: str) -> None:
+    async def _load_model(self, topic: str) -> None:
+        """Serves the topic's published model."""
         (saved,) = await self._store.versions.load([topic])
-        served = _decoded(topic, saved)
-        if served:
-            await asyncio.to_thread(self._registry.put, served)
+        model = _decode(topic, saved)
+        if model:
+            await asyncio.to_thread(self._registry.put, model)
         else:
             await self._refold(topic)
 
     async def _refold(self, topic: str) -> None:
-        """Folds a topic whose published model is missing or cannot be read."""
+        """Folds the log of a topic whose published model is missing or cannot be read."""
         await self._store.versions.forget(topic)
-        await self._fold(topic)
+        await self._catch_up(topic)
 
-    async def _fold(self, topic: str) -> None:
+    async def _catch_up(self, topic: str) -> None:
         try:
             await self._learning.catch_up(topic, republish=True)
         except NotFound:
             self._registry.delete(topic)
         except (ArithmeticError, ValueError, LookupError) as error:
-            # One broken topic must not keep the others from being served; it is reported, and left out.
+            # One broken topic must not keep the others from being served: it is logged and left out.
             log.error("topic cannot be folded", topic=topic, exc_info=error)
 
 
-def _decoded(topic: str, saved: Saved | None) -> PublishedModel | None:
-    """The published model, or None if there is none that this version of Sluice can read: the log has it all."""
+def _decode(topic: str, saved: Saved | None) -> PublishedModel | None:
+    """The published model; None if there is none, or none that this version of Sluice can read."""
     if saved is None:
         return None
     try:
         return PublishedModel.from_bytes(saved.blob, saved.born)
     except Corrupt as error:
-        log.warning("published model cannot be read and is folded again", topic=topic, detail=str(error))
+        log.warning("published model cannot be read; folding its log", topic=topic, detail=str(error))
         return None
