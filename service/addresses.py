@@ -1,8 +1,8 @@
 """Which addresses are public.
 
-An address that a user gives us is a way to make us call others: the store, a cloud's metadata service, a neighbour.
-`ipaddress.is_global` is not enough: it takes IPv6 addresses that lead to any IPv4 address (64:ff9b::/96, 2002::/16),
-and multicast, for public.
+With an address of their choice, users could make the service call what only it can reach: the store, a cloud's metadata
+service, a neighbour. `ipaddress.is_global` is not enough: it accepts multicast, and IPv6 addresses that stand for any
+IPv4 address (64:ff9b::/96, 2002::/16).
 """
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
@@ -15,7 +15,7 @@ TUNNELS = [
 
 
 def is_public(address: str) -> bool:
-    """Whether this is an address of the public internet that leads nowhere else."""
+    """Whether this is an address of the public internet, and none that tunnels to another."""
     ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address) and any(ip in net for net in TUNNELS):
         return False
@@ -23,7 +23,7 @@ def is_public(address: str) -> bool:
 
 
 def may_be_public(url: str) -> bool:
-    """Whether the URL's host is a name, which only resolving it can tell, or a public address."""
+    """Whether the URL's host is a public address, or a name, which has to be resolved to know."""
     try:
         return is_public(httpx.URL(url).host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The service in one object: its parts, put together.
+"""The service as one object, which wires its parts together.
 
 * topics: a topic, from its log to decisions
 * flow: documents in, decisions out
@@ -69,7 +69,7 @@ class Sluice:
         self.jobs = Jobs(store.jobs, config)
 
     async def start(self) -> None:
-        """Begins to listen; topics are served as soon as they are loaded, and `sync.ready` says when."""
+        """Starts the background tasks; `sync.ready` is set when all topics have been loaded and are served."""
         await self.pool.run(warm_up, self.registry.analysis, self.epochs.current, self.config.served_weights)
         self._background.start(self.sync.listen())
         self._background.start(self.sync.sweep())
@@ -83,6 +83,6 @@ class Sluice:
 
     async def _refit(self, topic: str, recipe: Recipe) -> None:
         """Submits a retraining by the same method, unless one is waiting."""
-        how = {"method": recipe.method, "params": recipe.params, "publish": "always"}
-        asked = Retrain.model_validate({"kind": "retrain", "topics": [topic], **how})
-        await self.jobs.submit_unless_waiting(asked)
+        fields = {"method": recipe.method, "params": recipe.params, "publish": "always"}
+        request = Retrain.model_validate({"kind": "retrain", "topics": [topic], **fields})
+        await self.jobs.submit_unless_waiting(request)

@@ -1,4 +1,4 @@
-"""Tasks and threads: what asyncio leaves to its users."""
+"""Tasks and threads: a pool, background tasks, work by turns, and cancelling for good."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
@@ -11,7 +11,7 @@ import structlog
 
 from service.errors import StoreUnavailable
 
-CANCEL_AGAIN_S = 0.2
+CANCEL_AGAIN_S = 0.2  # before a task that has not ended is cancelled again
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,7 +20,7 @@ log = structlog.get_logger("sluice")
 
 
 class Pool:
-    """Threads for whatever takes longer than a millisecond or two; the kernels release the interpreter there."""
+    """Threads for calls that take longer than a millisecond or two; compiled kernels release the interpreter lock."""
 
     def __init__(self, threads: int, name: str) -> None:
         self._threads = ThreadPoolExecutor(threads, name)
@@ -40,7 +40,7 @@ class Pool:
 
 
 class BackgroundTasks:
-    """Tasks that run beside the requests; one that fails is logged, and the others go on."""
+    """Tasks that run beside the requests. A failure is logged and does not affect the others."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,7 +86,7 @@ class Exclusive:
 
 
 async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """Cancels tasks, more than once if need be: redis-py swallows a cancellation that meets it connecting."""
+    """Cancels tasks until they end: redis-py may swallow a cancellation while it connects."""
     while waiting := [task for task in tasks if not task.done()]:
         for task in waiting:
             task.cancel()

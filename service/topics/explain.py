@@ -1,16 +1,16 @@
-"""Why a document was decided so, and what would have changed it.
+"""Why a document was decided as it was, and what would have changed the decision.
 
-    explanation   each term that the model weighs with its part in the score; the parts add up to the score
-    flip          the fewest of the strongest terms without which, or of the query's terms with which, the decision
-                  would have been another
+    explanation   each term that the model weights, with its part in the score; the parts add up to the score
+    flip          a few of the strongest terms without which, or of the query's terms with which, the decision would
+                  have been different
 
-A flip is found by deciding again, not by subtracting: where lengths are normalised, every term that goes makes the
-others count for more. The strongest are taken away one after the other, MAX_TERMS at most, until the decision changes;
-then those that were not needed are put back. Other terms might do as well.
+A flip is found by deciding again, not by subtracting: where lengths are normalised, removing a term makes the others
+count for more. The strongest terms are removed one after the other, MAX_TERMS at most, until the decision changes; then
+those that did not have to go are put back. Other terms might do as well.
 
-What leads to a rejection is often not what stands in a document but what is missing. If nothing that can be taken away
-changes it, words of the query are added, each once in the text, in the order of their weights. (Of learned words that
-are missing only hashes are at hand here.)
+A document is often rejected not for what it contains but for what it lacks. If removing terms does not change a
+decision, words of the query are added, each once in the text, in the order of their weights. (Learned words that the
+document lacks cannot be named: only their hashes are available here.)
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from models.core.views import view
 from service.schemas import Decision
 from service.topics.published import DIGITS, PublishedModel
 
-MAX_TERMS = 8  # that a flip names
+MAX_TERMS = 8  # in a flip
 BIAS, REST = "(bias)", "(every other word)"
 
 Words = dict[int, str]  # terms by feature, in the order of the text
@@ -40,7 +40,7 @@ class Contribution(NamedTuple):
 
 
 class Flip(NamedTuple):
-    """What would have changed a decision: the terms without which, or with which, it would have been another."""
+    """What would have changed a decision: the terms without which, or with which, it would have been this one."""
 
     decision: Decision
     without: list[str]
@@ -53,91 +53,92 @@ class Flip(NamedTuple):
 _TOWARD: dict[Decision, tuple[Literal[1, -1], ...]] = {"accept": (-1,), "reject": (1,), "abstain": (-1, 1)}
 
 
-def explain(served: PublishedModel, seen: Bag, words: Words) -> list[Contribution]:
-    """Every term that the model weighs with its part in the score, strongest first; the parts add up to the score.
+def explain(published: PublishedModel, bag: Bag, words: Words) -> list[Contribution]:
+    """Every term that the model weights with its part in the score, strongest first; the parts add up to the score.
 
-    Terms of equal strength stand in the order of the text.
+    Terms of equal strength are in the order of the text.
     """
-    linear = served.model.linear
-    x = view(linear.view, seen)
-    parts = _parts(served, seen)
+    linear = published.model.linear
+    x = view(linear.view, bag)
+    parts = _parts(published, bag)
     rounded = {feature: round(part, DIGITS) for feature, part in parts.items()}
     in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
-    pin, ban = served.settings.pinned_terms.pin, served.settings.pinned_terms.ban
+    pin, ban = published.settings.pinned_terms.pin, published.settings.pinned_terms.ban
     contributions = [Contribution(words[f], rounded[f], f in pin) for f in in_order]
     if linear.rest:
-        weighed = np.isin(x.features, np.array([*parts, *ban], np.uint64))
-        others = linear.rest * float(x.values.sum() - x.values[weighed].sum())
+        named = np.isin(x.features, np.array([*parts, *ban], np.uint64))
+        others = linear.rest * float(x.values.sum() - x.values[named].sum())
         contributions.append(Contribution(REST, round(others, DIGITS)))
     return [*contributions, Contribution(BIAS, round(linear.bias, DIGITS))]
 
 
 def flip(
-    served: PublishedModel,
+    published: PublishedModel,
     decision: Decision,
-    seen: Bag,
+    bag: Bag,
     words: Words,
     query: Words,
     idf: Callable[[Features], Singles],
 ) -> Flip | None:
-    """What would have changed the decision of the model; None if nothing of at most MAX_TERMS terms would."""
+    """What would have changed the model's decision; None if no change of at most MAX_TERMS terms was found."""
 
-    def decided(bag: Bag) -> Decision:
-        return served.decide_bag(bag)[0]
+    def decide(changed: Bag) -> Decision:
+        return published.decide_bag(changed)[0]
 
-    if decided(seen) != decision:
-        return None  # nearer to a threshold than two ways of summing are to each other
-    parts = _parts(served, seen)
-    found: list[tuple[list[int], Decision]] = []
+    if decide(bag) != decision:
+        return None  # the score is so close to a threshold that the order of summation matters
+    parts = _parts(published, bag)
+    flips: list[tuple[list[int], Decision]] = []
     for side in _TOWARD[decision]:
         against = sorted((f for f in words if side * parts.get(f, 0.0) < 0), key=lambda f: -abs(parts[f]))
-        found += _fewest(against, lambda gone: decided(_without(seen, gone)), decision)
-    if found:
-        gone, other = min(found, key=lambda one: len(one[0]))
-        return Flip(other, [words[f] for f in gone], [])
+        flips += _fewest(against, lambda removed: decide(_without(bag, removed)), decision)
+    if flips:
+        removed, other = min(flips, key=lambda change: len(change[0]))
+        return Flip(other, [words[f] for f in removed], [])
     if decision == "accept":
         return None
-    weights = dict(zip(served.model.linear.features.tolist(), served.model.linear.weights.tolist(), strict=True))
-    present = set(seen.features.tolist())
+    weights = dict(zip(published.model.linear.features.tolist(), published.model.linear.weights.tolist(), strict=True))
+    present = set(bag.features.tolist())
     missing = sorted((f for f in query if f not in present and weights.get(f, 0.0) > 0), key=lambda f: -weights[f])
-    for come, other in _fewest(missing, lambda come: decided(_with(seen, come, idf)), decision):
-        return Flip(other, [], [query[f] for f in come])
+    for added, other in _fewest(missing, lambda added: decide(_with(bag, added, idf)), decision):
+        return Flip(other, [], [query[f] for f in added])
     return None
 
 
-def _parts(served: PublishedModel, seen: Bag) -> dict[int, float]:
-    """Of every term that the model weighs, its part in the score."""
-    linear = served.model.linear
-    x = view(linear.view, seen)
-    own = linear.contributions(x)
-    weighed = np.flatnonzero((own != 0) & ~np.isin(x.features, served.settings.pinned_terms.banned))
-    parts = own[weighed] + linear.rest * x.values[weighed]
-    return dict(zip(x.features[weighed].tolist(), parts.tolist(), strict=True))
+def _parts(published: PublishedModel, bag: Bag) -> dict[int, float]:
+    """The part in the score of every term that the model weights."""
+    linear = published.model.linear
+    x = view(linear.view, bag)
+    contributions = linear.contributions(x)
+    weighted = np.flatnonzero((contributions != 0) & ~np.isin(x.features, published.settings.pinned_terms.banned))
+    parts = contributions[weighted] + linear.rest * x.values[weighted]
+    return dict(zip(x.features[weighted].tolist(), parts.tolist(), strict=True))
 
 
 def _fewest(
-    strongest: Sequence[int], decided: Callable[[Sequence[int]], Decision], decision: Decision
+    strongest: Sequence[int], decide: Callable[[Sequence[int]], Decision], decision: Decision
 ) -> list[tuple[list[int], Decision]]:
-    """The first so many of these that change the decision, less those that are not needed, and to what; or nothing."""
+    """The shortest prefix of these terms that changes the decision, without those not needed, and the new decision; an
+    empty list if there is none."""
     for n in range(1, min(MAX_TERMS, len(strongest)) + 1):
-        if decided(strongest[:n]) != decision:
+        if decide(strongest[:n]) != decision:
             needed = list(strongest[:n])
             for feature in strongest[:n]:
                 fewer = [f for f in needed if f != feature]
-                if decided(fewer) != decision:
+                if decide(fewer) != decision:
                     needed = fewer
-            return [(needed, decided(needed))]
+            return [(needed, decide(needed))]
     return []
 
 
-def _without(seen: Bag, gone: Sequence[int]) -> Bag:
-    kept = ~np.isin(seen.features, np.array(gone, np.uint64))
-    return Bag(seen.features[kept], seen.counts[kept], seen.idf[kept])
+def _without(bag: Bag, removed: Sequence[int]) -> Bag:
+    kept = ~np.isin(bag.features, np.array(removed, np.uint64))
+    return Bag(bag.features[kept], bag.counts[kept], bag.idf[kept])
 
 
-def _with(seen: Bag, come: Sequence[int], idf: Callable[[Features], Singles]) -> Bag:
-    more = np.array(come, np.uint64)
-    features = np.concatenate([seen.features, more])
+def _with(bag: Bag, terms: Sequence[int], idf: Callable[[Features], Singles]) -> Bag:
+    added = np.array(terms, np.uint64)
+    features = np.concatenate([bag.features, added])
     order = np.argsort(features)
-    counts = np.concatenate([seen.counts, np.ones(len(more), np.float32)])
-    return Bag(features[order], counts[order], np.concatenate([seen.idf, idf(more)])[order])
+    counts = np.concatenate([bag.counts, np.ones(len(added), np.float32)])
+    return Bag(features[order], counts[order], np.concatenate([bag.idf, idf(added)])[order])

@@ -1,12 +1,13 @@
-"""When a topic is retrained by itself: after so many judgements, when it has become worse, or every night.
+"""When a topic is retrained automatically: after a number of judgements, when it has become worse, or every night.
 
-A topic's own `retrain` says so, else the settings SLUICE_RETRAIN_*; neither does unless somebody asks. Housekeeping
-(run/housekeeping.py) looks at every topic and submits what is due as an ordinary job. What it submitted last stands in
-the topic's tally, and is changed by compare-and-set, so that of several housekeepers one submits. One that dies between
-the two has the topic wait for its next reason.
+The topic's setting `retrain` decides, or else SLUICE_RETRAIN_*; by default there is no automatic retraining.
+Housekeeping (run/housekeeping.py) checks every topic and submits what is due as an ordinary job. It notes the last one
+beside the topic's counts, by compare-and-set, so that only one of several workers submits. If that worker dies between
+noting and submitting, the topic waits until it is due again.
 
-`version` counts events of the log, nearly all of which are judgements, so it tells who may be due; of these the log is
-asked. The number of judgements that stand would not do, since it stops growing when old ones are forgotten.
+`version` counts the events of the log, nearly all of which are judgements, so it tells which topics may be due; only
+their logs are read to count judgements. The number of judgements in force would not do: it stops growing when old ones
+are forgotten.
 """
 
 from typing import NamedTuple
@@ -17,13 +18,13 @@ from service.config import Config
 from service.schemas import Policy
 from service.topics.published import PublishedModel
 
-NIGHT = 3  # o'clock, UTC
+NIGHT_HOUR = 3  # UTC
 
 
 class LastRetrain(NamedTuple):
-    """The retraining that was last submitted for a topic."""
+    """The retraining that was last submitted for a topic by policy."""
 
-    version: int  # at which the topic was
+    version: int  # of the topic when it was submitted
     at_ms: int
     job: str
 
@@ -41,30 +42,31 @@ class RetrainDue(NamedTuple):
     detail: str
 
 
-def policy_of(served: PublishedModel, config: Config) -> Policy | None:
-    """What is in force for the topic; None if it is retrained only when somebody asks."""
-    own = served.settings.retrain
-    if own is None:
-        own = Policy(
+def policy_of(published: PublishedModel, config: Config) -> Policy | None:
+    """The policy in force for the topic; None if it is retrained only on request."""
+    policy = published.settings.retrain
+    if policy is None:
+        policy = Policy(
             method=config.retrain_method,
             after=config.retrain_after,
             on_drift=config.retrain_on_drift,
             nightly=config.retrain_nightly,
         )
-    return own if own.method is not None and (own.after or own.on_drift or own.nightly) else None
+    return policy if policy.method is not None and (policy.after or policy.on_drift or policy.nightly) else None
 
 
 def retrain_due(
-    policy: Policy, served: PublishedModel, last: LastRetrain | None, now_ms: int, new: int | None = None
+    policy: Policy, published: PublishedModel, last: LastRetrain | None, now_ms: int, new: int | None = None
 ) -> RetrainDue:
-    """Whether the topic is to be retrained now, and why or why not. How many judgements are `new` may be known."""
-    if served.relevant < refit.MIN_OF_EACH:
-        few = f"{served.relevant} relevant documents were judged"
-        return RetrainDue(False, f"Too little to learn from: {few}, and it takes {refit.MIN_OF_EACH}.")
+    """Whether the topic is to be retrained now, and why or why not. Without the number of `new` judgements, it is
+    estimated from the version."""
+    if published.relevant < refit.MIN_OF_EACH:
+        judged = f"{published.relevant} relevant documents were judged"
+        return RetrainDue(False, f"Too little to learn from: {judged}, and it takes {refit.MIN_OF_EACH}.")
     if new is None:
-        new = served.version - (last.version if last else 0)
-    worse = served.model.evidence.worse_for
-    if policy.on_drift and 0 < worse <= new:
+        new = published.version - (last.version if last else 0)
+    worse_for = published.model.evidence.worse_for
+    if policy.on_drift and 0 < worse_for <= new:
         return RetrainDue(True, "It has become worse since it was last retrained.")
     if policy.after and new >= policy.after:
         return RetrainDue(True, f"There are {new} judgements since it was last retrained.")
@@ -73,7 +75,7 @@ def retrain_due(
     reasons = [
         f"after {policy.after - new} more judgements" if policy.after else "",
         "when it becomes worse" if policy.on_drift else "",
-        f"at {NIGHT}:00 UTC if there are new judgements" if policy.nightly else "",
+        f"at {NIGHT_HOUR}:00 UTC if there are new judgements" if policy.nightly else "",
     ]
     when = " or ".join(filter(None, reasons))
     before = f"Retrained at version {last.version} (job {last.job}); again" if last else "Will be retrained"
@@ -82,5 +84,5 @@ def retrain_due(
 
 def _last_night_ms(now_ms: int) -> int:
     now = time_of(now_ms)
-    tonight = now.replace(hour=NIGHT, minute=0, second=0, microsecond=0)
+    tonight = now.replace(hour=NIGHT_HOUR, minute=0, second=0, microsecond=0)
     return int(tonight.timestamp() * 1000) - (86_400_000 if tonight > now else 0)
