@@ -7,7 +7,7 @@ import pytest
 
 from service.config import Config
 
-HEAVY = {"fastapi", "numba", "numpy", "redis", "scipy", "sklearn", "starlette", "streaq", "uvicorn"}
+HEAVY = {"fastapi", "numba", "numpy", "redis", "scipy", "sklearn", "starlette", "uvicorn"}
 SLUICE = """
 import sys
 from service.cli import main

@@ -1,6 +1,6 @@
 """Slow, broken and greedy clients, over real sockets, against one API process with its deadlines shortened.
 
-On a busy machine a deadline may pass late, but never early, and whoever ought to be refused is refused in the end.
+On a busy machine a deadline may pass late, but never early, and a client that ought to be refused is in the end.
 """
 
 import json
@@ -46,19 +46,19 @@ class Client(socket.socket):
         self.connect(("127.0.0.1", port))
 
     def answer(self) -> bytes:
-        """Everything up to the end of the connection, or up to the end of one whole answer."""
-        said = b""
+        """All bytes up to the end of the connection or of a whole response."""
+        received = b""
         while True:
-            head, found, body = said.partition(b"\r\n\r\n")
-            if found and len(body) >= int(head.lower().partition(b"content-length: ")[2].split()[0]):
-                return said
+            head, blank, body = received.partition(b"\r\n\r\n")
+            if blank and len(body) >= int(head.lower().partition(b"content-length: ")[2].split()[0]):
+                return received
             try:
                 more = self.recv(65536)
             except ConnectionResetError:
-                return said
+                return received
             if not more:
-                return said
-            said += more
+                return received
+            received += more
 
     def dripping(self, drop: bytes) -> bytes:
         """The response that comes while it sends the same few bytes again and again."""

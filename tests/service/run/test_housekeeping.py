@@ -115,10 +115,10 @@ async def test_the_process_does_its_work_and_ends_when_asked(api: Api, redis_url
         process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(process.wait, PATIENCE_S) == 0
 
-    async def heard() -> bool:
+    async def in_sync() -> bool:
         return bool((await api.decide(OIL))["version"] == 4)
 
-    await wait_until(heard)
+    await wait_until(in_sync)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What is not a log can be lost: it is made anew, to the bit; and damage is found and named."""
+"""Whatever is not a log can be lost: a replay computes it again, to the bit, and finds and names damage."""
 
 import asyncio
 import subprocess
@@ -31,8 +31,8 @@ def outcomes(ran: subprocess.CompletedProcess[str]) -> dict[str, str]:
     return {line.split()[2]: line.split()[0] for line in ran.stdout.splitlines()[:-1]}
 
 
-async def live(api: Api) -> None:
-    """Some time of a service's life: topics, documents, judgements of every kind, an import, a restored version."""
+async def fill(api: Api) -> None:
+    """Uses a service: topics, documents, judgements of every kind, an import, a restored version."""
     for topic, kind in TOPICS.items():
         await api.topic(topic, learner={"kind": kind})
     reader = Reader("ann", list(TOPICS), seed=20)
@@ -78,11 +78,11 @@ def lose_what_is_derived(url: str) -> None:
 
 @pytest.fixture(scope="module")
 def contents(embedded: Embedded) -> dict[bytes, bytes]:
-    """Everything in a store after some time of use."""
+    """All keys and values of a store that has been in use."""
 
     async def use() -> None:
         async with running_api(embedded.url) as api:
-            await live(api)
+            await fill(api)
 
     with Redis.from_url(embedded.url) as client:
         client.flushall()
@@ -91,25 +91,25 @@ def contents(embedded: Embedded) -> dict[bytes, bytes]:
 
 
 @pytest.fixture
-def lived(redis_url: str, contents: dict[bytes, bytes]) -> str:
-    """The address of a store after some time of use, with nobody using it any more."""
+def filled(redis_url: str, contents: dict[bytes, bytes]) -> str:
+    """The address of a store that has been in use, but is no longer."""
     with Redis.from_url(redis_url) as client:
         for key, value in contents.items():
             client.restore(key, 0, value)
     return redis_url
 
 
-async def test_all_that_is_not_a_log_is_rebuilt_from_the_logs(lived: str) -> None:
-    async with running_api(lived) as api:
+async def test_all_that_is_not_a_log_is_rebuilt_from_the_logs(filled: str) -> None:
+    async with running_api(filled) as api:
         versions = {t: (await api.ok("GET", f"/topics/{t}/versions"))["items"] for t in TOPICS}
         judged = {t: (await api.ok("GET", f"/topics/{t}/judgements"))["items"] for t in TOPICS}
-    before = stored(lived)
+    before = stored(filled)
     assert set(before) == set(TOPICS)
-    lose_what_is_derived(lived)
-    ran = run("--redis", lived)
+    lose_what_is_derived(filled)
+    ran = run("--redis", filled)
     assert (ran.returncode, outcomes(ran)) == (0, dict.fromkeys(TOPICS, "rebuilt"))
-    assert stored(lived) == before
-    async with running_api(lived) as api:
+    assert stored(filled) == before
+    async with running_api(filled) as api:
         assert {topic["id"] for topic in (await api.ok("GET", "/topics"))["items"]} == set(TOPICS)
         for topic in TOPICS:
             assert (await api.ok("GET", f"/topics/{topic}/judgements"))["items"] == judged[topic]
@@ -124,60 +124,60 @@ async def test_all_that_is_not_a_log_is_rebuilt_from_the_logs(lived: str) -> Non
             assert [v["version"] for v in again] == sorted(known, reverse=True)
 
 
-async def test_as_many_versions_come_back_as_are_kept(lived: str) -> None:
-    lose_what_is_derived(lived)
-    store = Store(lived, PATIENCE_S)
+async def test_as_many_versions_come_back_as_are_kept(filled: str) -> None:
+    lose_what_is_derived(filled)
+    store = Store(filled, PATIENCE_S)
     for topic in TOPICS:
         await replay(store, topic, Config(versions_kept=7), verify=False)
         assert len(await store.versions.records(topic, 0, 1000)) == 7
     await store.close()
 
 
-async def test_rebuilding_what_is_not_lost_changes_nothing(lived: str) -> None:
-    before = stored(lived)
-    store = Store(lived, PATIENCE_S)
+async def test_rebuilding_what_is_not_lost_changes_nothing(filled: str) -> None:
+    before = stored(filled)
+    store = Store(filled, PATIENCE_S)
     for topic in TOPICS:
         assert (await replay(store, topic, Config(), verify=False)).outcome == "rebuilt"
     await store.close()
-    assert stored(lived) == before
+    assert stored(filled) == before
 
 
-async def test_verifying_finds_every_model_equal_and_says_how_many(lived: str) -> None:
-    ran = run("--redis", lived, "--verify")
+async def test_verifying_finds_every_model_equal_and_says_how_many(filled: str) -> None:
+    ran = run("--redis", filled, "--verify")
     assert ran.returncode == 0
     assert outcomes(ran) == dict.fromkeys(TOPICS, "equal")
     assert ran.stdout.splitlines()[-1] == "4 topics, 0 not as their log says"
     assert ran.stderr == ""
 
 
-async def test_verifying_names_a_topic_whose_model_was_tampered_with(lived: str) -> None:
-    with Redis.from_url(lived) as client:
+async def test_verifying_names_a_topic_whose_model_was_tampered_with(filled: str) -> None:
+    with Redis.from_url(filled) as client:
         blob = bytearray(client.hget("sluice:{crude}:model", "blob"))
         blob[-1] ^= 1
         client.hset("sluice:{crude}:model", "blob", bytes(blob))
         client.hset("sluice:{grain}:model", "digest", "0" * 32)
         client.delete("sluice:{ships}:model")
-    tampered = stored(lived)
-    ran = run("--redis", lived, "--verify")
-    found = {"crude": "different", "grain": "different", "ships": "missing", "trade": "equal"}
-    assert (ran.returncode, outcomes(ran)) == (1, found)
+    tampered = stored(filled)
+    ran = run("--redis", filled, "--verify")
+    expected = {"crude": "different", "grain": "different", "ships": "missing", "trade": "equal"}
+    assert (ran.returncode, outcomes(ran)) == (1, expected)
     assert ran.stdout.splitlines()[-1] == "4 topics, 3 not as their log says"
-    assert stored(lived) == tampered  # it only looks
-    assert run("--redis", lived).returncode == 0
-    assert run("--redis", lived, "--verify").returncode == 0
+    assert stored(filled) == tampered  # it only looks
+    assert run("--redis", filled).returncode == 0
+    assert run("--redis", filled, "--verify").returncode == 0
 
 
-async def test_a_model_behind_its_log_is_said_to_be_but_is_no_damage(lived: str) -> None:
+async def test_a_model_behind_its_log_is_said_to_be_but_is_no_damage(filled: str) -> None:
     """As after the death of a process between appending and publishing."""
-    store = Store(lived, PATIENCE_S)
+    store = Store(filled, PATIENCE_S)
     (head,) = await store.heads(["crude"])
     assert head
     _, events = await store.logs.load("crude")
     judged = next(event for event in events if event.kind == "judged")
     await store.logs.append("crude", head.born, [replace(judged, document="late")])
-    ran = run("--redis", lived, "--verify")
+    ran = run("--redis", filled, "--verify")
     assert (ran.returncode, outcomes(ran)["crude"]) == (0, "behind")
-    async with running_api(lived):
+    async with running_api(filled):
         await wait_until(lambda: verified(store, "crude"))
     await store.close()
 
@@ -186,10 +186,10 @@ async def verified(store: Store, topic: str) -> bool:
     return (await replay(store, topic, Config(), verify=True)).outcome == "equal"
 
 
-async def test_one_log_that_cannot_be_read_does_not_hide_the_others(lived: str) -> None:
-    with Redis.from_url(lived) as client:
+async def test_one_log_that_cannot_be_read_does_not_hide_the_others(filled: str) -> None:
+    with Redis.from_url(filled) as client:
         client.xadd("sluice:{crude}:log", {"kind": "judged", "at_ms": 1, "document": "x", "bag": "nonsense"}, "9999-0")
-    ran = run("--redis", lived, "--verify")
+    ran = run("--redis", filled, "--verify")
     assert (ran.returncode, outcomes(ran)) == (1, dict.fromkeys(TOPICS, "equal") | {"crude": "broken"})
 
 

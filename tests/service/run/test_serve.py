@@ -1,4 +1,4 @@
-"""`sluice serve` as its user meets it: it starts, says where, mends what dies, refuses what cannot work, and ends."""
+"""`sluice serve` as its user meets it: it starts, restarts what dies, refuses what cannot work, and ends."""
 
 import os
 import select
@@ -182,7 +182,7 @@ def test_a_process_that_dies_while_it_starts_leaves_a_socket_that_works(serve: C
     assert wait_until_sync(answering)
     url = httpx.URL(address)
     waiting = [socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) for _ in range(20)]
-    assert select.select(waiting, [], [], 0.5)[0] == []  # none is closed before it has asked for anything
+    assert select.select(waiting, [], [], 0.5)[0] == []  # none is closed before it has sent a request
     for connection in waiting:
         connection.close()
     assert sluice.end() == 0

@@ -8,17 +8,17 @@ import sys
 from models.text.tokens import buffer
 from tests.support import ROOT
 
-# What only experiments do: to score documents for all topics that were fitted.
+# Used by experiments only: it scores documents for all fitted topics.
 NOT_SERVED = {("models.batch.matrix", "_scores")}
 
-# Says which of these kernels the rehearsal has not called.
+# Prints which of these kernels the rehearsal has not called.
 REHEARSED = """
 import asyncio, importlib, json, sys
 from service.run.warm import rehearse
 asyncio.run(rehearse(sys.argv[1]))
 print()
-found = ((module, name, importlib.import_module(module)) for module, name in json.loads(sys.argv[2]))
-print(json.dumps([[module, name] for module, name, where in found if not getattr(where, name).signatures]))
+kernels = ((module, name, importlib.import_module(module)) for module, name in json.loads(sys.argv[2]))
+print(json.dumps([[module, name] for module, name, where in kernels if not getattr(where, name).signatures]))
 """
 
 
@@ -55,7 +55,7 @@ def called_by_python() -> set[tuple[str, str]]:
 
 
 def test_the_rehearsal_calls_every_kernel_that_python_calls(redis_url: str) -> None:
-    """In a process of its own: in this one, other tests have called some already."""
+    """In a process of its own: in this one, other tests have called kernels already."""
     called = sorted(called_by_python())
     assert len(called) > 10
     ran = subprocess.run(

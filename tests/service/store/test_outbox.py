@@ -1,4 +1,4 @@
-"""What a topic lets through is in its stream, once, with all that was said of it, however often a document comes."""
+"""What a topic lets through is in its stream, once, with its decision and fields, however often a document comes."""
 
 import json
 from collections.abc import AsyncIterator
@@ -36,12 +36,12 @@ async def test_what_is_not_rejected_is_in_the_stream_with_all_that_was_said_of_i
     results = await classify(api, documents)
     decided = {r["document"]: d for r in results for d in r["decisions"]}
     assert 0 < len(decided) < 20
-    found = {entry.pop("document"): entry for entry in entries(store)}
-    assert found.keys() == decided.keys()
+    appended = {entry.pop("document"): entry for entry in entries(store)}
+    assert appended.keys() == decided.keys()
     for document in documents:
-        if document["id"] in found:
+        if document["id"] in appended:
             decision = decided[document["id"]]
-            assert found[document["id"]] == {
+            assert appended[document["id"]] == {
                 "id": outbox.entry_id("crude", document["id"]),
                 "decision": decision["decision"],
                 "score": str(decision["score"]),
@@ -60,13 +60,13 @@ async def test_what_came_with_a_document_goes_on_with_it(api: Api, store: "Redis
     }
     plain, whole = oil(2)
     await classify(api, [plain, whole | about])
-    found = {entry["document"]: entry for entry in entries(store)}
-    assert not about.keys() & found[plain["id"]].keys()
-    assert {name: found[whole["id"]][name] for name in ("source", "published")} == {
+    appended = {entry["document"]: entry for entry in entries(store)}
+    assert not about.keys() & appended[plain["id"]].keys()
+    assert {name: appended[whole["id"]][name] for name in ("source", "published")} == {
         name: about[name] for name in ("source", "published")
     }
-    assert json.loads(found[whole["id"]]["metadata"]) == about["metadata"]
-    page = {one["document"]: one for one in (await api.ok("GET", "/topics/crude/accepted"))["items"]}
+    assert json.loads(appended[whole["id"]]["metadata"]) == about["metadata"]
+    page = {item["document"]: item for item in (await api.ok("GET", "/topics/crude/accepted"))["items"]}
     assert {name: page[whole["id"]][name] for name in about} == about
     assert {page[plain["id"]][name] for name in about} == {None}
 
@@ -122,7 +122,7 @@ async def test_what_comes_again_after_less_than_is_kept_is_not_appended_again(ap
 
 
 async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "Redis") -> None:
-    """More than a command of the script has room for; some twice, in one part and in two; and then all of it again."""
+    """More than one call of the script takes; some twice, in the same call and in two; and then all of them again."""
     born = (await api.sluice.topics.find("crude")).born
     entries = [entry(f"d{i % 9000}") for i in range(10_000)]
     entries[7] = entries[8]
@@ -136,11 +136,11 @@ async def test_of_many_entries_at_once_each_is_appended_once(api: Api, store: "R
 
 
 async def test_who_took_a_document_over_may_be_done_with_it_before_who_had_it_first(api: Api, store: "Redis") -> None:
-    """To the one it had come before, to the other it is new; it is let through once."""
+    """One consumer has seen it before, to the other it is new; it is let through once."""
     born, run = (await api.sluice.topics.find("crude")).born, api.sluice.store.connection.run
-    for one in (entry("d"), entry("e")._replace(decision="abstain")):
-        assert await run(outbox.append_cmds("crude", born, [one], 9, again={one.document})) == [1]
-        assert await run(outbox.append_cmds("crude", born, [one], 9)) == [0]
+    for late in (entry("d"), entry("e")._replace(decision="abstain")):
+        assert await run(outbox.append_cmds("crude", born, [late], 9, again={late.document})) == [1]
+        assert await run(outbox.append_cmds("crude", born, [late], 9)) == [0]
     rows: Any = store.xrange(KEY)
     assert [fields["document"] for _, fields in rows] == ["d", "e"]
 
@@ -174,16 +174,16 @@ async def test_a_topic_that_is_replaced_by_a_file_begins_a_stream_of_its_own(api
 
 async def test_pages_go_through_the_stream_newest_first(api: Api) -> None:
     accepted = [r["document"] for r in await classify(api, oil(25)) if r["decisions"]]
-    found: list[str] = []
+    listed: list[str] = []
     cursor: dict[str, str] = {}
     while True:
         page = await api.ok("GET", "/topics/crude/accepted", params={"limit": 10} | cursor)
-        found += [item["document"] for item in page["items"]]
+        listed += [item["document"] for item in page["items"]]
         assert all(item["topic"] == "crude" and item["text"] for item in page["items"])
         if page["next"] is None:
             break
         cursor = {"cursor": page["next"]}
-    assert found == accepted[::-1]
+    assert listed == accepted[::-1]
     assert (await api.get("/topics/crude/accepted?cursor=x")).status_code == 422
     for first in ("0", "0-0"):
         assert await api.ok("GET", f"/topics/crude/accepted?cursor={first}") == {"items": [], "next": None}
