@@ -2,11 +2,11 @@
 
     decide          each document by itself
     remember_cmds                                       commands that remember them and note their signatures
-    write_cmds      copies decided as their originals   commands that count the documents and let them through
+    write_cmds      copies decided as their originals   commands that count them and append the decisions
     finish          the results
 
-A batch *builds* the commands and is handed the replies; its caller talks to the store. So the commands of two batches
-can share a round trip while a third is decided (see consumer.py). Documents that are not stored are decided at once.
+A batch *builds* the commands and is handed the replies; its caller talks to the store. So a consumer can decide one
+batch while the store works on others (see consumer.py). Documents that are not stored are decided at once.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from service.topics.repeats import Original, originals
 from service.topics.results import Classified, DocumentResult, Kept, classified, classify
 
 LARGE_CHARS = 100_000  # of text: a request with more of it is a large one
-EXPLAINING_FACTOR = 10  # explaining takes so many times as long as deciding
+EXPLAINING_FACTOR = 10  # explaining takes so many times longer than deciding
 LARGE_REQUESTS = 2  # at a time: more would only share the cores, and learning must find a thread free
 
 log = structlog.get_logger("sluice.flow")
@@ -68,7 +68,7 @@ class Classifier:
         self._large = asyncio.Semaphore(LARGE_REQUESTS)
 
     async def classify(self, documents: Sequence[Document], options: ClassifyOptions) -> list[DocumentResult]:
-        """A result for each document; remembered, counted and let through if the options say so."""
+        """A result for each document; remembered, counted and appended to the output streams if the options say so."""
         for topic in dict.fromkeys(options.topics or ()):
             await self._topics.find(topic)
         if not options.store:
@@ -81,13 +81,13 @@ class Classifier:
         return await batch.finish(await run(commands))
 
     async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[DocumentResult]:
-        """As `classify`, for any number of documents."""
+        """The same for any number of documents."""
         size = self.max_batch(options)
         batches = [documents[start : start + size] for start in range(0, len(documents), size)]
         return [result for batch in batches for result in await self.classify(batch, options)]
 
     def max_batch(self, options: ClassifyOptions) -> int:
-        """The most documents of one batch: fewer with very many topics, or explanations of many."""
+        """The most documents in a batch: fewer if there are many topics, or many to explain."""
         return max(1, max_verdicts(options) // max(1, len(options.topics or self.registry.topics)))
 
     def turn(self, documents: Sequence[Document], options: ClassifyOptions) -> AbstractAsyncContextManager[Any]:
@@ -96,7 +96,7 @@ class Classifier:
         return self._large if chars > LARGE_CHARS else nullcontext()
 
     def publish_epoch_if_due(self) -> None:
-        """Publishes the counts of this process as another epoch, in the background, if there are enough of them."""
+        """Publishes the term counts of this process as an epoch, in the background, if there are enough of them."""
         if self.epochs.due and not self._publishing:
             self._publishing = True
             self._background.start(self._publish_epoch())
@@ -105,7 +105,7 @@ class Classifier:
         try:
             await self.epochs.publish()
         except StoreUnavailable as error:
-            log.warning("counts of some documents are lost", detail=error.detail)
+            log.warning("term counts of some documents are lost", detail=error.detail)
         finally:
             self._publishing = False
 
@@ -154,16 +154,16 @@ class Batch:
         self._seen_before = set(decided.ids) - new
         copied = await self._originals(await classifier.signatures.repeats(decided.ids, noted), known)
         async with self._turn:
-            found = await classifier.pool.run(
+            results = await classifier.pool.run(
                 classified, classifier.registry, decided, self._options, self._epoch, copied
             )
-        self._classified = found
-        self._count_cmds = await classifier.counters.count_cmds(found, new, self._options.topics)
-        # The words are counted in a thread, while the store is at work.
-        original = new - {found.ids[place] for place in found.repeats}
-        counting = classifier.pool.run(classifier.epochs.count, found.ids, found.bags, original)
+        self._classified = results
+        self._count_cmds = await classifier.counters.count_cmds(results, new, self._options.topics)
+        # The terms are counted in a thread while the store is busy.
+        original = new - {results.ids[place] for place in results.repeats}
+        counting = classifier.pool.run(classifier.epochs.count, results.ids, results.bags, original)
         self._counting = asyncio.create_task(counting)
-        self._counting.add_done_callback(retrieve_exception)  # if the store is lost, nobody awaits it
+        self._counting.add_done_callback(retrieve_exception)  # it is not awaited if the store fails
         return [*self._count_cmds, *self._outbox_cmds()]
 
     async def finish(self, replies: Sequence[Any]) -> list[DocumentResult]:
@@ -174,24 +174,25 @@ class Batch:
         return self._classified.results
 
     async def _originals(self, repeated: Mapping[str, str], known: Mapping[str, bytes | None]) -> dict[int, Original]:
-        """By place, the documents that some of these repeat; almost all of them are known already."""
+        """The documents that those in the batch repeat, by place. Almost all of them came with the replies."""
         if not repeated:
             return {}
         classifier, ids = self._classifier, set(repeated.values())
         missing = list(ids - known.keys())
-        recalled = await classifier.store.documents.load(missing)
-        found = {**known, **dict(zip(missing, recalled, strict=True))}
-        blobs = [blob for document in ids if (blob := found[document])]
+        loaded = await classifier.store.documents.load(missing)
+        stored = {**known, **dict(zip(missing, loaded, strict=True))}
+        blobs = [blob for id in ids if (blob := stored[id])]
         return await classifier.pool.run(
             originals, classifier.registry, self._decided, repeated, blobs, self._options, self._epoch
         )
 
     def _outbox_cmds(self) -> list[Step]:
-        """Commands that let through all that was not rejected, new or not: an earlier try may have been cut short."""
+        """Commands that append what was not rejected to the output streams. Documents need not be new: an earlier
+        attempt may have been interrupted."""
         commands: list[Step] = []
-        for topic, kept in self._classified.kept.items():
+        for topic, all_kept in self._classified.kept.items():
             if model := self._classifier.registry.topics.get(topic):
-                entries = [self._entry(topic, one) for one in kept]
+                entries = [self._entry(topic, kept) for kept in all_kept]
                 out_kept = self._classifier.config.out_kept
                 commands += outbox.append_cmds(topic, model.born, entries, out_kept, self._seen_before)
         return commands
