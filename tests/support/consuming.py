@@ -1,4 +1,4 @@
-"""Consumers at work inside a test, and what they left in the store."""
+"""Consumers that run inside a test, and what they leave in the store."""
 
 import asyncio
 import json
@@ -21,25 +21,27 @@ STREAM_SIZE = 8 * MAX_BATCH  # fewer than a topic's stream keeps
 
 @asynccontextmanager
 async def consuming(api: Api, full: "Redis | None" = None) -> AsyncIterator[Consumer]:
-    """A consumer at work, in this process, until the end of the block; with a store that is `full` from then on."""
+    """Runs a consumer in this process until the end of the block; the store given as `full` has no room left."""
     connection, stopping = Connection(str(api.sluice.config.redis), 1.0), asyncio.Event()
     inbox = Inbox(connection)
     await inbox.group.open()
     if full:
         full.config_set("maxmemory", 1)
     consumer = Consumer(api.sluice.classifier, inbox, 0)
-    working = asyncio.create_task(consumer.run(stopping))
+    running = asyncio.create_task(consumer.run(stopping))
     try:
         yield consumer
     finally:
         stopping.set()
         try:
-            await working
+            await running
         finally:
             await connection.close()
 
 
 async def wait_until_consumed(store: "Redis") -> None:
+    """Waits until all entries have been acknowledged and deleted."""
+
     async def empty() -> bool:
         return store.xlen(IN) == 0
 
@@ -51,6 +53,7 @@ def add_entry(store: "Redis", document: dict[str, Any]) -> None:
 
 
 def output_documents(store: "Redis") -> list[str]:
+    """Ids of the documents in the output stream of the topic `crude`."""
     rows: Any = store.xrange(OUT)
     return [fields["document"] for _, fields in rows]
 
@@ -61,5 +64,5 @@ def dead_letters(store: "Redis") -> list[dict[str, str]]:
 
 
 def accepted_documents(n: int) -> list[dict[str, Any]]:
-    """Documents that the topic is sure of."""
+    """Documents that the topic `crude` accepts."""
     return [OIL | {"id": f"o{i}"} for i in range(n)]

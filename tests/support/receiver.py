@@ -1,4 +1,4 @@
-"""A receiver of webhooks on the loopback interface: it behaves as it is told, and remembers what it took."""
+"""A receiver of webhooks on the loopback interface, which answers as the test wants and keeps what it accepted."""
 
 import asyncio
 import json
@@ -13,10 +13,10 @@ SECRET = "whsec_" + "c2x1aWNl" * 4
 
 class Receiver:
     def __init__(self) -> None:
-        self.answer: Callable[[int], int | None] = lambda n: 200  # the status for the n-th request; None: none at all
-        self.asked = 0
-        self.taken: list[dict[str, Any]] = []  # what was answered with 200
-        self.ids: list[str] = []  # of all requests
+        self.answer: Callable[[int], int | None] = lambda n: 200  # status of the n-th response; None: no response
+        self.requests = 0
+        self.accepted: list[dict[str, Any]] = []  # bodies that were answered with 200
+        self.ids: list[str] = []  # webhook-id of every request
         self.url = ""
         self._closing = asyncio.Event()
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -32,36 +32,36 @@ class Receiver:
             await asyncio.wait(self._connections)
 
     def documents(self) -> list[str]:
-        return [one["data"]["document"] for one in self.taken]
+        return [body["data"]["document"] for body in self.accepted]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := await reader.readline():
-                await self._one(line, reader, writer)
+                await self._respond(line, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
 
-    async def _one(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _respond(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert line == b"POST /hook?x=1 HTTP/1.1\r\n"
         headers: dict[str, str] = {}
         while (header := await reader.readline()) != b"\r\n":
             name, _, value = header.decode().strip().partition(": ")
             headers[name.lower()] = value
         body = await reader.readexactly(int(headers["content-length"]))
-        self.asked += 1
+        self.requests += 1
         self.ids.append(headers["webhook-id"])
-        status = self.answer(self.asked)
+        status = self.answer(self.requests)
         if status is None:
             await self._closing.wait()
             return
-        said = {name: headers[name] for name in ("webhook-id", "webhook-timestamp", "webhook-signature")}
-        assert said == signature_headers(SECRET, said["webhook-id"], body, int(said["webhook-timestamp"]))
+        signature = {name: headers[name] for name in ("webhook-id", "webhook-timestamp", "webhook-signature")}
+        assert signature == signature_headers(SECRET, headers["webhook-id"], body, int(headers["webhook-timestamp"]))
         if status == 200:
-            self.taken.append(json.loads(body))
-        where = "location: http://127.0.0.1:1/elsewhere\r\n" if status == 302 else ""
-        writer.write(f"HTTP/1.1 {status} Said\r\n{where}content-length: 2\r\n\r\nok".encode())
+            self.accepted.append(json.loads(body))
+        location = "location: http://127.0.0.1:1/elsewhere\r\n" if status == 302 else ""
+        writer.write(f"HTTP/1.1 {status} Status\r\n{location}content-length: 2\r\n\r\nok".encode())
         await writer.drain()
 
 

@@ -1,4 +1,4 @@
-"""Documents of two kinds, any number, no two alike, for tests that let a stream pass."""
+"""Documents about oil and about grain, as many as wanted, no two alike, for tests that send a stream of them."""
 
 import random
 from collections.abc import Sequence
@@ -7,14 +7,31 @@ from typing import Any
 from tests.support.api import Api
 from tests.support.readers import GRAIN_WORDS, OIL_WORDS, SHARED_WORDS
 
-_ENDS = ("ban", "dor", "fil", "gam", "hul", "jex", "kiv", "lum", "nep", "qot", "rys", "suv", "tym", "vax", "wol", "zed")
-OTHER = [a + b for a in ("ka", "lo", "mi", "nu", "pe", "ra", "so", "ti") for b in _ENDS]
+_ENDINGS = (
+    "ban",
+    "dor",
+    "fil",
+    "gam",
+    "hul",
+    "jex",
+    "kiv",
+    "lum",
+    "nep",
+    "qot",
+    "rys",
+    "suv",
+    "tym",
+    "vax",
+    "wol",
+    "zed",
+)
+OTHER_WORDS = [start + end for start in ("ka", "lo", "mi", "nu", "pe", "ra", "so", "ti") for end in _ENDINGS]
 
 
-def document(id: str, kind: Sequence[str], seed: int = 20) -> dict[str, Any]:
-    chance = random.Random(f"{id} {seed}")
-    words = [*chance.sample(list(kind), 5), *chance.sample(SHARED_WORDS, 2), *chance.sample(OTHER, 12)]
-    chance.shuffle(words)
+def document(id: str, vocabulary: Sequence[str], seed: int = 20) -> dict[str, Any]:
+    rng = random.Random(f"{id} {seed}")
+    words = [*rng.sample(list(vocabulary), 5), *rng.sample(SHARED_WORDS, 2), *rng.sample(OTHER_WORDS, 12)]
+    rng.shuffle(words)
     return {"id": id, "title": f"Report {id}", "text": " ".join(words)}
 
 
@@ -27,7 +44,7 @@ def grain(n: int, prefix: str = "g") -> list[dict[str, Any]]:
 
 
 async def classify(api: Api, documents: Sequence[dict[str, Any]], **options: Any) -> Any:
-    """The results of documents that pass and are remembered."""
+    """Results of classifying the documents, which are stored unless the options say otherwise."""
     return (await api.ok("POST", "/classify", {"documents": list(documents)} | options))["results"]
 
 

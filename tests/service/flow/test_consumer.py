@@ -1,4 +1,4 @@
-"""Documents that come by the stream `sluice:in` are decided, each at least once, whatever happens to who took them."""
+"""Documents in the stream `sluice:in` are decided, each at least once, even if consumers die."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
 
 
 async def take_and_die(redis_url: str, times: int = 1) -> None:
-    """Somebody takes whatever is there, as often as that, and is never heard of again."""
+    """Delivers all entries `times` times, each time to a consumer that never acknowledges them."""
     connection = Connection(redis_url, 1.0)
     for n in range(times):
         inbox = Inbox(connection)
@@ -102,12 +102,12 @@ async def test_what_cannot_be_read_is_dead_with_the_reason_and_holds_up_nobody(a
         add_entry(store, OIL | {"id": f"good{n}"})
     async with consuming(api):
         await wait_until_consumed(store)
-        (said,) = (await api.ok("GET", "/flow"))["consumers"]
+        (consumer,) = (await api.ok("GET", "/flow"))["consumers"]
     assert output_documents(store) == [f"good{n}" for n in range(len(poison))]
     with Redis.from_url(str(api.sluice.config.redis)) as raw:
-        found: Any = raw.xrange(DEAD)
-    assert len(found) == len(poison) == said["dead"]
-    for (_, kept), (fields, reason) in zip(found, poison, strict=True):
+        rows: Any = raw.xrange(DEAD)
+    assert len(rows) == len(poison) == consumer["dead"]
+    for (_, kept), (fields, reason) in zip(rows, poison, strict=True):
         assert reason.lower() in kept.pop(b"reason").decode().lower()
         assert kept.pop(b"entry")
         name, value = next(iter(fields.items()))
@@ -121,11 +121,11 @@ async def test_what_somebody_took_and_did_not_decide_is_taken_over(api: Api, sto
     await take_and_die(redis_url)
     flow = await api.ok("GET", "/flow")
     assert (flow["lag"], flow["pending"]) == (0, 20)
-    assert [(one["alive"], one["pending"]) for one in flow["consumers"]] == [(False, 20)]
+    assert [(consumer["alive"], consumer["pending"]) for consumer in flow["consumers"]] == [(False, 20)]
     async with consuming(api):
         await wait_until_consumed(store)
         flow = await api.ok("GET", "/flow")
-    assert sorted(output_documents(store)) == sorted(one["id"] for one in accepted_documents(20))
+    assert sorted(output_documents(store)) == sorted(document["id"] for document in accepted_documents(20))
     (alive,) = flow["consumers"]
     assert (alive["alive"], alive["taken_over"], alive["documents"]) == (True, 20, 20)
     assert flow | {"consumers": []} == {"lag": 0, "lag_s": 0.0, "pending": 0, "dead": 0, "consumers": []}
@@ -138,8 +138,8 @@ async def test_what_ended_everybody_who_took_it_is_given_up(api: Api, store: "Re
     async with consuming(api):
         await wait_until_consumed(store)
     assert output_documents(store) == []
-    assert all(f"Delivered {GIVE_UP_AFTER + 1} times" in one["reason"] for one in dead_letters(store))
-    assert [json.loads(one["document"])["id"] for one in dead_letters(store)] == ["o0", "o1", "o2"]
+    assert all(f"Delivered {GIVE_UP_AFTER + 1} times" in letter["reason"] for letter in dead_letters(store))
+    assert [json.loads(letter["document"])["id"] for letter in dead_letters(store)] == ["o0", "o1", "o2"]
 
 
 async def test_what_ended_some_is_decided_by_itself(
@@ -151,9 +151,9 @@ async def test_what_ended_some_is_decided_by_itself(
     batches: list[int] = []
     decide = Batch.decide
 
-    async def counted(passage: Any) -> None:
-        batches.append(len(passage._documents))
-        await decide(passage)
+    async def counted(batch: Any) -> None:
+        batches.append(len(batch._documents))
+        await decide(batch)
 
     monkeypatch.setattr(Batch, "decide", counted)
     async with consuming(api):
@@ -172,10 +172,10 @@ async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_u
         add_entry(store, document)
     decide = Batch.decide
 
-    async def deadly(passage: Batch) -> None:
-        if any(document.id == "o4" for document in passage._documents):
+    async def deadly(batch: Batch) -> None:
+        if any(document.id == "o4" for document in batch._documents):
             raise RuntimeError("the end")
-        await decide(passage)
+        await decide(batch)
 
     monkeypatch.setattr(Batch, "decide", deadly)
     connection = Connection(str(api.sluice.config.redis), 1.0)
@@ -188,8 +188,8 @@ async def test_who_is_taken_together_with_one_that_ends_everybody_is_not_given_u
     await connection.close()
     async with consuming(api):
         await wait_until_consumed(store)
-    assert sorted(output_documents(store)) == [one["id"] for one in documents if one["id"] != "o4"]
-    assert [json.loads(one["document"])["id"] for one in dead_letters(store)] == ["o4"]
+    assert sorted(output_documents(store)) == [document["id"] for document in documents if document["id"] != "o4"]
+    assert [json.loads(letter["document"])["id"] for letter in dead_letters(store)] == ["o4"]
 
 
 async def test_a_consumer_takes_fewer_documents_when_they_are_long(api: Api, store: "Redis") -> None:
@@ -214,10 +214,10 @@ async def test_consumers_that_are_long_gone_are_forgotten_unless_they_hold_somet
     add_entry(store, OIL)
     assert len(await holding.group.read_new(1)) == 1
     await asyncio.sleep(0.5)
-    await waiting.report(ConsumerStats(0))  # has nothing to do, and says so
+    await waiting.report(ConsumerStats(0))  # has nothing to do, but reports
     await alive.group.claim_idle(1, 60)
     await connection.run([alive.group.drop_idle_cmd(0.4)])
-    names = {one["name"] for one in store.xinfo_consumers(IN, GROUP)}
+    names = {consumer["name"] for consumer in store.xinfo_consumers(IN, GROUP)}
     assert names == {holding.name, alive.name, waiting.name}
     await connection.close()
 
@@ -237,9 +237,9 @@ async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_othe
         add_entry(store, document)
     run, decide, decided = Inbox.run, Batch.decide, 0
 
-    async def counted(passage: Batch) -> None:
+    async def counted(batch: Batch) -> None:
         nonlocal decided
-        await decide(passage)
+        await decide(batch)
         decided += 1
 
     async def slow(inbox: Inbox, steps: Any) -> list[Any]:
@@ -256,19 +256,19 @@ async def test_the_next_documents_are_decided_while_the_store_is_at_work_on_othe
     assert len(output_documents(store)) == 2 * FIRST_BATCH
 
 
-def held_up(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Until this is set consumers decide nothing, though they take what comes."""
+def block_deciding(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Makes consumers wait for the event before they decide anything; they go on reading."""
     decide, go = Consumer._decide, asyncio.Event()
 
-    async def waiting(consumer: Consumer, arrived: Sequence[Arrived]) -> ConsumerBatch:
+    async def blocked(consumer: Consumer, entries: Sequence[Arrived]) -> ConsumerBatch:
         await go.wait()
-        return await decide(consumer, arrived)
+        return await decide(consumer, entries)
 
-    monkeypatch.setattr(Consumer, "_decide", waiting)
+    monkeypatch.setattr(Consumer, "_decide", blocked)
     return go
 
 
-async def taken_ahead(store: "Redis") -> None:
+async def wait_until_read_ahead(store: "Redis") -> None:
     async def more_than_the_first() -> bool:
         return int(store.xpending(IN, GROUP)["pending"]) > FIRST_BATCH
 
@@ -282,9 +282,9 @@ async def test_what_is_taken_ahead_of_long_documents_is_little(
     monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
     for n in range(3 * FIRST_BATCH):
         add_entry(store, {"id": str(n), "text": "x" * (BATCH_BYTES // 2)})
-    go = held_up(monkeypatch)
+    go = block_deciding(monkeypatch)
     async with consuming(api) as consumer:
-        await taken_ahead(store)
+        await wait_until_read_ahead(store)
         await asyncio.sleep(0.5)
         taken = store.xpending(IN, GROUP)["pending"]
         go.set()
@@ -298,7 +298,7 @@ async def test_what_one_consumer_lets_through_is_in_the_order_in_which_it_came(a
         add_entry(store, document)
     async with consuming(api):
         await wait_until_consumed(store)
-    assert output_documents(store) == [one["id"] for one in accepted_documents(STREAM_SIZE)]
+    assert output_documents(store) == [document["id"] for document in accepted_documents(STREAM_SIZE)]
 
 
 async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(
@@ -306,9 +306,9 @@ async def test_a_consumer_that_is_told_to_stop_finishes_what_it_has_taken(
 ) -> None:
     for document in accepted_documents(STREAM_SIZE):
         add_entry(store, document)
-    go = held_up(monkeypatch)
+    go = block_deciding(monkeypatch)
     async with consuming(api):
-        await taken_ahead(store)
+        await wait_until_read_ahead(store)
         asyncio.get_running_loop().call_soon(go.set)  # after the end of the block, which tells it to stop
     assert 0 < store.xlen(IN) < STREAM_SIZE - FIRST_BATCH
     assert store.xpending(IN, GROUP)["pending"] == 0
@@ -322,8 +322,8 @@ async def test_what_is_held_is_found_behind_what_somebody_deleted(store: "Redis"
     for document in accepted_documents(20):
         add_entry(store, document)
     taken = await inbox.group.read_new(20)
-    store.xdel(IN, *(one.place for one in taken[:16]))
-    assert [one.place for one in await inbox.group.own_pending(8)] == [one.place for one in taken[16:]]
+    store.xdel(IN, *(entry.place for entry in taken[:16]))
+    assert [entry.place for entry in await inbox.group.own_pending(8)] == [entry.place for entry in taken[16:]]
     assert await inbox.group.pending_count() == 4
     store.delete(IN)
     with pytest.raises(GroupGone):

@@ -1,4 +1,4 @@
-"""Documents of the stream `sluice:in` while the store is full, refuses, is emptied or not heard: none is lost."""
+"""No document of the stream `sluice:in` is lost while the store is full, refuses, is emptied, or its reply is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -51,15 +51,15 @@ async def test_a_stream_that_is_deleted_is_made_anew(api: Api, store: "Redis") -
 async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store is full: nothing new is taken, nothing is dropped, nobody is blamed; then there is room again."""
+    """The store is full: nothing new is read, nothing is dropped, nothing becomes a dead letter; then there is room."""
     for document in accepted_documents(STREAM_SIZE):
         add_entry(store, document)
-    said, tries = Inbox.report_cmds, 0
+    report_cmds, tries = Inbox.report_cmds, 0
 
-    def counted(inbox: Inbox, figures: ConsumerStats) -> list[Step]:
+    def counted(inbox: Inbox, stats: ConsumerStats) -> list[Step]:
         nonlocal tries
         tries += 1
-        return said(inbox, figures)
+        return report_cmds(inbox, stats)
 
     monkeypatch.setattr(Inbox, "report_cmds", counted)
     try:
@@ -82,7 +82,7 @@ async def test_a_store_that_cannot_write_leaves_documents_where_they_are(
 async def test_consumers_do_not_take_from_each_other_what_a_full_store_keeps_them_from_deciding(
     api: Api, store: "Redis"
 ) -> None:
-    """They did, again and again, until it seemed that the document ends whoever takes it; then it was given up."""
+    """They did, again and again, until its delivery count made the document a dead letter."""
     await Group(api.sluice.store.connection, IN, GROUP, "killed").open()
     add_entry(store, OIL | {"id": "one"})
     store.xreadgroup(GROUP, "killed", {IN: ">"})
@@ -101,24 +101,24 @@ async def test_consumers_do_not_take_from_each_other_what_a_full_store_keeps_the
 async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_afterwards(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store did all that a round trip asked for, and its answer was lost; nobody else takes it over."""
+    """The store ran all commands of a round trip, and its reply was lost; no other consumer claims the entries."""
     monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
     for document in accepted_documents(3 * FIRST_BATCH):
         add_entry(store, document)
     run, rounds = Inbox.run, 0
 
-    async def unheard(inbox: Inbox, steps: Any) -> list[Any]:
+    async def lose_reply(inbox: Inbox, steps: Any) -> list[Any]:
         nonlocal rounds
         rounds += 1
-        answers = await run(inbox, steps)
+        replies = await run(inbox, steps)
         if rounds % 4 == 1:
-            raise StoreUnavailable("The answer is lost.")
-        return answers
+            raise StoreUnavailable("The reply is lost.")
+        return replies
 
-    monkeypatch.setattr(Inbox, "run", unheard)
+    monkeypatch.setattr(Inbox, "run", lose_reply)
     async with consuming(api):
         await wait_until_consumed(store)
-    assert sorted(output_documents(store)) == sorted(one["id"] for one in accepted_documents(3 * FIRST_BATCH))
+    assert sorted(output_documents(store)) == sorted(document["id"] for document in accepted_documents(3 * FIRST_BATCH))
     assert (await api.ok("GET", "/topics/crude"))["status"]["passed"]["documents"] <= 3 * FIRST_BATCH
     assert store.xpending(IN, GROUP)["pending"] == 0
     assert rounds > 2
@@ -189,7 +189,7 @@ async def test_nothing_is_settled_that_could_not_be_let_through(api: Api, store:
     store.delete(OUT)
     async with consuming(api):
         await wait_until_consumed(store)
-    assert sorted(output_documents(store)) == sorted(one["id"] for one in accepted_documents(FIRST_BATCH))
+    assert sorted(output_documents(store)) == sorted(document["id"] for document in accepted_documents(FIRST_BATCH))
 
 
 async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_taken(

@@ -1,4 +1,4 @@
-"""Deliveries along routes: signed, tried again until they are taken, to nobody whom we should not call."""
+"""Deliveries along routes: signed, retried until they are accepted, and never to private addresses."""
 
 import asyncio
 import os
@@ -27,9 +27,9 @@ from tests.support.processes import ServeProcess, children
 from tests.support.receiver import SECRET, Receiver, receiving
 from tests.support.waiting import PATIENCE_S, wait_until
 
-LONGEST_S = 60.0  # that a receiver can be given
-FAST = {"retry_s": 0.3, "webhook_timeout_s": LONGEST_S, "webhooks_private": True}
-SOON = 0.5  # seconds after which a receiver that hangs is given up
+MAX_TIMEOUT_S = 60.0  # the longest that the settings allow
+FAST = {"retry_s": 0.3, "webhook_timeout_s": MAX_TIMEOUT_S, "webhooks_private": True}
+SHORT_TIMEOUT_S = 0.5  # for receivers that hang
 
 
 @pytest.fixture
@@ -65,22 +65,22 @@ async def put(api: Api, *routes: dict[str, Any]) -> Any:
     return (await api.ok("PUT", "/topics/crude/routes", {"routes": list(routes)}))["items"]
 
 
-async def standing(api: Api) -> Any:
+async def route_list(api: Api) -> Any:
     return (await api.ok("GET", "/topics/crude/routes"))["items"]
 
 
 async def accept(api: Api, n: int, prefix: str = "d") -> list[str]:
-    """The ids of documents that the topic lets through."""
+    """Sends documents that the topic accepts; returns their ids."""
     documents = [OIL | {"id": f"{prefix}{i}"} for i in range(n)]
     await api.ok("POST", "/classify", {"documents": documents})
     return [document["id"] for document in documents]
 
 
-async def all_taken(receiver: Receiver, sent: list[str]) -> None:
-    async def there() -> bool:
+async def wait_until_accepted(receiver: Receiver, sent: list[str]) -> None:
+    async def all_accepted() -> bool:
         return set(receiver.documents()) == set(sent)
 
-    await wait_until(there)
+    await wait_until(all_accepted)
 
 
 async def test_what_is_let_through_is_delivered_once_signed_and_whole(api: Api, receiver: Receiver) -> None:
@@ -90,21 +90,21 @@ async def test_what_is_let_through_is_delivered_once_signed_and_whole(api: Api, 
     assert (route["state"], route["url"]) == ("waiting", receiver.url)
     async with delivering(api):
         sent = await accept(api, 50)
-        await all_taken(receiver, sent)
-        (first, *_) = receiver.taken
+        await wait_until_accepted(receiver, sent)
+        (first, *_) = receiver.accepted
         assert (first["type"], first["data"]["decision"], first["data"]["text"]) == (
             "sluice.decision",
             "accept",
             OIL["text"],
         )
 
-        async def settled() -> bool:
-            (route,) = await standing(api)
+        async def all_acknowledged() -> bool:
+            (route,) = await route_list(api)
             return bool((route["state"], route["delivered"], route["pending"]) == ("delivering", 50, 0))
 
-        await wait_until(settled)
-    assert receiver.asked == len(sent)
-    assert SECRET not in str(await standing(api))
+        await wait_until(all_acknowledged)
+    assert receiver.requests == len(sent)
+    assert SECRET not in str(await route_list(api))
 
 
 async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_nothing(
@@ -112,29 +112,29 @@ async def test_those_who_delivered_and_are_gone_are_forgotten_once_they_hold_not
 ) -> None:
     monkeypatch.setattr("service.flow.deliveries.SILENT_S", 0.2)
     await put(api, webhook(receiver))
-    (destination,) = await api.sluice.routes.load("crude")
-    idle, holding = (api.sluice.routes.group(destination, name) for name in ("idle", "holding"))
+    (route,) = await api.sluice.routes.load("crude")
+    idle, holding = (api.sluice.routes.group(route, name) for name in ("idle", "holding"))
 
-    def known() -> set[str]:
-        return {one["name"] for one in store.xinfo_consumers(idle.stream, idle.group)}
+    def consumers() -> set[str]:
+        return {consumer["name"] for consumer in store.xinfo_consumers(idle.stream, idle.group)}
 
     await idle.open()
     sent = await accept(api, 1)
     assert len(await holding.read_new(1)) == 1
-    async with delivering(api, retry_s=3600):  # what somebody has taken stays with them
+    async with delivering(api, retry_s=3600):  # pending entries stay with their consumer
 
         async def only_the_holder() -> bool:
-            return known() - {"tester"} == {"holding"}
+            return consumers() - {"tester"} == {"holding"}
 
         await wait_until(only_the_holder)
-    assert receiver.asked == 0
+    assert receiver.requests == 0
     async with delivering(api):
-        await all_taken(receiver, sent)
+        await wait_until_accepted(receiver, sent)
 
-        async def nobody() -> bool:
-            return known() <= {"tester"}
+        async def only_the_tester() -> bool:
+            return consumers() <= {"tester"}
 
-        await wait_until(nobody)
+        await wait_until(only_the_tester)
 
 
 def test_signatures_are_those_of_the_standard() -> None:
@@ -150,14 +150,14 @@ async def test_a_receiver_that_fails_half_of_the_time_gets_everything(
 ) -> None:
     await put(api, webhook(receiver))
     receiver.answer = lambda n: 200 if n % 2 else trouble
-    async with delivering(api, webhook_timeout_s=LONGEST_S if trouble else SOON):
+    async with delivering(api, webhook_timeout_s=MAX_TIMEOUT_S if trouble else SHORT_TIMEOUT_S):
         sent = await accept(api, 12)
-        await all_taken(receiver, sent)
-    assert receiver.asked > len(sent)
+        await wait_until_accepted(receiver, sent)
+    assert receiver.requests > len(sent)
     assert len(set(receiver.ids)) == len(sent)  # what is sent again has the same id
-    (route,) = await standing(api)
-    said = {500: "answered 500", None: "did not answer", 302: "redirects are not followed"}[trouble]
-    assert said in route["last_error"]["reason"]
+    (route,) = await route_list(api)
+    reason = {500: "answered 500", None: "did not answer", 302: "redirects are not followed"}[trouble]
+    assert reason in route["last_error"]["reason"]
     assert route["failed"] >= 1
 
 
@@ -165,13 +165,13 @@ async def test_a_receiver_that_hangs_keeps_nobody_else_waiting_and_is_not_floode
     async with receiving() as hanging:
         hanging.answer = lambda n: None
         await put(api, webhook(receiver), webhook(hanging))
-        async with delivering(api, webhook_timeout_s=SOON):
+        async with delivering(api, webhook_timeout_s=SHORT_TIMEOUT_S):
             sent = await accept(api, 3 * MAX_PENDING)
-            await all_taken(receiver, sent)
-            (_, stuck) = await standing(api)
+            await wait_until_accepted(receiver, sent)
+            (_, stuck) = await route_list(api)
             assert stuck["pending"] <= MAX_PENDING
             hanging.answer = lambda n: 200
-            await all_taken(hanging, sent)
+            await wait_until_accepted(hanging, sent)
 
 
 async def test_what_fails_too_often_is_dead_until_it_is_replayed(
@@ -185,24 +185,24 @@ async def test_what_fails_too_often_is_dead_until_it_is_replayed(
         sent = await accept(api, 3)
 
         async def given_up() -> bool:
-            (route,) = await standing(api)
+            (route,) = await route_list(api)
             return bool((route["dead"], route["pending"], route["state"]) == (3, 0, "failing"))
 
         await wait_until(given_up)
         dead = await api.ok("GET", f"{path}/dead", params={"limit": 2})
-        assert [one["reason"] for one in dead["items"]] == ["The receiver answered 500."] * 2
+        assert [delivery["reason"] for delivery in dead["items"]] == ["The receiver answered 500."] * 2
         rest = await api.ok("GET", f"{path}/dead", params={"cursor": dead["next"]})
-        assert {one["document"] for one in dead["items"] + rest["items"]} == set(sent)
+        assert {delivery["document"] for delivery in dead["items"] + rest["items"]} == set(sent)
         receiver.answer = lambda n: 200
         assert (await api.ok("POST", f"{path}/replay", {}))["deliveries"] == 3
-        await all_taken(receiver, sent)
+        await wait_until_accepted(receiver, sent)
         assert (await api.ok("POST", f"{path}/replay", {"after": "0"}))["deliveries"] == 3
 
         async def twice() -> bool:
-            return len(receiver.taken) == 6
+            return len(receiver.accepted) == 6
 
         await wait_until(twice)
-    (route,) = await standing(api)
+    (route,) = await route_list(api)
     assert (route["dead"], route["state"]) == (0, "delivering")
     assert (await api.post("/topics/crude/routes/0123456789abcdef/replay", json={})).status_code == 404
 
@@ -218,14 +218,14 @@ async def test_routes_that_are_put_again_go_on_and_others_are_gone(
     assert again["id"] == route["id"]
     more = await accept(api, 2, "more")
     async with delivering(api):
-        await all_taken(receiver, sent + more)  # signed with the secret of before
+        await wait_until_accepted(receiver, sent + more)  # signed with the secret of before
 
         async def copied() -> bool:
             return store.xlen("news") == 2
 
         await wait_until(copied)
     rows: Any = store.xrange("news")
-    assert [(fields["topic"], fields["document"]) for _, fields in rows] == [("crude", one) for one in more]
+    assert [(fields["topic"], fields["document"]) for _, fields in rows] == [("crude", document) for document in more]
     await put(api)
     assert store.keys("*sluice:route:*") == []
     assert store.xinfo_groups("sluice:out:crude") == []
@@ -245,7 +245,7 @@ async def test_a_route_takes_what_it_is_for(api: Api, receiver: Receiver, store:
             return bool(group["entries-read"] == 3 and group["pending"] == 0)
 
         await wait_until(passed_over)
-    assert receiver.asked == 0
+    assert receiver.requests == 0
 
 
 async def test_a_key_that_is_no_stream_is_an_error_of_the_route(api: Api, store: "Redis") -> None:
@@ -254,11 +254,11 @@ async def test_a_key_that_is_no_stream_is_an_error_of_the_route(api: Api, store:
     async with delivering(api):
         await accept(api, 1)
 
-        async def said() -> bool:
-            (route,) = await standing(api)
+        async def failed() -> bool:
+            (route,) = await route_list(api)
             return bool(route["last_error"] and "WRONGTYPE" in route["last_error"]["reason"])
 
-        await wait_until(said)
+        await wait_until(failed)
 
 
 async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> None:
@@ -268,10 +268,10 @@ async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> N
         assert (await api.request("DELETE", "/topics/crude", headers={"If-Match": '"another-1"'})).status_code == 412
         with pytest.raises(PreconditionFailed):
             await api.sluice.topics.delete("crude", 7)  # it changed after it was compared
-        assert len(await standing(api)) == 1
+        assert len(await route_list(api)) == 1
         await api.ok("DELETE", "/topics/crude")
         await api.topic()
-        assert await standing(api) == []
+        assert await route_list(api) == []
 
 
 @pytest.mark.parametrize(
@@ -299,8 +299,8 @@ async def test_a_route_that_cannot_be_is_refused(redis_url: str, route: dict[str
         await api.topic()
         answer = await api.put("/topics/crude/routes", json={"routes": [route]})
         assert answer.status_code == 422
-        assert [one["pointer"] for one in answer.json()["errors"]] == [pointer]
-        assert await standing(api) == []
+        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+        assert await route_list(api) == []
 
 
 @pytest.mark.parametrize(
@@ -324,27 +324,27 @@ async def test_a_name_is_looked_up_once_and_every_address_it_has_must_be_public(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name may resolve to a public address when it is checked, and to ours a moment later."""
-    asked: list[str] = []
+    resolved: list[str] = []
     answers: list[list[str]] = []
     port = int(httpx.URL(receiver.url).port or 0)
 
     async def resolve(host: str, *_: Any, **__: Any) -> list[Any]:
-        asked.append(host)
+        resolved.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in answers.pop(0)]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
     url = f"http://rebinding.example:{port}/hook?x=1"
     strict, lax = (Webhooks(ssl.create_default_context(), 1.0, private, 1) for private in (False, True))
-    for found in (["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["93.184.216.34", "::1"]):
-        answers[:] = [found, ["127.0.0.1"]]
+    for addresses in (["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["93.184.216.34", "::1"]):
+        answers[:] = [addresses, ["127.0.0.1"]]
         with pytest.raises(NotDelivered, match="public"):
             await strict.send(url, SECRET, "m", b'{"data": 1}', 1)
         assert len(answers) == 1
-    assert receiver.asked == 0
+    assert receiver.requests == 0
     answers[:] = [["127.0.0.1"]]
     await lax.send(url, SECRET, "m", b'{"data": 1}', 1)
-    assert (receiver.asked, answers) == (1, [])
-    assert set(asked) == {"rebinding.example"}
+    assert (receiver.requests, answers) == (1, [])
+    assert set(resolved) == {"rebinding.example"}
     for webhooks in (strict, lax):
         await webhooks.close()
 
@@ -361,15 +361,15 @@ async def test_deliveries_survive_the_death_of_whoever_makes_them(tmp_path: Path
             sent: list[str] = []
             for n in range(4):
                 sent += await accept(api, 40, f"round{n}-")
-                wanted = len(receiver.taken) + 5
+                wanted = len(receiver.accepted) + 5
 
                 async def going_on(wanted: int = wanted) -> bool:
-                    return len(receiver.taken) >= wanted
+                    return len(receiver.accepted) >= wanted
 
                 await wait_until(going_on)
-                found = await asyncio.to_thread(children, serve.process.pid)
-                os.kill(next(pid for pid, command in found.items() if CONSUMER in command), signal.SIGKILL)
-            await all_taken(receiver, sent)
+                processes = await asyncio.to_thread(children, serve.process.pid)
+                os.kill(next(pid for pid, command in processes.items() if CONSUMER in command), signal.SIGKILL)
+            await wait_until_accepted(receiver, sent)
             assert len(set(receiver.ids)) == len(sent)
     finally:
         await asyncio.to_thread(serve.end)

@@ -1,4 +1,4 @@
-"""Listeners hear of what a topic lets through at once, resume where they were, and never hold anybody up."""
+"""Listeners get the decisions of a topic at once, resume where they were, and never hold up each other."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ async def listening(api: Api, last: str | None = None) -> AsyncIterator[Listener
 
 async def test_whoever_listens_is_told_where_it_begins_before_anything_comes(remote: Api) -> None:
     """So that it can go on from there, should the connection break before the first event."""
-    assert await let_through(remote, oil(1, "before"))
+    assert await classify_passed(remote, oil(1, "before"))
     fields: dict[str, str] = {}
     async with remote.stream("GET", "/topics/crude/stream") as answer:
         async for line in answer.aiter_lines():
@@ -93,22 +93,23 @@ async def test_whoever_listens_is_told_where_it_begins_before_anything_comes(rem
                 break
             name, _, fields[name] = line.partition(": ")
     async with listening(remote, fields["id"]) as listener:
-        assert await let_through(remote, oil(1, "after")) == await listener.take(1)
+        assert await classify_passed(remote, oil(1, "after")) == await listener.take(1)
 
 
-async def let_through(api: Api, documents: list[dict[str, Any]]) -> list[str]:
+async def classify_passed(api: Api, documents: list[dict[str, Any]]) -> list[str]:
+    """Classifies documents; returns the ids of those that were not rejected."""
     return [r["document"] for r in await classify(api, documents) if r["decisions"]]
 
 
 async def test_every_listener_hears_what_passes_from_when_it_came(remote: Api) -> None:
-    await let_through(remote, oil(3, "before"))
-    async with listening(remote) as one, listening(remote) as two:
-        sent = await let_through(remote, oil(5))
-        assert await one.take(len(sent)) == sent
-        assert await two.take(len(sent)) == sent
-        async with listening(remote) as three:
-            more = await let_through(remote, oil(2, "more"))
-            assert await three.take(2) == await one.take(2) == more
+    await classify_passed(remote, oil(3, "before"))
+    async with listening(remote) as first, listening(remote) as second:
+        sent = await classify_passed(remote, oil(5))
+        assert await first.take(len(sent)) == sent
+        assert await second.take(len(sent)) == sent
+        async with listening(remote) as third:
+            more = await classify_passed(remote, oil(2, "more"))
+            assert await third.take(2) == await first.take(2) == more
     document = await remote.ok("GET", "/openapi.json")
     declared = document["paths"]["/topics/{topic}/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]
     async with listening(remote, "0") as again:
@@ -116,15 +117,15 @@ async def test_every_listener_hears_what_passes_from_when_it_came(remote: Api) -
 
 
 async def test_whoever_resumes_misses_nothing_and_hears_nothing_twice(remote: Api) -> None:
-    sent = await let_through(remote, oil(250))  # more than is read at once
+    sent = await classify_passed(remote, oil(250))  # more than is read at once
     async with listening(remote, "0") as first:
         assert await first.take(100) == sent[:100]
         place = first.last
-    sending = asyncio.create_task(let_through(remote, oil(50, "meanwhile")))
+    sending = asyncio.create_task(classify_passed(remote, oil(50, "meanwhile")))
     async with listening(remote, place) as second:
         sent += await sending
-        heard = await second.take(len(sent) - 100)
-    assert heard == sent[100:]
+        received = await second.take(len(sent) - 100)
+    assert received == sent[100:]
 
 
 async def test_a_place_that_is_none_is_refused(remote: Api) -> None:
@@ -160,17 +161,19 @@ async def test_whoever_does_not_read_is_sent_away_and_holds_up_nobody(remote: Ap
         slow.sendall(b"GET /topics/crude/stream HTTP/1.1\r\nhost: x\r\n\r\n")
         assert slow.recv(15) == b"HTTP/1.1 200 OK"
         async with listening(remote) as quick:
-            batches = [[one | {"text": "and so on " * 1200} for one in oil(200, f"long{n}-")] for n in range(8)]
+            batches = [
+                [document | {"text": "and so on " * 1200} for document in oil(200, f"long{n}-")] for n in range(8)
+            ]
             assert sum(map(len, batches)) > 1.5 * MAX_QUEUED
-            heard = asyncio.create_task(quick.take(sum(map(len, batches))))
-            sent = [document for batch in batches for document in await let_through(remote, batch)]
-            assert await heard == sent
+            received = asyncio.create_task(quick.take(sum(map(len, batches))))
+            sent = [document for batch in batches for document in await classify_passed(remote, batch)]
+            assert await received == sent
 
         def rest() -> bytes:
-            said = b""
-            while not said.endswith(b"0\r\n\r\n"):
-                said = (said + slow.recv(1 << 16))[-2000:]
-            return said
+            tail = b""
+            while not tail.endswith(b"0\r\n\r\n"):
+                tail = (tail + slow.recv(1 << 16))[-2000:]
+            return tail
 
         assert b"event: problem" in await asyncio.to_thread(rest)
 
@@ -204,8 +207,8 @@ async def test_a_listener_who_left_while_nothing_came_leaves_no_trouble_behind(
             await asyncio.sleep(0.7)  # longer than one reading waits for something to come
         await classify(api, oil(5), topics=["crude"])
         await classify(api, oil(5, "p"), topics=["other"])
-        heard = [await anext(events), await anext(events)]  # how long to wait before coming back, then an event
-        assert b'"topic":"other"' in heard[1]
+        received = [await anext(events), await anext(events)]  # how long to wait before coming back, then an event
+        assert b'"topic":"other"' in received[1]
     assert "failed" not in "".join(capfd.readouterr())
 
 
@@ -235,7 +238,7 @@ async def test_listeners_go_on_when_the_store_comes_back_and_are_let_go_when_the
         async with Api(base_url=server.address, timeout=PATIENCE_S) as api:
             await api.topic()
             async with listening(api) as listener:
-                assert await let_through(api, [OIL | {"id": "one"}]) == await listener.take(1)
+                assert await classify_passed(api, [OIL | {"id": "one"}]) == await listener.take(1)
                 assert store.server is not None
                 store.server.kill()
                 store.server.wait()
