@@ -16,6 +16,7 @@ from redis import Redis
 from ruamel.yaml import YAML
 
 from service.config import PREFIX, Config
+from service.processes import WARM
 from service.store.redis.embedded import find_server
 from tests.support import ROOT
 from tests.support.processes import ServeProcess
@@ -107,7 +108,7 @@ def test_the_programs_run_while_building_exist() -> None:
     run = " ".join(instructions("RUN"))
     for module in re.findall(r"python -m (service[.\w]+)", run):
         assert (ROOT / f"{module.replace('.', '/')}.py").exists()
-    assert "service.run.warm" in run
+    assert WARM in run
 
 
 def test_the_store_starts_with_the_options_given_and_is_durable(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ async def attack(
         return total(readers) >= enough
 
     async with httpx.AsyncClient(base_url=service.address, timeout=10) as client:
-        working = [asyncio.create_task(each.work(client, stopping)) for each in people]
+        tasks = [asyncio.create_task(each.work(client, stopping)) for each in people]
         await wait_until(at_work)
         await asyncio.sleep(chance.uniform(0, 0.3))
         await asyncio.to_thread(service.kill, target, chance)
@@ -150,7 +150,7 @@ async def attack(
             await asyncio.to_thread(service.kill, target, chance)
         await asyncio.sleep(chance.uniform(0, 0.3))
         stopping.set()
-        await asyncio.gather(*working)
+        await asyncio.gather(*tasks)
     ready = await asyncio.to_thread(lambda: f"{service.address}/readyz")
     await asyncio.to_thread(wait_until_sync, lambda: httpx.get(ready, timeout=10).is_success)
 
