@@ -2,7 +2,7 @@
 
 The topic's setting `retrain` decides, or else SLUICE_RETRAIN_*; by default there is no automatic retraining.
 Housekeeping (run/housekeeping.py) checks every topic and submits what is due as an ordinary job. It notes the last one
-beside the topic's counts, by compare-and-set, so that only one of several workers submits. If that worker dies between
+beside the topic's counts, by compare-and-set, so that only one of several housekeepers submits. If it dies between
 noting and submitting, the topic waits until it is due again.
 
 `version` counts the events of the log, nearly all of which are judgements, so it tells which topics may be due; only
