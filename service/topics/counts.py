@@ -79,9 +79,9 @@ class TopicCounters:
         topics = classified.kept.keys() | set().union(*repeats.values()) if named is None else named
         for topic in dict.fromkeys(topics):
             copies = {place for place, counts_in in repeats.items() if topic in counts_in}  # count as if sent by name
-            kept = [one for one in classified.kept.get(topic, ()) if one.place in places or one.place in copies]
-            for one in kept:
-                totals[one.decision] += 1
+            kept = [hit for hit in classified.kept.get(topic, ()) if hit.place in places or hit.place in copies]
+            for hit in kept:
+                totals[hit.decision] += 1
             model = self._registry.topics.get(topic)
             if model and (kept or by_name or copies):
                 named_here = by_name + len(copies)
@@ -111,10 +111,10 @@ class TopicCounters:
         self, model: PublishedModel, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, named: int
     ) -> Step:
         bucket = _bucket(passed)
-        accepted = [one for one in kept if one.decision == "accept"]
-        abstained = [one for one in kept if one.decision == "abstain"]
-        likely = [ids[one.place] for one in accepted if not one.by_rule][-self._max_queued :]
-        uncertain = [ids[one.place] for one in abstained if not one.by_rule][-self._max_queued :]
+        accepted = [hit for hit in kept if hit.decision == "accept"]
+        abstained = [hit for hit in kept if hit.decision == "abstain"]
+        likely = [ids[hit.place] for hit in accepted if not hit.by_rule][-self._max_queued :]
+        uncertain = [ids[hit.place] for hit in abstained if not hit.by_rule][-self._max_queued :]
         return count_topic_cmd(
             model.topic,
             model.born,

@@ -1,4 +1,4 @@
-"""Topics as their users handle them: made, found, listed, changed, restored, deleted."""
+"""Topics as their users handle them: created, found, listed, changed, restored, deleted."""
 
 import re
 import unicodedata
@@ -46,17 +46,17 @@ class Topics:
         self._pool = pool
 
     async def find(self, topic: str) -> PublishedModel:
-        """The topic as it is served; one that another process has just made is loaded."""
+        """The topic as it is served; one that another process has just created is loaded."""
         return self._registry.topics.get(topic) or await self._learning.catch_up(topic)
 
     async def page(self, after: str, limit: int) -> tuple[list[PublishedModel], str | None]:
         """Topics by id, those after the given one, and where the next page begins."""
         ids = await self._store.topics(after, limit + 1)
-        found: list[PublishedModel] = []
+        page: list[PublishedModel] = []
         for topic in ids[:limit]:
-            with suppress(NotFound):  # deleted at this moment, or never made to its end
-                found.append(await self.find(topic))
-        return found, ids[limit - 1] if ids[limit:] else None
+            with suppress(NotFound):  # deleted just now, or not created completely
+                page.append(await self.find(topic))
+        return page, ids[limit - 1] if ids[limit:] else None
 
     async def create(self, new: NewTopic) -> PublishedModel:
         check(dict(new))
@@ -86,55 +86,55 @@ class Topics:
             return settings, log_features("", settings.query, self._registry.analysis, epoch)
 
         await self._learning.edit(topic, edit, if_match)
-        served = await self.find(topic)
+        model = await self.find(topic)
         if decides_differently:
-            await self._counters.reset_window(served)
-        return served
+            await self._counters.reset_window(model)
+        return model
 
     async def restore(self, topic: str, version: int) -> PublishedModel:
         """Serves an earlier version again, as a new one."""
         await self._learning.restore(topic, version)
-        served = await self.find(topic)
-        await self._counters.reset_window(served)
-        return served
+        model = await self.find(topic)
+        await self._counters.reset_window(model)
+        return model
 
     async def put_model(self, topic: str, model: Model, words: Sequence[str]) -> PublishedModel:
-        """Serves a model that was made elsewhere; judgements that follow are learned on top of it."""
+        """Serves an imported model; judgements that follow are learned on top of it."""
         await self._learning.publish(topic, Base(model), words, "import")
         return await self.find(topic)
 
     async def refresh(self, topic: str) -> None:
-        """Puts a topic under the current background."""
+        """Moves the topic to the current background."""
         epoch, analysis = self._epochs.current, self._registry.analysis
         await self._learning.refresh(topic, lambda settings: log_features("", settings.query, analysis, epoch))
 
     async def put_routes(self, topic: str, routes: Sequence[Route]) -> list[StoredRoute]:
-        served = await self.find(topic)
-        put = await self._routes.put(topic, routes, self._config.webhooks_private)
+        model = await self.find(topic)
+        stored = await self._routes.put(topic, routes, self._config.webhooks_private)
         (head,) = await self._store.heads([topic])
-        if head is None or head.born != served.born:  # deleted meanwhile: the next of this name must not have them
+        if head is None or head.born != model.born:  # deleted meanwhile: another topic of this name must not get them
             await self._routes.forget(topic)
             raise NotFound.topic_gone(topic)
-        return put
+        return stored
 
     async def delete(self, topic: str, if_match: int | None = None) -> None:
         if if_match is None:
             await self._routes.forget(topic)  # first: if the store then fails, a second try does the rest
         await self._learning.delete(topic, if_match)
         if not (await self._store.heads([topic]))[0]:
-            await self._routes.forget(topic)  # all, or those that somebody has put meanwhile
+            await self._routes.forget(topic)  # including those that were put meanwhile
         self._registry.delete(topic)
 
     async def check_room_for(self, topic: str) -> None:
-        """Refuses one topic more than the settings allow."""
+        """Raises `TooLarge` if a new topic would be one more than the config allows."""
         if await self._store.count_topics() >= self._config.max_topics and topic not in self._registry.topics:
             raise TooLarge(f"There are {self._config.max_topics:,} topics already, which is the limit.")
 
 
 def topic_id(name: str) -> str:
-    """An id from a name: its letters and digits in ASCII, dashes between; it may be taken already."""
+    """An id made from a name: its letters and digits in ASCII, with dashes between; it may be taken already."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    made = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:128].strip("-")
-    if not made:
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:128].strip("-")
+    if not slug:
         raise BadInput("No id can be made from this name; give one.", [FieldError(pointer="/id", detail="missing")])
-    return made
+    return slug

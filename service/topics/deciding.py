@@ -2,7 +2,7 @@
 
     documents  →  features, idf  →  scores against a snapshot of the bank  →  rules  →  verdicts
 
-Without topics asked for by name only those that may not reject have a verdict: nearly every topic rejects nearly every
+If a request names no topics, only those that may not reject have a verdict: nearly every topic rejects nearly every
 document, and the bank does not list those.
 """
 
@@ -25,7 +25,7 @@ from service.topics.published import DIGITS, decide, decide_together
 from service.topics.registry import Registry, ServedTopic
 from service.topics.rules import DECIDES, RuleName
 
-MAX_VERDICTS, MAX_EXPLAINED = 1_000_000, 10_000  # in one answer; a hundred bytes each, and several thousand
+MAX_VERDICTS, MAX_EXPLAINED = 1_000_000, 10_000  # in a response; a hundred bytes each, and several thousand
 
 
 class TopicVerdict(NamedTuple):
@@ -75,7 +75,7 @@ def decide_documents(
     *,
     apply_rules: bool = True,
 ) -> Decided:
-    """The verdicts of topics that may not reject, or of those asked for; without rules, those of the models alone."""
+    """The verdicts of topics that may not reject, or of those requested; without rules, those of the models alone."""
     counted = bags([(document.title, document.text) for document in documents], registry.analysis)
     idf = epoch.frequencies.idf(counted.features)
     ids = [document.id or content_id(document) for document in documents]
@@ -104,7 +104,7 @@ def verdicts_of(
 
 
 def max_verdicts(options: ClassifyOptions) -> int:
-    """The most decisions that one answer may have."""
+    """The most decisions that a response may have."""
     return MAX_EXPLAINED if options.explain else MAX_VERDICTS
 
 
@@ -141,13 +141,13 @@ def _scored(
 ) -> Iterator[list[TopicVerdict]]:
     """The verdicts of these topics on each document, whatever they decide."""
     _check_count(len(counted) * len(topics), limit)
-    found = [snapshot.get(topic) for topic in topics]
-    for topic, indexed in zip(topics, found, strict=True):
+    entries = [snapshot.get(topic) for topic in topics]
+    for topic, indexed in zip(topics, entries, strict=True):
         if indexed is None:
             raise NotFound.topic(topic)
     scores = snapshot.score(counted, idf, topics)
-    starts = accumulate((indexed.columns for indexed in found if indexed), initial=0)
-    columns = [(indexed, start) for indexed, start in zip(found, starts, strict=False) if indexed]
+    starts = accumulate((indexed.columns for indexed in entries if indexed), initial=0)
+    columns = [(indexed, start) for indexed, start in zip(entries, starts, strict=False) if indexed]
     for row in scores.tolist():
         yield [_verdict(indexed, row, start) for indexed, start in columns]
 

@@ -1,4 +1,4 @@
-"""How this deployment reads text, and the features of a text as the log keeps them."""
+"""How this deployment analyses text, and the features of a text as the log keeps them."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from service.config import Config
 from service.store import codec
 from service.topics.background import Epoch
 
-MAX_TERMS = 2000  # distinct terms of a judged document; one of ten pages has some hundred
+MAX_TERMS = 2000  # distinct terms of a judged document; ten pages have a few hundred
 
 
 def analysis_of(config: Config) -> Analysis:

@@ -44,10 +44,10 @@ class Registry:
         self._writing = Lock()  # so that bank and topics change together; readers do not take it
         self._merged = True  # nothing has been put or removed since the bank was last merged
         self._deleted: dict[str, float] = {}  # when topics were deleted, by `born`, on the monotonic clock
-        self._youngest_ms = 0  # when the youngest topic that there ever was was created
+        self._youngest_ms = 0  # when the youngest of all topics served so far was created
 
     def load(self, models: Iterable[PublishedModel]) -> None:
-        """Serves many topics at once, at the start."""
+        """Serves many topics at once, when the process starts."""
         topics = {model.topic: model for model in models}
         with self._writing:
             self._bank.load(_entry(model) for model in topics.values())
@@ -70,7 +70,7 @@ class Registry:
             self._youngest_ms = max(self._youngest_ms, model.settings.created_ms)
 
     def delete(self, topic: str) -> None:
-        """Stops serving a topic that was deleted; a task that is just loading it comes too late."""
+        """Stops serving a topic that was deleted, even if a task is just loading it and puts it later."""
         now = time.monotonic()
         with self._writing:
             self._deleted = {born: at for born, at in self._deleted.items() if now - at < GONE_S}
@@ -95,7 +95,7 @@ class Registry:
         return self._bank.snapshot()
 
     def created_after(self, at_ms: int, topics: Sequence[str] | None) -> frozenset[str]:
-        """The topics that were created after that moment; of those named, if some are."""
+        """Those of the topics (None: all) that were created after that moment."""
         if self._youngest_ms <= at_ms:
             return frozenset()
         models = ((topic, self.topics.get(topic)) for topic in list(self.topics if topics is None else topics))

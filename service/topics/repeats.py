@@ -35,7 +35,7 @@ class Original(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """The id of the document that another repeats, and the topics in which that one counts all the same."""
+    """The id of the document that a copy repeats, and the topics in which the copy counts all the same."""
 
     original: str
     counts_in: frozenset[str]
@@ -51,15 +51,15 @@ def originals(
 ) -> dict[int, Original]:
     """By place in the batch, the remembered documents that others repeat; not those whose text has changed since."""
     remembered = [unpack(blob) for blob in blobs]
-    models = decide_documents(registry, [one.document for one in remembered], options, epoch, apply_rules=False)
+    models = decide_documents(registry, [known.document for known in remembered], options, epoch, apply_rules=False)
     theirs, ours = signatures(models.bags), signatures(decided.bags)
     place_of = {document: i for i, document in enumerate(models.ids)}
-    found: dict[int, Original] = {}
+    by_place: dict[int, Original] = {}
     for place, document in enumerate(decided.ids):
         i = place_of.get(repeated.get(document, ""))
         if i is not None and are_duplicates(theirs[i], ours[place]):
-            found[place] = Original(remembered[i].document, remembered[i].came_ms, models.bag(i), models.verdicts[i])
-    return found
+            by_place[place] = Original(remembered[i].document, remembered[i].came_ms, models.bag(i), models.verdicts[i])
+    return by_place
 
 
 def as_original(

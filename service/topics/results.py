@@ -1,7 +1,7 @@
-"""Results: what is decided about each document, as values. Whoever answers writes them in its own form.
+"""Results: what is decided about each document, as values; each interface writes them in its own form.
 
-A result lists the decisions that are shown: those of topics asked for by name, or all that are not rejections. Beside
-the results stands what a stored batch leads to: what each topic keeps, and which documents repeat others.
+A result lists the decisions that are shown: those of topics requested by name, or all that are not rejections. With the
+results comes what a stored batch leads to: what each topic keeps, and which documents repeat others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ MODEL = "model"
 
 
 class Explanation(NamedTuple):
-    """Why a topic decided so; nothing, if the model has changed since, for its weights are others now."""
+    """Why a topic decided as it did. Empty if the model, and so its weights, have changed since."""
 
     contributions: list[Contribution] | None
     flip: Flip | None
@@ -35,7 +35,7 @@ class TopicDecision(NamedTuple):
     probability: float | None
     version: int
     decided_by: str
-    explanation: Explanation | None = None  # None if nobody asked for one
+    explanation: Explanation | None = None  # None if it was not requested
 
     @classmethod
     def of(cls, verdict: TopicVerdict, decision: Decision) -> "TopicDecision":
@@ -44,7 +44,7 @@ class TopicDecision(NamedTuple):
         return cls(topic.name, decision, score, verdict.probability, topic.version, verdict.rule or MODEL)
 
     def to_dict(self) -> dict[str, Any]:
-        """As the contract has it (`schemas.Verdict`)."""
+        """The fields of `schemas.Verdict`."""
         topic, decision, score, probability, version, decided_by, explanation = self
         fields: dict[str, Any] = {
             "topic": topic,
@@ -67,8 +67,11 @@ class DocumentResult(NamedTuple):
     duplicate_of: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As the contract has it (`schemas.Result`)."""
-        fields: dict[str, Any] = {"document": self.document, "decisions": [one.to_dict() for one in self.decisions]}
+        """The fields of `schemas.Result`."""
+        fields: dict[str, Any] = {
+            "document": self.document,
+            "decisions": [decision.to_dict() for decision in self.decisions],
+        }
         return fields | {"duplicate_of": self.duplicate_of} if self.duplicate_of else fields
 
 
@@ -96,21 +99,23 @@ class Classified:
 def classify(
     registry: Registry, documents: Sequence[Document], options: ClassifyOptions, epoch: Epoch
 ) -> list[DocumentResult]:
-    """What every topic, or those asked for, make of each document by itself."""
+    """The results of documents, each decided on its own, by all topics or those requested."""
     return classified(registry, decide_documents(registry, documents, options, epoch), options, epoch, {}).results
 
 
 def classified(
     registry: Registry, decided: Decided, options: ClassifyOptions, epoch: Epoch, originals: Mapping[int, Original]
 ) -> Classified:
-    """The results of documents of which some, by place, repeat others."""
+    """The results of documents, and what follows from them; `originals` are those that documents repeat, by place."""
     results: list[DocumentResult] = []
     kept: dict[str, list[Kept]] = {}
     repeats: dict[int, Repeat] = {}
     show_all = options.topics is not None or options.include == "all"
-    for place, own in enumerate(decided.verdicts):
+    for place, verdicts in enumerate(decided.verdicts):
         original = originals.get(place)
-        verdicts, alike = as_original(own, original.verdicts) if original else (own, set[str]())
+        alike: set[str] = set()
+        if original:
+            verdicts, alike = as_original(verdicts, original.verdicts)
         decisions = []
         for verdict in verdicts:
             decision = verdict.decision
@@ -120,13 +125,13 @@ def classified(
                 kept.setdefault(verdict.topic.name, []).append(_kept(place, verdict, decision))
             decisions.append(TopicDecision.of(verdict, decision))
         if original:
-            different = {one.topic for one in decisions if one.decision != "reject"} - alike
+            different = {shown.topic for shown in decisions if shown.decision != "reject"} - alike
             younger = registry.created_after(original.came_ms, options.topics)
             repeats[place] = Repeat(original.id, younger | different)
         if options.explain and decisions:
-            why = _Explainer(registry, decided.documents[place], decided.bag(place), epoch)
-            like = _Explainer(registry, original.document, original.bag, epoch) if original else why
-            decisions = [(like if one.topic in alike else why).explained(one) for one in decisions]
+            by_itself = _Explainer(registry, decided.documents[place], decided.bag(place), epoch)
+            by_original = _Explainer(registry, original.document, original.bag, epoch) if original else by_itself
+            decisions = [(by_original if shown.topic in alike else by_itself).explained(shown) for shown in decisions]
         results.append(DocumentResult(decided.ids[place], decisions, original.id if original else None))
     return Classified(decided.ids, decided.bags, results, kept, repeats)
 

@@ -1,7 +1,7 @@
-"""Learning and deciding once, for nobody.
+"""Warm-up: learns and decides once, and throws the result away.
 
 Compiled kernels are loaded when they are first called, which takes up to a second; without this, the first request of
-a process would be the one to wait.
+a process would have to wait for them.
 """
 
 from models.text.analysis import Analysis, bags
