@@ -60,7 +60,7 @@ async def test_an_epoch_survives_the_store(store: Store) -> None:
 
 
 async def test_nothing_knows_nothing(store: Store) -> None:
-    """Before the first epoch, and where one is gone."""
+    """Before the first epoch, and where one was deleted."""
     for epoch in (Epochs(store).current, await Epochs(store).load(7)):
         assert (epoch.frequencies.documents, epoch.background.size) == (0, 0)
         assert Epoch.from_bytes(epoch.number, epoch.to_bytes()).to_bytes() == epoch.to_bytes()
@@ -93,7 +93,7 @@ async def test_the_sample_holds_the_newest_documents_each_once(store: Store) -> 
     await epochs.publish()
     count(epochs, second)
     await epochs.publish()
-    sampled = [one.document for one in epochs.current.sample]
+    sampled = [s.document for s in epochs.current.sample]
     assert sampled == [*first, *second][-SAMPLE_SIZE:]
     assert len(set(sampled)) == SAMPLE_SIZE
 

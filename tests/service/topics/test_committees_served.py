@@ -23,7 +23,7 @@ VOTING: list[dict[str, Any]] = [
 
 
 def documents(n: int, seed: int = 1) -> list[tuple[dict[str, str], bool]]:
-    """Every second one about oil, the others about grain, with a word or two of the other."""
+    """Every second document about oil, the others about grain, with a word or two of the other."""
     rng = random.Random(seed)
     made = []
     for i in range(n):
@@ -44,7 +44,7 @@ async def taught(
 
 async def decided(api: Api, topic: str = "crude", **options: Any) -> list[Any]:
     body = {"documents": [d for d, _ in documents(30, seed=2)], "topics": [topic], "store": False} | options
-    return [one["decisions"][0] for one in (await api.ok("POST", "/classify", body))["results"]]
+    return [result["decisions"][0] for result in (await api.ok("POST", "/classify", body))["results"]]
 
 
 @pytest.mark.parametrize("params", [*VOTING, {"combine": "mean"}], ids=str)
@@ -53,8 +53,8 @@ async def test_a_committee_decides_explains_and_its_parts_add_up(redis_url: str,
         await taught(api, params)
         verdicts = await decided(api, explain=True)
         judged = [(v["decision"], r) for v, (_, r) in zip(verdicts, documents(30, seed=2), strict=True)]
-        assert sum(one in (("accept", True), ("reject", False)) for one in judged) > 10
-        assert sum(one in (("accept", False), ("reject", True)) for one in judged) <= 3
+        assert sum(pair in (("accept", True), ("reject", False)) for pair in judged) > 10
+        assert sum(pair in (("accept", False), ("reject", True)) for pair in judged) <= 3
         for verdict in verdicts:
             total = sum(part["contribution"] for part in verdict["explanation"])
             assert total == pytest.approx(verdict["score"], abs=1e-4)
@@ -67,18 +67,18 @@ async def test_what_is_decided_is_the_vote_of_the_members(
 ) -> None:
     """With a goal nothing is accepted yet: what a user brought along is no evidence."""
     async with running_api(redis_url) as api:
-        served = await taught(api, params, goal=goal)
-        assert served.model.accept_above == (NEVER if goal else 0)
-        together = served.model.committee
-        assert together is not None
-        assert together.rule is not None
+        published = await taught(api, params, goal=goal)
+        assert published.model.accept_above == (NEVER if goal else 0)
+        committee = published.model.committee
+        assert committee is not None
+        assert committee.rule is not None
         idf = api.sluice.epochs.current.frequencies.idf
         for verdict, (document, _) in zip(await decided(api), documents(30, seed=2), strict=True):
             features, counts = bags([("", document["text"])], api.sluice.registry.analysis)[0]
-            x = view(served.model.linear.view, Bag(features, counts, idf(features)))
-            scores = [member.score(x) for member in together.members]
-            said = decide(scores, served.model.reject_below, served.model.accept_above, together.rule)
-            assert verdict["decision"] == {1: "accept", 0: "abstain", -1: "reject"}[said]
+            x = view(published.model.linear.view, Bag(features, counts, idf(features)))
+            scores = [member.score(x) for member in committee.members]
+            decision = decide(scores, published.model.reject_below, published.model.accept_above, committee.rule)
+            assert verdict["decision"] == {1: "accept", 0: "abstain", -1: "reject"}[decision]
             assert verdict["score"] == pytest.approx(sum(scores) / len(scores), abs=1e-4)
 
 
@@ -99,11 +99,13 @@ async def test_unasked_only_what_the_committee_does_not_reject_is_answered(
     async with running_api(redis_url) as api:
         await taught(api, {"combine": "vote", "k": 3}, goal=goal)
         await api.topic("plain")
-        asked = await decided(api)
+        requested = await decided(api)
         body = {"documents": [d for d, _ in documents(30, seed=2)], "store": False}
         results = (await api.ok("POST", "/classify", body))["results"]
-        unasked = [[v for v in one["decisions"] if v["topic"] == "crude"] for one in results]
-        assert [one[0] if one else None for one in unasked] == [v if v["decision"] != "reject" else None for v in asked]
+        unrequested = [[v for v in result["decisions"] if v["topic"] == "crude"] for result in results]
+        assert [row[0] if row else None for row in unrequested] == [
+            v if v["decision"] != "reject" else None for v in requested
+        ]
 
 
 async def test_a_restart_serves_the_same_committee(redis_url: str) -> None:
@@ -147,10 +149,12 @@ async def test_a_committee_whose_weights_do_not_fit_its_members_is_refused(redis
 async def test_the_model_says_how_many_members_there_are_and_what_they_would_lose(redis_url: str) -> None:
     async with running_api(redis_url) as api:
         await taught(api, VOTING[3])
-        together = (await api.ok("GET", "/topics/crude/model"))["committee"]
-        assert together["k"] == len(together["weights"])
-        assert set(together["estimates"]) == {"beta", "cv", "kl"}
-        assert all(0 <= one[name] <= 1 for one in together["estimates"].values() for name in ("loss", "error"))
+        committee = (await api.ok("GET", "/topics/crude/model"))["committee"]
+        assert committee["k"] == len(committee["weights"])
+        assert set(committee["estimates"]) == {"beta", "cv", "kl"}
+        assert all(
+            0 <= estimate[name] <= 1 for estimate in committee["estimates"].values() for name in ("loss", "error")
+        )
         await api.topic("plain")
         assert (await api.ok("GET", "/topics/plain/model"))["committee"] is None
 
@@ -174,15 +178,15 @@ async def test_a_correction_gives_the_committee_that_would_have_been(redis_url: 
 )
 async def test_parameters_that_make_no_committee_are_refused(shared: Api, params: dict[str, Any]) -> None:
     body = {"id": "refused", "learner": {"kind": "committee", "params": params}}
-    answer = await shared.request("POST", "/topics", json=body)
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["pointer"] == "/learner"
+    response = await shared.request("POST", "/topics", json=body)
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["pointer"] == "/learner"
 
 
 async def test_a_preview_of_another_rule_decides_as_that_rule_would(redis_url: str) -> None:
     async with running_api(redis_url) as api:
         await taught(api, {"combine": "vote", "k": 3})
         learner = {"kind": "committee", "params": {"combine": "unanimous", "k": 3}}
-        answer = await api.ok("POST", "/topics/crude/preview", {"learner": learner})
-        judged = answer["judged"]
+        response = await api.ok("POST", "/topics/crude/preview", {"learner": learner})
+        judged = response["judged"]
         assert judged["after"]["abstained"] >= judged["before"]["abstained"]

@@ -1,4 +1,4 @@
-"""How the stream was decided is counted once for each document, whoever is asked, and survives everything."""
+"""How the stream was decided is counted once for each document, whichever topics are named, and survives everything."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
 
 
 def decided(results: Any, topic: str = "crude") -> dict[str, int]:
-    """The decisions in an answer, counted."""
+    """Counts the decisions of a response."""
     made = [d["decision"] for result in results for d in result["decisions"] if d["topic"] == topic]
     counts = {"documents": len(results), "accepted": made.count("accept"), "abstained": made.count("abstain")}
     return counts | {"rejected": len(results) - counts["accepted"] - counts["abstained"]}
@@ -91,7 +91,7 @@ async def test_what_a_rule_decides_is_counted_as_it_was_answered(api: Api) -> No
 async def test_several_at_once_count_everything(api: Api) -> None:
     batches = [oil(20, f"b{n}-") for n in range(10)]
     results = await asyncio.gather(*(classify(api, batch) for batch in batches))
-    assert await passed(api) == decided([one for result in results for one in result])
+    assert await passed(api) == decided([decision for result in results for decision in result])
 
 
 async def test_counts_outlive_the_process_and_a_replay(redis_url: str) -> None:
@@ -114,17 +114,17 @@ async def test_a_deleted_topic_leaves_no_key_behind(api: Api, redis_url: str) ->
     await api.ok("POST", "/topics/crude/known", {"documents": ["o4"]})
     with Redis.from_url(redis_url) as client:
         assert len(client.keys("sluice:{crude}:*")) >= 8
-        served = api.sluice.registry.get("crude")
+        published = api.sluice.registry.get("crude")
         await api.ok("DELETE", "/topics/crude")
         assert client.keys("sluice:{crude}:*") == []
-        # A process that has not heard of it yet writes nothing into the void, nor to a successor.
+        # A process that does not know of the deletion yet counts nothing, nor for another topic of that name.
         counts = {"passed": 0, "bucket": 0, "slot": 0, "named": 1, "accepted": 1, "abstained": 0}
-        late = count_topic_cmd("crude", served.born, **counts, likely=["o1"], uncertain=[], kept=9)
+        late = count_topic_cmd("crude", published.born, **counts, likely=["o1"], uncertain=[], kept=9)
         assert await api.sluice.store.run([late]) == [0]
         with pytest.raises(NotFound):
-            await api.sluice.review.skip(served, "o1")
+            await api.sluice.review.skip(published, "o1")
         with pytest.raises(NotFound):
-            await api.sluice.known.add(served, ["o1"])
+            await api.sluice.known.add(published, ["o1"])
         assert client.keys("sluice:{crude}:*") == []
 
 
@@ -145,24 +145,24 @@ def test_lately_is_the_newest_buckets_and_ever_is_everything(batches: list[tuple
         totals = [totals[0] + accepted, totals[1] + abstained]
     stored |= {str(slot).encode(): " ".join(map(str, row)).encode() for slot, row in ring.items()}
     stored |= {b"accepted": b"%d" % totals[0], b"abstained": b"%d" % totals[1]}
-    tally = counts_of(stored, position)
-    assert (tally.ever.documents, tally.ever.accepted, tally.ever.abstained) == (position, *totals)
-    assert tally.lately.rejected >= 0
+    counts = counts_of(stored, position)
+    assert (counts.ever.documents, counts.ever.accepted, counts.ever.abstained) == (position, *totals)
+    assert counts.lately.rejected >= 0
     assert (
-        tally.lately.documents <= max(RECENT_BUCKETS * BUCKET_SIZE, sum(totals))
+        counts.lately.documents <= max(RECENT_BUCKETS * BUCKET_SIZE, sum(totals))
         or position <= RECENT_BUCKETS * BUCKET_SIZE
     )
     if position <= RECENT_BUCKETS * BUCKET_SIZE:
-        assert tally.lately == tally.ever
+        assert counts.lately == counts.ever
     if position > 2 * RECENT_BUCKETS * BUCKET_SIZE:
-        assert tally.newest == tally.lately
+        assert counts.newest == counts.lately
 
 
 def test_a_young_topic_can_fall_silent_too() -> None:
-    """Its newer half against the older, before there are ten thousand documents to look back on."""
+    """Its newer half against the older, before there are ten thousand documents to compare with."""
     stored = {b"since": b"0", b"accepted": b"30", b"abstained": b"8", b"0": b"0 0 20 5", b"1": b"1 0 10 3"}
-    tally = counts_of(stored, 4700)
-    assert tally.lately == tally.ever
-    assert (tally.newest.documents, tally.newest.accepted, tally.newest.abstained) == (1700, 0, 0)
+    counts = counts_of(stored, 4700)
+    assert counts.lately == counts.ever
+    assert (counts.newest.documents, counts.newest.accepted, counts.newest.abstained) == (1700, 0, 0)
     before = StreamCounts(4700 - 1700, 30, 8)
-    assert check_volume([before, tally.newest]).silent
+    assert check_volume([before, counts.newest]).silent

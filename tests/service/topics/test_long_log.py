@@ -1,4 +1,4 @@
-"""A log as long as they get: whoever corrects or withdraws a judgement in it has the right model at once.
+"""A log as long as they get: after a correction or a withdrawal in it, the model is right at once.
 
 In what time, `scripts/bench wait` measures.
 """

@@ -41,16 +41,16 @@ def elsewhere() -> Iterator[Embedded]:
 
 async def weights(api: Api, topic: str = "crude") -> dict[str, float]:
     exported = await api.ok("GET", f"/topics/{topic}/model", params={"format": "export"})
-    found: dict[str, float] = exported["terms"]
-    return found
+    weights: dict[str, float] = exported["terms"]
+    return weights
 
 
 async def judged(api: Api) -> None:
     """Relevant are documents that Reuters sent; irrelevant such that speak of opec."""
-    for one in oil(12):
-        await api.judge(one | {"text": one["text"].replace("opec", "") + " reuters"}, True)
-    for one in grain(12):
-        await api.judge(one | {"text": one["text"] + " opec opec"}, False)
+    for document in oil(12):
+        await api.judge(document | {"text": document["text"].replace("opec", "") + " reuters"}, True)
+    for document in grain(12):
+        await api.judge(document | {"text": document["text"] + " opec opec"}, False)
 
 
 async def test_terms_are_shown_as_they_were_given_and_can_be_taken_back(api: Api) -> None:
@@ -67,10 +67,10 @@ async def test_terms_are_shown_as_they_were_given_and_can_be_taken_back(api: Api
 
 async def test_pins_alone_make_a_topic_that_works_at_once(api: Api) -> None:
     await api.topic(query="", terms={"pin": ["opec", "crude"]})
-    told = [await api.decide(document, explain=True) for document in (OIL, GRAIN)]
-    assert [one["decision"] for one in told] == ["accept", "reject"]
-    assert {"term": "OPEC", "pinned": True}.items() <= told[0]["explanation"][0].items()
-    assert told[1]["flip"]["with"]
+    verdicts = [await api.decide(document, explain=True) for document in (OIL, GRAIN)]
+    assert [verdict["decision"] for verdict in verdicts] == ["accept", "reject"]
+    assert {"term": "OPEC", "pinned": True}.items() <= verdicts[0]["explanation"][0].items()
+    assert verdicts[1]["flip"]["with"]
 
 
 async def test_whatever_is_judged_a_pin_speaks_for_the_topic_and_a_ban_is_silent(api: Api) -> None:
@@ -79,15 +79,17 @@ async def test_whatever_is_judged_a_pin_speaks_for_the_topic_and_a_ban_is_silent
     plain = await weights(api)
     assert plain["opec"] < 0 < plain["reuters"]
     await api.ok("PATCH", "/topics/crude", {"terms": TERMS})
-    said = await weights(api)
-    assert said["opec"] == said["brent"] == pytest.approx(0.7)
-    assert "reuters" not in said
+    weight = await weights(api)
+    assert weight["opec"] == weight["brent"] == pytest.approx(0.7)
+    assert "reuters" not in weight
     shown = await api.ok("GET", "/topics/crude/model")
-    assert {one["term"] for one in shown["terms"]["for"] if one.get("pinned")} == {"opec", "brent"}
-    assert all("pinned" not in one for one in shown["terms"]["against"])
+    assert {term["term"] for term in shown["terms"]["for"] if term.get("pinned")} == {"opec", "brent"}
+    assert all("pinned" not in term for term in shown["terms"]["against"])
     text = {"text": "reuters says opec met the minister"}
     explained = (await api.decide(text, explain=True))["explanation"]
-    assert {one["term"]: one.get("pinned") for one in explained if one["term"] in ("opec", "reuters")} == {"opec": True}
+    assert {term["term"]: term.get("pinned") for term in explained if term["term"] in ("opec", "reuters")} == {
+        "opec": True
+    }
     await api.ok("PATCH", "/topics/crude", {"terms": None})
     assert await weights(api) == plain
 
@@ -99,11 +101,11 @@ async def test_whatever_is_judged_a_pin_speaks_for_the_topic_and_a_ban_is_silent
 async def test_what_is_explained_of_other_learners_adds_up_and_names_no_banned_term(api: Api, learner: Any) -> None:
     await api.topic(learner=learner, terms=TERMS)
     await judged(api)
-    told = await api.decide({"text": "reuters says opec cut the output of crude oil"}, explain=True)
-    assert "reuters" not in {one["term"] for one in told["explanation"]}
-    assert sum(one["contribution"] for one in told["explanation"]) == pytest.approx(told["score"], abs=1e-5)
+    verdict = await api.decide({"text": "reuters says opec cut the output of crude oil"}, explain=True)
+    assert "reuters" not in {term["term"] for term in verdict["explanation"]}
+    assert sum(term["contribution"] for term in verdict["explanation"]) == pytest.approx(verdict["score"], abs=1e-5)
     shown = (await api.ok("GET", "/topics/crude/model"))["terms"]
-    assert "reuters" not in {one["term"] for one in [*shown["for"], *shown["against"]]}
+    assert "reuters" not in {term["term"] for term in [*shown["for"], *shown["against"]]}
 
 
 async def test_a_restored_version_has_the_terms_it_had(api: Api) -> None:
@@ -130,9 +132,9 @@ async def test_a_retrained_model_and_what_is_learned_after_it_are_under_the_term
 
     await wait_until(arrived)
     for _ in range(2):
-        said = await weights(api)
-        assert "reuters" not in said
-        assert said["opec"] == said["brent"] > 0
+        weight = await weights(api)
+        assert "reuters" not in weight
+        assert weight["opec"] == weight["brent"] > 0
         await api.judge({"id": "after", "text": "opec opec wheat"}, False)
     assert (await replay(api.sluice.store, "crude", Config(), verify=True)).outcome == "equal"
 
@@ -148,8 +150,8 @@ async def test_the_log_says_it_all(api: Api, elsewhere: Embedded) -> None:
     with Redis.from_url(elsewhere.url) as client:
         client.flushall()
     async with running_api(elsewhere.url) as there:
-        answer = await there.post("/topics/import", content=file, headers={"content-type": "application/x-ndjson"})
-        assert answer.json() == await api.ok("GET", "/topics/crude")
+        response = await there.post("/topics/import", content=file, headers={"content-type": "application/x-ndjson"})
+        assert response.json() == await api.ok("GET", "/topics/crude")
         assert await weights(there) == await weights(api)
         assert (await there.get("/topics/crude/export")).content == file
 
@@ -161,7 +163,7 @@ async def test_nothing_is_written_of_terms_where_there_are_none(api: Api) -> Non
     lines = [json.loads(line) for line in (await api.get("/topics/crude/export")).content.splitlines()]
     written = [line["settings"] for line in lines if line.get("settings")]
     assert written
-    assert all(not {"terms", "read"} & set(one) for one in written)
+    assert all(not {"terms", "read"} & set(fields) for fields in written)
     old = TopicSettings.model_validate(written[0])
     assert (old.terms, old.pinned_terms.pin, old.pinned_terms.ban) == (Pins(), (), ())
     assert not {"terms", "read"} & set(old.model_dump(mode="json"))

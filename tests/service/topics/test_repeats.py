@@ -39,9 +39,11 @@ async def test_a_story_told_again_names_the_first_and_counts_once(api: Api) -> N
 
 async def test_in_one_batch_likewise(api: Api) -> None:
     documents = oil(20)
-    copies = [retold(one, f"{one['id']}-again") for one in documents]
+    copies = [retold(document, f"{document['id']}-again") for document in documents]
     results = await classify(api, [*documents, *copies])
-    assert [one.get("duplicate_of") for one in results] == [None] * 20 + [one["id"] for one in documents]
+    assert [result.get("duplicate_of") for result in results] == [None] * 20 + [
+        document["id"] for document in documents
+    ]
     for first, again in zip(results[:20], results[20:], strict=True):
         assert again["decisions"] == first["decisions"]
     assert (await status(api))["passed"]["documents"] == 20
@@ -68,11 +70,11 @@ async def test_a_word_more_does_not_tip_it_over_a_threshold(api: Api) -> None:
     documents = [
         {
             "id": f"d{i}",
-            "text": " ".join([*(f"{one}of{i}" for one in WORDS[:25]), "crude " * (i % 7), "oil " * (i % 5)]),
+            "text": " ".join([*(f"{word}of{i}" for word in WORDS[:25]), "crude " * (i % 7), "oil " * (i % 5)]),
         }
         for i in range(35)
     ]
-    copies = [retold(one, f"{one['id']}-again", "price") for one in documents]
+    copies = [retold(document, f"{document['id']}-again", "price") for document in documents]
     firsts = await classify(api, documents, topics=["crude"])
     alone = await classify(api, copies, topics=["crude"], store=False)
     again = await classify(api, copies, topics=["crude"])
@@ -80,9 +82,9 @@ async def test_a_word_more_does_not_tip_it_over_a_threshold(api: Api) -> None:
     for was, by_itself, now in zip(firsts, alone, again, strict=True):
         if "duplicate_of" not in now:
             continue
-        before, raised, said = (one["decisions"][0]["decision"] for one in (was, by_itself, now))
+        before, raised, decision = (result["decisions"][0]["decision"] for result in (was, by_itself, now))
         opposite = {before, raised} == {"accept", "reject"}
-        assert said == (raised if opposite else before)
+        assert decision == (raised if opposite else before)
         tipped += raised != before and not opposite
     assert tipped > 0
 
@@ -107,10 +109,12 @@ async def test_it_is_news_to_a_topic_that_is_younger_than_the_first(api: Api) ->
     await classify(api, documents)
     await asyncio.sleep(0.002)  # topics and documents are dated in milliseconds
     await api.topic("younger")
-    copies = [retold(one, f"{one['id']}-again") for one in documents]
+    copies = [retold(document, f"{document['id']}-again") for document in documents]
     results = await classify(api, copies)
-    assert all("duplicate_of" in one for one in results)
-    accepted = sum(d["topic"] == "younger" and d["decision"] == "accept" for one in results for d in one["decisions"])
+    assert all("duplicate_of" in result for result in results)
+    accepted = sum(
+        d["topic"] == "younger" and d["decision"] == "accept" for result in results for d in result["decisions"]
+    )
     passed = (await status(api, "younger"))["passed"]
     assert (passed["documents"], passed["accepted"]) == (20, accepted)
     assert len((await api.ok("GET", "/topics/younger/review?limit=50"))["items"]) >= accepted > 0
@@ -143,16 +147,16 @@ async def test_explained_by_the_words_that_decided(api: Api) -> None:
     await classify(api, [first])
     (again,) = await classify(api, [retold(first, "again", "barrel")], explain=True)
     (decision,) = again["decisions"]
-    assert "barrel" not in {one["term"] for one in decision["explanation"]}
-    assert sum(one["contribution"] for one in decision["explanation"]) == pytest.approx(decision["score"], abs=1e-4)
+    assert "barrel" not in {term["term"] for term in decision["explanation"]}
+    assert sum(term["contribution"] for term in decision["explanation"]) == pytest.approx(decision["score"], abs=1e-4)
 
 
 async def test_offered_once(api: Api) -> None:
     documents = oil(5)
-    copies = [retold(one, f"{one['id']}-{n}", f"correction {n}") for n in range(3) for one in documents]
+    copies = [retold(document, f"{document['id']}-{n}", f"correction {n}") for n in range(3) for document in documents]
     await classify(api, [*documents, *copies])
     offered = (await api.ok("GET", "/topics/crude/review?limit=50"))["items"]
-    assert sorted(one["document"] for one in offered) == sorted(one["id"] for one in documents)
+    assert sorted(offer["document"] for offer in offered) == sorted(document["id"] for document in documents)
 
 
 async def test_drawn_for_audit_together(api: Api, redis_url: str) -> None:
@@ -160,24 +164,26 @@ async def test_drawn_for_audit_together(api: Api, redis_url: str) -> None:
     were each copy drawn by itself, .74 of them would be, with a rate of .2, and each find would stand for five."""
     await api.topic("audited", audit=0.2)
     stories = grain(100)
-    copies = [[retold(one, f"{one['id']}-{n}", f"correction {n}") for n in range(5)] for one in stories]
-    results = await classify(api, [*stories, *(copy for some in copies for copy in some)], topics=["audited"])
-    assert sum("duplicate_of" in one for one in results) >= 480
+    copies = [[retold(story, f"{story['id']}-{n}", f"correction {n}") for n in range(5)] for story in stories]
+    results = await classify(
+        api, [*stories, *(copy for retellings in copies for copy in retellings)], topics=["audited"]
+    )
+    assert sum("duplicate_of" in result for result in results) >= 480
     passed = (await status(api, "audited"))["passed"]
     assert passed["documents"] <= 120
-    first = {one["document"]: one.get("duplicate_of", one["document"]) for one in results}
-    rejected = {one["document"] for one in results if one["decisions"][0]["decision"] == "reject"}
-    ids = [one["id"] for one in stories]
-    drawn_alone = {one for one, is_drawn in zip(ids, drawn("audited", ids, 0.2), strict=True) if is_drawn}
-    offers = [one["document"] for one in (await api.ok("GET", "/topics/audited/review?limit=100"))["items"]]
-    audits = [one for one in offers if one in rejected]
-    assert {first[one] for one in audits} & set(ids) <= drawn_alone
-    assert len(audits) == len({first[one] for one in audits})
+    first = {result["document"]: result.get("duplicate_of", result["document"]) for result in results}
+    rejected = {result["document"] for result in results if result["decisions"][0]["decision"] == "reject"}
+    ids = [story["id"] for story in stories]
+    drawn_alone = {story for story, is_drawn in zip(ids, drawn("audited", ids, 0.2), strict=True) if is_drawn}
+    offers = [offer["document"] for offer in (await api.ok("GET", "/topics/audited/review?limit=100"))["items"]]
+    audits = [offer for offer in offers if offer in rejected]
+    assert {first[audit] for audit in audits} & set(ids) <= drawn_alone
+    assert len(audits) == len({first[audit] for audit in audits})
     # Another process judges the copies: it has to hear of them first.
     async with running_api(redis_url) as other:
-        for one in stories:
-            copy = f"{one['id']}-3"
-            if first[copy] == one["id"] and copy in rejected:
+        for story in stories:
+            copy = f"{story['id']}-3"
+            if first[copy] == story["id"] and copy in rejected:
                 await other.judge(copy, False, "audited")
     _, events = await api.sluice.store.logs.load("audited")
     judged = {event.document: event.chance for event in events if event.kind == "judged"}
@@ -190,7 +196,7 @@ async def test_let_through_with_the_name_of_the_first(api: Api) -> None:
     first = {"id": "first", **OIL}
     await classify(api, [first, retold(first, "again")])
     passed = (await api.ok("GET", "/topics/crude/accepted"))["items"]
-    assert [(one["document"], one["duplicate_of"]) for one in passed] == [("again", "first"), ("first", None)]
+    assert [(result["document"], result["duplicate_of"]) for result in passed] == [("again", "first"), ("first", None)]
 
 
 async def test_processes_agree_and_one_that_comes_later_knows(api: Api, redis_url: str) -> None:
@@ -200,7 +206,7 @@ async def test_processes_agree_and_one_that_comes_later_knows(api: Api, redis_ur
         batches = [[documents[i], retold(documents[i - 30], f"again{i}")] for i in range(30, 60)]
         await classify(api, documents[:30])
         results = await asyncio.gather(*(classify(both[i % 2], batch) for i, batch in enumerate(batches)))
-        assert [one[1]["duplicate_of"] for one in results] == [one["id"] for one in documents[:30]]
+        assert [pair[1]["duplicate_of"] for pair in results] == [document["id"] for document in documents[:30]]
     async with running_api(redis_url) as late:
         (result,) = await classify(late, [retold(documents[0], "late")])
         assert result["duplicate_of"] == documents[0]["id"]
@@ -215,8 +221,10 @@ async def test_one_that_begins_when_the_first_is_long_gone_agrees_with_those_tha
             await classify(old, batch)
         async with running_api(redis_url, documents_kept=100) as young:
             for n in range(4):
-                by = [(await classify(one, [retold(first, f"{n}-{i}")]))[0] for i, one in enumerate((old, young))]
-                assert [one.get("duplicate_of") for one in by] == ["second", "second"]
+                by = [
+                    (await classify(process, [retold(first, f"{n}-{i}")]))[0] for i, process in enumerate((old, young))
+                ]
+                assert [result.get("duplicate_of") for result in by] == ["second", "second"]
 
 
 async def test_an_emptied_store_is_begun_anew(api: Api, redis_url: str) -> None:
@@ -233,15 +241,15 @@ async def test_as_many_are_kept_as_documents_are(redis_url: str) -> None:
         await api.topic()
         (first, *others) = oil(400)
         await classify(api, [first])
-        for one in others:
-            await classify(api, [one])
+        for document in others:
+            await classify(api, [document])
         with Redis.from_url(redis_url) as client:
             assert client.xlen(SIGNATURES) < 300
         assert "duplicate_of" not in (await classify(api, [retold(first, "again")]))[0]
 
 
 async def test_a_store_that_was_emptied_after_very_many_documents_begins_anew(redis_url: str) -> None:
-    """What the process had heard of lies so far ahead that it would have all of the new log forgotten."""
+    """The process had read so far ahead that it would skip the whole of the new log."""
     async with running_api(redis_url, documents_kept=20) as api:
         await api.topic()
         for start in range(0, 200, 50):

@@ -1,4 +1,4 @@
-"""Retraining by itself: when it is due, said in a sentence; submitted once, and only where somebody asked for it."""
+"""Automatic retraining: when it is due, and why; submitted once, and only where a policy says so."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -25,7 +25,7 @@ NOON = 20_000 * 24 * HOUR + 12 * HOUR
 NOTHING = Linear("tfidf", np.empty(0, np.uint64), np.empty(0, np.float32), 0.0)
 
 
-def served(version: int, relevant: int = 30, worse_for: int = 0, retrain: Policy | None = None) -> PublishedModel:
+def published(version: int, relevant: int = 30, worse_for: int = 0, retrain: Policy | None = None) -> PublishedModel:
     model = Model(NOTHING, 0.0, 0.0, evidence=Evidence(worse_for=worse_for))
     return PublishedModel("crude", "b", version, 0, TopicSettings(created_ms=0, retrain=retrain), model, relevant, 60)
 
@@ -49,34 +49,34 @@ def served(version: int, relevant: int = 30, worse_for: int = 0, retrain: Policy
 def test_what_is_due_and_what_is_not(
     policy: dict[str, Any], version: int, worse_for: int, last: LastRetrain | None, due: bool
 ) -> None:
-    found = retrain_due(Policy(method="svm", **policy), served(version, worse_for=worse_for), last, NOON)
-    assert found.due is due
-    assert found.detail.endswith(".")
+    outcome = retrain_due(Policy(method="svm", **policy), published(version, worse_for=worse_for), last, NOON)
+    assert outcome.due is due
+    assert outcome.detail.endswith(".")
 
 
 def test_a_topic_with_too_little_is_never_due_and_says_why() -> None:
-    found = retrain_due(Policy(method="svm", after=10), served(500, relevant=9), None, NOON)
-    assert found == (False, "Too little to learn from: 9 relevant documents were judged, and it takes 10.")
+    outcome = retrain_due(Policy(method="svm", after=10), published(500, relevant=9), None, NOON)
+    assert outcome == (False, "Too little to learn from: 9 relevant documents were judged, and it takes 10.")
 
 
 def test_what_comes_next_is_said() -> None:
     policy = Policy(method="svm", after=100, on_drift=True, nightly=True)
-    assert retrain_due(policy, served(250), LastRetrain(200, NOON, "01ab"), NOON).detail == (
+    assert retrain_due(policy, published(250), LastRetrain(200, NOON, "01ab"), NOON).detail == (
         "Retrained at version 200 (job 01ab); again after 50 more judgements or when it becomes worse "
         "or at 3:00 UTC if there are new judgements."
     )
 
 
 def test_a_topic_has_its_own_policy_or_that_of_the_settings_or_none() -> None:
-    assert policy_of(served(1), Config()) is None
+    assert policy_of(published(1), Config()) is None
     everywhere = Config(retrain_method="svm", retrain_after=50)
-    found = policy_of(served(1), everywhere)
-    assert found
-    assert (found.method, found.after, found.on_drift, found.nightly) == ("svm", 50, True, False)
+    policy = policy_of(published(1), everywhere)
+    assert policy
+    assert (policy.method, policy.after, policy.on_drift, policy.nightly) == ("svm", 50, True, False)
     own = Policy(method="rocchio", nightly=True)
-    assert policy_of(served(1, retrain=own), everywhere) == own
-    assert policy_of(served(1, retrain=Policy(method=None)), everywhere) is None
-    assert policy_of(served(1, retrain=Policy(method="svm")), Config()) is None  # it says how, but not when
+    assert policy_of(published(1, retrain=own), everywhere) == own
+    assert policy_of(published(1, retrain=Policy(method=None)), everywhere) is None
+    assert policy_of(published(1, retrain=Policy(method="svm")), Config()) is None  # a method, but no occasion
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ async def test_what_finds_no_room_among_the_jobs_is_due_again_later(api: Api, mo
     for _ in range(2):
         await keep_house(api.sluice)
     (job,) = (await api.ok("GET", "/jobs"))["items"]
-    due = {one["id"]: one["status"]["retraining"]["due"] for one in (await api.ok("GET", "/topics"))["items"]}
+    due = {topic["id"]: topic["status"]["retraining"]["due"] for topic in (await api.ok("GET", "/topics"))["items"]}
     assert due == {topic: [topic] != job["request"]["topics"] for topic in ("crude", "grain")}
     monkeypatch.setattr(jobs, "MAX_UNFINISHED", 10)
     await keep_house(api.sluice)
@@ -181,9 +181,9 @@ async def test_a_policy_that_no_job_could_follow_is_refused(api: Api) -> None:
         ({"method": "svm", "params": {"C": 0}, "after": 50}, "/retrain/params"),
         ({"method": "svm", "after": 3}, "/retrain/after"),
     ):
-        answer = await api.patch("/topics/crude", json={"retrain": policy})
-        assert answer.status_code == 422
-        assert answer.json()["errors"][0]["pointer"] == pointer
+        response = await api.patch("/topics/crude", json={"retrain": policy})
+        assert response.status_code == 422
+        assert response.json()["errors"][0]["pointer"] == pointer
     changed = await api.ok("PATCH", "/topics/crude", {"retrain": {"method": "svm", "nightly": True}})
     assert changed["retrain"]["nightly"] is True
     assert (await api.ok("PATCH", "/topics/crude", {"retrain": None}))["retrain"] is None

@@ -1,4 +1,4 @@
-"""What one process finds when it looks: what others did, what they left undone, and what the store has lost."""
+"""How a process notices what others have published, what they left undone, and what the store has lost."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -35,7 +35,7 @@ async def is_equal(api: Api) -> bool:
 
 
 async def test_a_log_ahead_of_its_model_is_folded(api: Api) -> None:
-    """Somebody appended and died."""
+    """A process has appended and died."""
     store = api.sluice.store
     head, events = await store.logs.load("crude")
     await store.logs.append("crude", head.born, [replace(events[-1], document="other")])
@@ -51,7 +51,7 @@ async def test_a_model_that_is_lost_is_published_again(api: Api, redis_url: str)
 
 
 async def test_a_model_that_cannot_be_read_is_folded_again(api: Api, redis_url: str) -> None:
-    """By whoever starts and finds it: the one that made it goes on serving it."""
+    """By the next process that starts; the one that published it keeps serving it."""
     with Redis.from_url(redis_url) as client:
         client.hset(MODEL, "blob", b"SLM0 of another version of Sluice")
     assert await outcome(api) == "different"
@@ -72,7 +72,7 @@ async def test_a_model_with_something_that_this_version_does_not_know_is_folded_
 
 
 async def test_a_deleted_topic_is_not_served_again_by_whoever_was_just_loading_it(api: Api) -> None:
-    """A process that had read the model before the deletion puts it after; the same name can be made anew at once."""
+    """A process that read the model before the deletion puts it afterwards; the name can be used again at once."""
     late = api.sluice.registry.topics["crude"]
     await api.ok("DELETE", "/topics/crude")
     api.sluice.registry.put(late)
@@ -88,10 +88,10 @@ async def test_a_store_that_is_lost_while_a_process_starts_is_a_warning_and_no_b
         raise StoreUnavailable("The store is lost.")
 
     monkeypatch.setattr(SignatureLog, "catch_up", lost)
-    with capture_logs() as said:
+    with capture_logs() as logged:
         async with running_api(redis_url):
             pass
-    assert [(one["log_level"], one["detail"]) for one in said] == [("warning", "The store is lost.")]
+    assert [(line["log_level"], line["detail"]) for line in logged] == [("warning", "The store is lost.")]
 
 
 async def test_topics_that_went_while_nobody_listened_are_not_served_on_however_many_there_are(
@@ -133,9 +133,9 @@ async def test_a_store_that_lost_the_end_of_a_log_is_believed(api: Api, redis_ur
             client.restore(key, 0, value, replace=True)
 
     async def believed() -> bool:
-        asked = {"documents": [OIL], "topics": ["crude"], "store": False}
-        answer = await api.post("/classify", json=asked)  # 404 for a moment: what no log has is not served any more
-        return answer.is_success and answer.json()["results"][0]["decisions"][0]["version"] == 2
+        body = {"documents": [OIL], "topics": ["crude"], "store": False}
+        response = await api.post("/classify", json=body)  # 404 for a moment: what no log has is not served any more
+        return response.is_success and response.json()["results"][0]["decisions"][0]["version"] == 2
 
     await wait_until(believed)
     assert (await api.judge(GRAIN | {"id": "new"}, False))["version"] == 3
