@@ -1,4 +1,4 @@
-"""The application: settings and store in, ASGI out."""
+"""The application: `create_app` takes a config and a store, and gives an ASGI app."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,27 +18,29 @@ from service.store.topics import Store
 from service.tasks import cancel_all
 
 DESCRIPTION = "Filter and route a stream of documents by standing queries that learn."
-NOTE_S = 5.0  # between two notes of what the process holds
+GAUGES_S = 5.0  # between two updates of the gauges
 
 
-def create_app(settings: Config | None = None, store: Store | None = None) -> FastAPI:
-    """An app on the store of its settings, or on the one that is given."""
-    config = settings or Config.from_env()
+def create_app(config: Config | None = None, store: Store | None = None) -> FastAPI:
+    """An app on the given store, or on the one that the config names."""
+    config = config or Config.from_env()
     if store is None and config.redis is None:
-        raise StartError("SLUICE_REDIS must name a store; `scripts/serve` starts an embedded one by itself.")
+        raise StartError("SLUICE_REDIS must name a store; `scripts/serve` starts an embedded one.")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         sluice = app.state.sluice = Sluice(config, store or Store(config.redis or "", config.store_timeout_s))
-        noting = asyncio.create_task(_keep_noting(sluice, app.state.telemetry))
+        gauges = asyncio.create_task(_update_gauges(sluice, app.state.telemetry))
         try:
             await sluice.start()
             yield {"answered": app.state.telemetry.answered}
         finally:
-            await cancel_all([noting])
+            await cancel_all([gauges])
             await sluice.stop()
 
-    app = _Watched(title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False)
+    app = _CountedApi(
+        title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False
+    )
     app.state.telemetry = Telemetry()
     pages = (topics, documents, versions, health, flow, review, metrics, jobs, archive)
     for page in pages:
@@ -47,13 +49,13 @@ def create_app(settings: Config | None = None, store: Store | None = None) -> Fa
     return app
 
 
-class _Watched(Documented):
+class _CountedApi(Documented):
     def build_middleware_stack(self) -> ASGIApp:
-        """Counting stands before everything: middleware that is added would not see what errors are answered with."""
+        """Counting wraps everything: as ordinary middleware it would not see the answers of error handlers."""
         return CountingApp(super().build_middleware_stack(), self.state.telemetry)
 
 
-async def _keep_noting(sluice: Sluice, telemetry: Telemetry) -> None:
+async def _update_gauges(sluice: Sluice, telemetry: Telemetry) -> None:
     while True:
         telemetry.note(len(sluice.registry.topics), sluice.registry.bank_bytes)
-        await asyncio.sleep(NOTE_S)
+        await asyncio.sleep(GAUGES_S)

@@ -1,4 +1,4 @@
-"""Reading the bodies of requests: bounded, and in the form that their headers declare."""
+"""Reading the bodies of requests: bounded in size, and of the media type that the headers declare."""
 
 from collections.abc import AsyncIterator
 from email.message import Message
@@ -16,23 +16,23 @@ def media_type(request: Request, *allowed: str) -> str:
     sent = request.headers.get("content-type", "")
     kind, charset = (sent, "utf-8") if sent in allowed else _content_type(sent)
     if kind not in allowed:
-        raise WrongMediaType(f"Send {' or '.join(allowed)}, and name it in the header Content-Type.")
+        raise WrongMediaType(f"Send {' or '.join(allowed)}, with the matching Content-Type header.")
     if charset not in ("utf-8", "utf8"):
-        raise WrongMediaType("Send UTF-8.")
+        raise WrongMediaType("Send the body in UTF-8.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise WrongMediaType("Send the body as it is, without Content-Encoding.")
+        raise WrongMediaType("Send the body uncompressed, without Content-Encoding.")
     return kind
 
 
 def declared_within(request: Request, limit: int) -> None:
-    """Refuses a body that says of itself that it is longer than the limit, before any of it is read."""
+    """Refuses a body whose Content-Length is above the limit, before any of it is read."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limit:
         raise _too_large(limit)
 
 
 async def body(request: Request, limit: int) -> bytes:
-    """The whole body, if it is not longer than the limit; nothing beyond the limit is kept."""
+    """The whole body; raises TooLarge as soon as it is longer than the limit."""
     declared_within(request, limit)
     parts: list[bytes] = []
     size = 0
@@ -45,13 +45,13 @@ async def body(request: Request, limit: int) -> bytes:
 
 
 async def lines(request: Request, limit: int, line_limit: int) -> AsyncIterator[list[bytes]]:
-    """The lines of a body as they arrive, some at a time, blank ones left out.
+    """The lines of a body in batches, as they arrive, without blank ones.
 
-    A line longer than its limit is cut one byte beyond it, so that `parse` can tell, and the rest of it is passed over.
+    A line longer than its limit is cut one byte beyond it, so that `parse` refuses it, and the rest of it is skipped.
     A body longer than its limit raises TooLarge after the last line that ends within it.
     """
     left, skipping = limit, False
-    rest = bytearray()  # of a line whose end has not come yet
+    rest = bytearray()  # of a line whose end has not arrived yet
     async for chunk in _chunks(request):
         *whole, tail = chunk[:left].split(b"\n")
         left -= len(chunk)
@@ -80,7 +80,7 @@ def _content_type(sent: str) -> tuple[str, str]:
 
 
 def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The body is longer than {limit:,} bytes; send less at once.")
+    return TooLarge(f"The body is longer than {limit:,} bytes; send it in parts.")
 
 
 async def _chunks(request: Request) -> AsyncIterator[bytes]:
@@ -88,4 +88,4 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
         async for chunk in request.stream():
             yield chunk
     except ClientDisconnect:
-        raise BadRequest("The body ended early.") from None
+        raise BadRequest("The connection closed before the whole body arrived.") from None

@@ -1,4 +1,7 @@
-"""What all handlers share: how a request is read, whom it asks, and how it is answered."""
+"""What all handlers share: dependencies and parameters, reading a body, writing an answer.
+
+Every router made here also checks the name by which the service is called, the page that calls it, and that it knows
+all query parameters."""
 
 import re
 from collections.abc import Sequence
@@ -23,13 +26,13 @@ from service.topics.published import PublishedModel
 
 PORT = re.compile(r":\d*$")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-LONG = 100_000  # bytes of a body that is better parsed in a thread
+MAX_INLINE_BYTES = 100_000  # a longer body is parsed in a thread
 
 T = TypeVar("T")
 
 
-# Dependencies are coroutines even where they await nothing: FastAPI sends plain functions through a thread, twice the
-# time of a small request, and behind whatever large one has the interpreter.
+# Dependencies are coroutines even if they await nothing: FastAPI runs plain functions in a thread, which doubles the
+# time of a small request and makes it wait for large ones that hold the interpreter.
 
 
 async def _any_sluice(request: Request) -> Sluice:
@@ -40,7 +43,7 @@ async def _any_sluice(request: Request) -> Sluice:
 async def _ready_sluice(request: Request) -> Sluice:
     sluice = await _any_sluice(request)
     if not sluice.sync.ready.is_set():
-        # Deciding with some of the topics would be a wrong answer that looks like a right one.
+        # Deciding with only some of the topics would give wrong answers that look right.
         raise StoreUnavailable("The topics are still being loaded; try again.")
     return sluice
 
@@ -48,12 +51,12 @@ async def _ready_sluice(request: Request) -> Sluice:
 ReadySluice = Annotated[Sluice, Depends(_ready_sluice)]
 AnySluice = Annotated[Sluice, Depends(_any_sluice)]  # perhaps before all topics are loaded
 TopicPath = Annotated[TopicId, Path(description="The topic's id.")]
-DocumentPath = Annotated[str, Path(description="The document's id; slashes may stand as they are.", examples=["d1"])]
+DocumentPath = Annotated[str, Path(description="The document's id; slashes need no escaping.", examples=["d1"])]
 VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
-Limit = Annotated[int, Query(ge=1, le=1000, description="Most items in the answer.")]
-Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of items in the answer.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the previous page.")]
 NumberCursor = Annotated[
-    str | None, Query(pattern="^[1-9][0-9]{0,14}$", description="`next` of the answer before.", examples=["17"])
+    str | None, Query(pattern="^[1-9][0-9]{0,14}$", description="`next` of the previous page.", examples=["17"])
 ]
 
 
@@ -68,10 +71,10 @@ def new_router() -> APIRouter:
 async def read(request: Request, adapter: TypeAdapter[T]) -> T:
     media_type(request, JSON)
     if request.query_params:
-        raise BadInput("With a JSON body the options stand in the body, not in the address.")
+        raise BadInput("With a JSON body, send the options in the body, not in the query string.")
     sluice = await _any_sluice(request)
     raw = await body(request, sluice.config.max_body_bytes)
-    if len(raw) > LONG:
+    if len(raw) > MAX_INLINE_BYTES:
         return await sluice.pool.run(parse, adapter, raw, sluice.config)
     return parse(adapter, raw, sluice.config)
 
@@ -95,15 +98,16 @@ async def reply_topic(
     try:
         (counts,) = await sluice.counters.load([published.topic])
     except StoreUnavailable:
-        counts = None  # what is known of the topic without the store is still worth an answer
+        counts = None  # the rest of the topic is known without the store, and still worth an answer
     return reply(
         present.topic(published, counts, sluice.config), status, {"ETag": present.etag(published)} | (headers or {})
     )
 
 
 async def _own_name(request: Request) -> None:
-    """Where only this machine can reach us, its browsers can, too: a page whose own name is made to lead here (DNS
-    rebinding) would pass for ours. Such a name has a dot, and nobody has told us of it."""
+    """Guards against DNS rebinding. A service that only this machine can reach is still reached by its browsers: a page
+    whose own host name is made to resolve to it would count as the same origin. Such a name has a dot, and is not
+    configured."""
     config = (await _any_sluice(request)).config
     if config.host not in LOOPBACK:
         return
@@ -114,7 +118,7 @@ async def _own_name(request: Request) -> None:
         and not _is_address(name)
         and name not in (config.hosts or "").split(",")
     ):
-        raise Forbidden("This service is called by a name that it does not know; SLUICE_HOSTS can name it.")
+        raise Forbidden("The Host header names an unknown host; add it to SLUICE_HOSTS if it is yours.")
 
 
 def _is_address(name: str) -> bool:
@@ -126,30 +130,30 @@ def _is_address(name: str) -> bool:
 
 
 async def _own_page(request: Request) -> None:
-    """A web page may change something only if it is ours: browsers let any page send requests without a body, or with a
-    plain one, to whatever they can reach, and say whose page it is. Others say nothing of that, and may."""
+    """Guards against cross-site requests: a web page may change something only if it is ours. Browsers let any page
+    send simple requests to any address, but name its origin. Other clients send no origin, and are let through."""
     if request.method in ("GET", "HEAD"):
         return
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     same = origin is None or origin.partition("://")[2] == request.headers.get("host")
     if not (same if site is None else site in ("same-origin", "none")):
-        raise Forbidden("A page of another origin may change nothing here.")
+        raise Forbidden("Web pages of another origin may not change anything here.")
 
 
 async def _known_parameters(request: Request) -> None:
-    """A misspelt parameter is an error, as a misspelt field is."""
+    """Refuses unknown query parameters: a misspelt one is an error, as a misspelt field is."""
     known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
-        where = [
+        errors = [
             FieldError(pointer=f"?{name[:60]}", detail="There is no such parameter.")
             for name in unknown[:MAX_FIELD_ERRORS]
         ]
-        raise BadInput("Some parameters are not valid.", where)
+        raise BadInput("Some parameters are not valid.", errors)
 
 
 class _Route(APIRoute):
-    """What answers GET answers HEAD too; the server leaves the body out."""
+    """A route that answers HEAD as it answers GET; the server leaves out the body."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         return super().matches(_as_get(scope))

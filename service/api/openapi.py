@@ -1,7 +1,7 @@
-"""What `/docs` says of bodies and answers. Handlers read and write the raw bytes themselves, so FastAPI has to be told.
+"""What `/docs` shows of bodies and answers. Handlers read and write raw bytes, so FastAPI cannot derive it.
 
-The examples are true: sent in the order of the paths to an empty Sluice they are answered as the document says. A test
-sends them.
+`takes` describes the body of a request, `answers` what comes back; both are keyword arguments of a route's decorator.
+The examples work: a test sends them to an empty service and checks each answer against the document.
 """
 
 import json
@@ -27,21 +27,21 @@ _REF = "#/components/schemas/{model}"
 _MODE: Literal["validation"] = "validation"
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model=Problem.__name__)}}}
 _REASONS = {
-    400: "Not JSON in UTF-8.",
-    404: "No such topic, version or judgement; or the document is not remembered (any more): send its text.",
+    400: "The body is not JSON in UTF-8.",
+    404: "No such topic, version or judgement; or the document is not remembered (any more), and its text is needed.",
     409: "The id is taken, or the topic kept changing.",
-    412: "The topic is not the one that If-Match names.",
-    413: "More bytes, lines, values or documents than is allowed.",
-    415: "Neither of the media types that are taken, or compressed.",
+    412: "The topic has changed: its ETag is not in If-Match.",
+    413: "More bytes, lines, values or documents than allowed.",
+    415: "The media type is not supported, or the body is compressed.",
     422: "A field or a parameter is missing, unknown or out of range.",
-    503: "The store does not answer, or the topics are still being loaded; Retry-After says when to try again.",
+    503: "The store does not answer, or topics are still being loaded; try again after Retry-After seconds.",
 }
 _WITH_BODY = (400, 413, 415)
 _ETAG = {"ETag": {"description": "For If-Match.", "schema": {"type": "string"}}}
-_LOCATION = {"Location": {"description": "Where it is.", "schema": {"type": "string"}}}
-_RETRY = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
+_LOCATION = {"Location": {"description": "Path of what was made.", "schema": {"type": "string"}}}
+_RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
-# The bodies of requests. Their examples stand in examples.json, by the name of the type.
+# The bodies of requests; examples.json has examples of each, by the name of the type.
 BODIES: tuple[type[BaseModel], ...] = (
     schemas.NewTopic,
     schemas.TopicChange,
@@ -65,15 +65,15 @@ EXAMPLES[ArchiveLine] = {str(n): line for n, line in enumerate(file.example())}
 
 
 def takes(*models: type[BaseModel], line: type[BaseModel] | None = None) -> dict[str, Any]:
-    """The request's body is one of these; or, as NDJSON, a `line` a line."""
+    """The body of the request is one of these models; or NDJSON, with a `line` on each line."""
     refs = [{"$ref": _REF.format(model=model.__name__)} for model in models]
     examples = {name: {"value": value} for model in models for name, value in EXAMPLES[model].items()}
     content: dict[str, Any] = {}
     if models:
         content[JSON] = {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}, "examples": examples}
     if line:
-        sent = [to_json(value).decode() + "\n" for value in EXAMPLES[line].values()]
-        content[NDJSON] = _lines(line) | {"example": "".join(sent)}
+        lines = [to_json(value).decode() + "\n" for value in EXAMPLES[line].values()]
+        content[NDJSON] = _lines(line) | {"example": "".join(lines)}
     return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 
@@ -85,11 +85,11 @@ def answers(
     text: str | None = None,
     tagged: bool = False,
 ) -> dict[str, Any]:
-    """The answer is this, with an ETag if `tagged`; or events, each with one of these; or text of this media type; or a
-    problem document."""
+    """The answer is this model, with an ETag if `tagged`; or NDJSON, with a `line` on each line; or server-sent events,
+    each with such a model; or text of this media type; or one of the `problems`, by status."""
     responses: dict[int | str, Any] = {status: _problem(status) for status in (*problems, 422, 503)}
     if line:
-        responses[200] = {"content": {NDJSON: _lines(line, "or a `Problem`, ")}}
+        responses[200] = {"content": {NDJSON: _lines(line, " or a `Problem`")}}
     if events:
         responses[200] = {"content": {EVENTS: _events(events)}}
     if text:
@@ -100,22 +100,22 @@ def answers(
 
 
 class Documented(FastAPI):
-    """FastAPI with a document that knows our bodies."""
+    """FastAPI with an OpenAPI document that includes our bodies."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            found = super().openapi()
+            document = super().openapi()
             models: set[type[BaseModel]] = {*EXAMPLES, schemas.Result, schemas.Learned, flow.Passed, Problem}
             _, extra = models_json_schema([(model, _MODE) for model in models], ref_template=_REF)
-            found["components"]["schemas"] = extra["$defs"] | found["components"]["schemas"]
-            for path in found["paths"].values():
+            document["components"]["schemas"] = extra["$defs"] | document["components"]["schemas"]
+            for path in document["paths"].values():
                 for operation in path.values():
                     _complete(operation)
         return self.openapi_schema or {}
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    """What is true of every operation of a kind."""
+    """Adds the answers and headers that all operations of a kind share."""
     responses = operation["responses"]
     if "requestBody" in operation:
         responses |= {str(status): _problem(status) for status in _WITH_BODY}
@@ -127,16 +127,16 @@ def _complete(operation: dict[str, Any]) -> None:
 
 
 def _problem(status: int) -> dict[str, Any]:
-    described = {"description": _REASONS[status], "content": _PROBLEM}
-    return described | ({"headers": _RETRY} if status == 503 else {})
+    response = {"description": _REASONS[status], "content": _PROBLEM}
+    return response | ({"headers": _RETRY} if status == 503 else {})
 
 
 def _events(model: type[BaseModel]) -> dict[str, Any]:
-    schema = {"type": "string", "description": f"A `{model.__name__}` as JSON is the `data` of each event."}
+    schema = {"type": "string", "description": f"The `data` of each event is a `{model.__name__}` as JSON."}
     return {"schema": schema, "x-event": {"$ref": _REF.format(model=model.__name__)}}
 
 
-def _lines(model: type[BaseModel], otherwise: str = "") -> dict[str, Any]:
-    """OpenAPI has no word for a schema of lines, so theirs is named in words and, for programs, as `x-line`."""
-    schema = {"type": "string", "description": f"A `{model.__name__}`, {otherwise}in JSON on each line."}
+def _lines(model: type[BaseModel], alternative: str = "") -> dict[str, Any]:
+    """OpenAPI cannot express the schema of each line, so it is named in words and, for programs, as `x-line`."""
+    schema = {"type": "string", "description": f"A `{model.__name__}`{alternative} as JSON on each line."}
     return {"schema": schema, "x-line": {"$ref": _REF.format(model=model.__name__)}}

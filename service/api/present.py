@@ -1,4 +1,4 @@
-"""What is said of a topic: its settings and how it stands; its model as it is shown, as a file, and read back."""
+"""From the service's values to the contract's types: a topic and its state, a preview, a model shown or as a file."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -37,11 +37,11 @@ from service.topics.results import DocumentResult
 from service.topics.retrain_policy import policy_of, retrain_due
 from service.topics.settings import audit_rate
 
-STRONGEST = 20  # terms shown for and against
+MAX_TERMS = 20  # shown for the topic, and as many against it
 
 
 def topic(published: PublishedModel, counts: TopicCounts | None, config: Config) -> schemas.Topic:
-    """The tally is None while the store does not answer."""
+    """The topic with its state. `counts` is None while the store does not answer."""
     settings, model = published.settings, published.model
     return schemas.Topic(
         id=published.topic,
@@ -65,12 +65,12 @@ def passed(counts: TopicCounts) -> schemas.PassedCounts:
 
 def goal(published: PublishedModel, counts: TopicCounts | None) -> schemas.GoalStatus | None:
     if counts is None and published.settings.goal != schemas.Goal():
-        return schemas.GoalStatus(state="learning", detail="The store does not answer: what has passed is not known.")
-    found = goals.report(published, counts) if counts else None
-    if found is None:
+        return schemas.GoalStatus(state="learning", detail="The store does not answer, so the goal cannot be checked.")
+    report = goals.report(published, counts) if counts else None
+    if report is None:
         return None
-    parts = {name: _estimate(getattr(found, name)) for name in ("precision", "recall", "error", "abstain")}
-    return schemas.GoalStatus(state=found.state, detail=found.detail, **parts)
+    parts = {name: _estimate(getattr(report, name)) for name in ("precision", "recall", "error", "abstain")}
+    return schemas.GoalStatus(state=report.state, detail=report.detail, **parts)
 
 
 def retraining(published: PublishedModel, counts: TopicCounts | None, config: Config) -> schemas.Retraining | None:
@@ -84,29 +84,32 @@ def _estimate(part: PartReport | None) -> schemas.Estimate | None:
     if part is None:
         return None
     share = part.share._asdict() if part.share else {"estimate": None, "low": None, "high": None}
-    said = {"state": part.state, "confidence": part.confidence, "judged": part.judged, "detail": part.detail}
-    return schemas.Estimate.model_validate(said | share)
+    fields = {"state": part.state, "confidence": part.confidence, "judged": part.judged, "detail": part.detail}
+    return schemas.Estimate.model_validate(fields | share)
 
 
-def _counts(counted: StreamCounts) -> dict[str, int]:
-    return {**asdict(counted), "rejected": counted.rejected}
+def _counts(counts: StreamCounts) -> dict[str, int]:
+    return {**asdict(counts), "rejected": counts.rejected}
 
 
 def preview(outcome: Outcome, config: Config) -> Preview:
-    found = outcome.comparison
-    before, after = topic(found.before, outcome.counts_before, config), topic(found.after, outcome.counts_after, config)
+    compared = outcome.comparison
+    before, after = (
+        topic(compared.before, outcome.counts_before, config),
+        topic(compared.after, outcome.counts_after, config),
+    )
     return Preview(
-        topic=found.before.topic,
-        version=found.before.version,
+        topic=compared.before.topic,
+        version=compared.before.version,
         before=before.status,
         after=after.status,
         audit={
-            "before": audit_rate(found.before.settings, config.audit_rate),
-            "after": audit_rate(found.after.settings, config.audit_rate),
+            "before": audit_rate(compared.before.settings, config.audit_rate),
+            "after": audit_rate(compared.after.settings, config.audit_rate),
         },
-        judged=found.judged,
-        unjudged=found.unjudged,
-        examples=found.examples,
+        judged=compared.judged,
+        unjudged=compared.unjudged,
+        examples=compared.examples,
     )
 
 
@@ -116,10 +119,11 @@ def etag(published: PublishedModel) -> str:
 
 def model_info(published: PublishedModel, words: dict[int, str]) -> ModelInfo:
     linear, pinned = published.model.linear, published.settings.pinned_terms
-    weighed = np.flatnonzero(~np.isin(linear.features, pinned.banned))  # over `rest` a banned term has a weight
-    order = weighed[np.argsort(linear.weights[weighed], kind="stable")]
+    # A banned term is left out, though it has a weight: the one that cancels `rest`.
+    allowed = np.flatnonzero(~np.isin(linear.features, pinned.banned))
+    order = allowed[np.argsort(linear.weights[allowed], kind="stable")]
 
-    def shown(places: Iterable[int]) -> list[WeightedTerm]:
+    def weighted_terms(places: Iterable[int]) -> list[WeightedTerm]:
         return [
             WeightedTerm(
                 term=words.get(int(linear.features[i])),
@@ -129,8 +133,8 @@ def model_info(published: PublishedModel, words: dict[int, str]) -> ModelInfo:
             for i in places
         ]
 
-    toward = [i for i in order[::-1][:STRONGEST] if linear.weights[i] > 0]
-    against = [i for i in order[:STRONGEST] if linear.weights[i] < 0]
+    toward = [i for i in order[::-1][:MAX_TERMS] if linear.weights[i] > 0]
+    against = [i for i in order[:MAX_TERMS] if linear.weights[i] < 0]
     return ModelInfo(
         topic=published.topic,
         kind=published.settings.learner.kind,
@@ -138,21 +142,21 @@ def model_info(published: PublishedModel, words: dict[int, str]) -> ModelInfo:
         reject_below=published.model.reject_below,
         accept_above=published.model.accept_above,
         weights=len(linear.features),
-        terms=StrongestTerms(toward=shown(toward), against=shown(against)),
+        terms=StrongestTerms(toward=weighted_terms(toward), against=weighted_terms(against)),
         committee=_committee(published),
     )
 
 
 def model_file(published: PublishedModel, words: dict[int, str]) -> ModelFile:
-    together = published.model.committee
+    committee = published.model.committee
     voters = None
-    if together and together.rule:
+    if committee and committee.rule:
         voters = Voters.model_construct(
-            weights=list(together.rule.weights),
-            more_than=together.rule.t,
-            members=[Form.model_construct(**_form(member, words)) for member in together.members],
+            weights=list(committee.rule.weights),
+            more_than=committee.rule.t,
+            members=[Form.model_construct(**_form(member, words)) for member in committee.members],
         )
-    return ModelFile.model_construct(  # unchecked: limits are for what comes in, and one can learn past them
+    return ModelFile.model_construct(  # unchecked: the limits are for imported models, and learning may exceed them
         kind=published.settings.learner.kind,
         view=published.model.linear.view,
         reject_below=published.model.reject_below,
@@ -162,33 +166,34 @@ def model_file(published: PublishedModel, words: dict[int, str]) -> ModelFile:
     )
 
 
-def model(file: ModelFile, most: int) -> Model:
-    """The model that a file holds, if it has no more weights than we serve."""
+def model(file: ModelFile, max_weights: int) -> Model:
+    """The model in a file; raises BadInput if it has more weights than are served."""
     if not file.committee:
-        return Model(_linear(file, file.view, "", most), file.reject_below, file.accept_above)
+        return Model(_linear(file, file.view, "", max_weights), file.reject_below, file.accept_above)
     members = tuple(
-        _linear(form, file.view, f"/committee/members/{i}", most) for i, form in enumerate(file.committee.members)
+        _linear(form, file.view, f"/committee/members/{i}", max_weights)
+        for i, form in enumerate(file.committee.members)
     )
     rule = VotingRule(tuple(file.committee.weights), file.committee.more_than)
-    together = Committee(len(members), members, rule)
-    return Model(mean_form(members), file.reject_below, file.accept_above, committee=together)
+    committee = Committee(len(members), members, rule)
+    return Model(mean_form(members), file.reject_below, file.accept_above, committee=committee)
 
 
 def words(file: ModelFile) -> list[str]:
-    """The terms that a file names."""
+    """The words in a model file, each once."""
     forms: list[Form] = [file, *(file.committee.members if file.committee else ())]
     return list(dict.fromkeys(term for form in forms for term in form.terms))
 
 
 def _committee(published: PublishedModel) -> CommitteeInfo | None:
-    together = published.model.committee
-    if not together:
+    committee = published.model.committee
+    if not committee:
         return None
     return CommitteeInfo(
-        k=together.k,
-        weights=list(together.rule.weights) if together.rule else None,
-        more_than=together.rule.t if together.rule else None,
-        estimates={name: LossAndError(**one._asdict()) for name, one in together.estimates.items()},
+        k=committee.k,
+        weights=list(committee.rule.weights) if committee.rule else None,
+        more_than=committee.rule.t if committee.rule else None,
+        estimates={name: LossAndError(**estimate._asdict()) for name, estimate in committee.estimates.items()},
     )
 
 
@@ -202,17 +207,17 @@ def _form(linear: Linear, words: dict[int, str]) -> dict[str, Any]:
     }
 
 
-def _linear(form: Form, view: View, pointer: str, most: int) -> Linear:
-    if len(form.terms) + len(form.features) > most:
-        detail = f"has more than {most:,} weights, with those of `features`"
-        where = [FieldError(pointer=f"{pointer}/terms", detail=detail)]
-        raise BadInput("The model is larger than this Sluice serves (SLUICE_SERVED_WEIGHTS).", where)
+def _linear(form: Form, view: View, pointer: str, max_weights: int) -> Linear:
+    if len(form.terms) + len(form.features) > max_weights:
+        detail = f"More than {max_weights:,} weights, together with `features`."
+        errors = [FieldError(pointer=f"{pointer}/terms", detail=detail)]
+        raise BadInput("The model has more weights than this service allows (SLUICE_SERVED_WEIGHTS).", errors)
     features = np.concatenate([features_of(list(form.terms)), np.array([int(f, 16) for f in form.features], np.uint64)])
     weights = np.array([*form.terms.values(), *form.features.values()], np.float32)
     features, first = np.unique(features, return_index=True)
     return Linear(view, features, weights[first], form.bias, form.rest)
 
 
-def results(found: Sequence[DocumentResult]) -> list[bytes]:
+def results(results: Sequence[DocumentResult]) -> list[bytes]:
     """Each result as JSON."""
-    return [to_json(result.to_dict()) for result in found]
+    return [to_json(result.to_dict()) for result in results]

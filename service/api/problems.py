@@ -1,4 +1,4 @@
-"""Every error, on its way out: one shape (RFC 9457), from one place."""
+"""Every error as an answer: one shape (RFC 9457), made in one place."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,15 +17,15 @@ from service.schemas.parsing import MAX_FIELD_ERRORS, sentence
 
 MEDIA_TYPE = "application/problem+json"
 ROUTING = {
-    404: ("Not found", "There is nothing at this path; see /docs."),
-    405: ("Method not allowed", "This path does not take this method; the header Allow names those it does."),
+    404: ("Not found", "There is nothing at this path; /docs lists what there is."),
+    405: ("Method not allowed", "This path does not support this method; the Allow header lists those it does."),
 }
 
 log = structlog.get_logger("sluice.api")
 
 
 def problem(error: ServiceError) -> dict[str, Any]:
-    """The error as an object: the body of an answer, or a line of a stream."""
+    """The problem document of an error: the body of an answer, or a line of a stream."""
     body = {"type": "about:blank", "title": error.title, "status": error.status, "detail": error.detail}
     return body | ({"errors": error.errors} if error.errors else {})
 
@@ -36,7 +36,7 @@ def answer(error: ServiceError) -> Response:
 
 
 def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
-    """Maps everything that can go wrong in a request to a problem document; `routes` are those of the contract."""
+    """Maps everything that can go wrong in a request to a problem document. `routes` are those of the contract."""
 
     @app.exception_handler(ServiceError)
     async def ours(_: Request, error: ServiceError) -> Response:
@@ -52,28 +52,28 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def parameters(_: Request, error: RequestValidationError) -> Response:
-        found = error.errors()
-        if any(one["loc"][0] == "path" for one in found):  # whatever has an id, none has this one
-            return answer(NotFound("There is nothing with this id.", _parameter_errors(found)))
-        return answer(BadInput("Some parameters are not valid.", _parameter_errors(found)))
+        findings = error.errors()
+        if any(finding["loc"][0] == "path" for finding in findings):  # no id has this form
+            return answer(NotFound("There is nothing with this id.", _parameter_errors(findings)))
+        return answer(BadInput("Some parameters are not valid.", _parameter_errors(findings)))
 
     @app.exception_handler(Exception)
     async def bug(request: Request, error: Exception) -> Response:
         log.error("request failed", method=request.method, path=request.url.path, exc_info=error)
-        return answer(ServiceError("Something went wrong here, not in your request; the log has the details."))
+        return answer(ServiceError("Internal error; nothing is wrong with your request. The log has the details."))
 
 
 def _allowed(request: Request, routes: Sequence[BaseRoute]) -> str:
-    """Every method of the path: Starlette names those of the first route it finds there, and we have one for each."""
-    here = [each for each in routes if isinstance(each, Route) and each.matches(request.scope)[0] is not Match.NONE]
-    methods = {method for route in here for method in route.methods or ()}
+    """All methods of the path. Starlette names those of the first matching route, and we have a route per method."""
+    matching = [each for each in routes if isinstance(each, Route) and each.matches(request.scope)[0] is not Match.NONE]
+    methods = {method for route in matching for method in route.methods or ()}
     return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
 
 
-def _parameter_errors(found: Sequence[Any]) -> list[FieldError]:
-    """Parameters are not in the body: ?limit stands in the query, {topic} in the path."""
+def _parameter_errors(findings: Sequence[Any]) -> list[FieldError]:
+    """Errors of parameters, which have no pointer into the body: `?limit` is in the query, `{topic}` in the path."""
     forms = {"query": "?{}", "path": "{{{}}}"}
     return [
-        FieldError(pointer=forms.get(e["loc"][0], "{}").format(e["loc"][1]), detail=sentence(e))
-        for e in found[:MAX_FIELD_ERRORS]
+        FieldError(pointer=forms.get(finding["loc"][0], "{}").format(finding["loc"][1]), detail=sentence(finding))
+        for finding in findings[:MAX_FIELD_ERRORS]
     ]

@@ -52,10 +52,10 @@ Duplex = Annotated[bool, Query(description="NDJSON: answer while the request is 
 async def classify(
     request: Request,
     sluice: ReadySluice,
-    topics: Annotated[list[TopicId] | None, Query(description="NDJSON: the topics to ask; else all.")] = None,
-    explain: Annotated[bool, Query(description="NDJSON: say why.")] = False,
+    topics: Annotated[list[TopicId] | None, Query(description="NDJSON: topics to decide for; default: all.")] = None,
+    explain: Annotated[bool, Query(description="NDJSON: explain each decision.")] = False,
     store: Annotated[bool, Query(description="NDJSON: remember the documents.")] = True,
-    include: Annotated[str | None, Query(pattern="^all$", description="NDJSON: rejections too.")] = None,
+    include: Annotated[str | None, Query(pattern="^all$", description="NDJSON: list rejections, too.")] = None,
     duplex: Duplex = False,
 ) -> Response:
     """Decide accept, reject or abstain for each document and topic."""

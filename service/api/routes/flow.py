@@ -1,4 +1,4 @@
-"""What flows through, path by path."""
+"""What topics let through: as events, as a list, and along routes; and how the stream of documents stands."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -34,8 +34,8 @@ from service.store.inbox import ConsumerStatus
 from service.store.outbox import order
 from service.store.routes import DeliveryStatus, StoredRoute
 
-PlaceCursor = Annotated[Place | None, Query(description="`next` of the answer before.")]
-LastEventId = Annotated[Place | None, Header(description="The last event that was received; 0: from the beginning.")]
+PlaceCursor = Annotated[Place | None, Query(description="`next` of the previous page.")]
+LastEventId = Annotated[Place | None, Header(description="The last event received; 0: from the beginning.")]
 
 RoutePath = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The route's id.", examples=["a19efdbe68918fbc"])]
 
@@ -58,24 +58,24 @@ async def list_passed(
 ) -> Response:
     """What the topic has let through (accepted or abstained from), newest first."""
     await sluice.topics.find(topic)
-    found = await sluice.outbox.newest(topic, cursor, limit + 1)
-    items = [passed(topic, one) for one in found[:limit]]
-    return paged(items, found[limit - 1].place if found[limit:] else None)
+    entries = await sluice.outbox.newest(topic, cursor, limit + 1)
+    items = [passed(topic, entry) for entry in entries[:limit]]
+    return paged(items, entries[limit - 1].place if entries[limit:] else None)
 
 
 @router.put("/topics/{topic}/routes", tags=["flow"], **takes(Routes), **answers(RouteList, 404))
 async def put_routes(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
-    """Say where the topic's decisions go. These routes replace those before; one with the same target goes on."""
+    """Set where the topic's decisions go. Replaces all routes; one with the same target as before continues."""
     await sluice.topics.find(topic)
     asked = await read(request, ROUTES)
-    return reply(await _routes(sluice, await sluice.topics.put_routes(topic, asked.routes)))
+    return reply(await _route_list(sluice, await sluice.topics.put_routes(topic, asked.routes)))
 
 
 @router.get("/topics/{topic}/routes", tags=["flow"], **answers(RouteList, 404))
 async def list_routes(sluice: ReadySluice, topic: TopicPath) -> Response:
-    """Where the topic's decisions go, and how the deliveries stand."""
+    """Where the topic's decisions go, and the state of the deliveries."""
     await sluice.topics.find(topic)
-    return reply(await _routes(sluice, await sluice.routes.load(topic)))
+    return reply(await _route_list(sluice, await sluice.routes.load(topic)))
 
 
 @router.get("/topics/{topic}/routes/{route}/dead", tags=["flow"], **answers(Page[DeadDelivery], 404))
@@ -83,71 +83,71 @@ async def list_dead(
     sluice: ReadySluice, topic: TopicPath, route: RoutePath, limit: Limit = 100, cursor: PlaceCursor = None
 ) -> Response:
     """Deliveries that were given up, newest first."""
-    found = await sluice.routes.load_dead(await _route(sluice, topic, route), cursor, limit + 1)
+    dead = await sluice.routes.load_dead(await _find_route(sluice, topic, route), cursor, limit + 1)
     items = [
-        DeadDelivery(document=one.document, reason=one.reason, at=time_of(order(place)[0]))
-        for place, one in found[:limit]
+        DeadDelivery(document=delivery.document, reason=delivery.reason, at=time_of(order(place)[0]))
+        for place, delivery in dead[:limit]
     ]
-    return paged(items, found[limit - 1][0] if found[limit:] else None)
+    return paged(items, dead[limit - 1][0] if dead[limit:] else None)
 
 
 @router.post("/topics/{topic}/routes/{route}/replay", tags=["flow"], **takes(Replay), **answers(Replayed, 404))
 async def replay(request: Request, sluice: ReadySluice, topic: TopicPath, route: RoutePath) -> Response:
     """Deliver again what was given up, or everything after a place in the topic's stream."""
-    one = await _route(sluice, topic, route)
+    stored = await _find_route(sluice, topic, route)
     asked = await read(request, REPLAY)
-    again = await sluice.routes.replay(one, asked.after, sluice.config.retry_s)
-    return reply(Replayed(topic=topic, route=route, deliveries=again))
+    deliveries = await sluice.routes.replay(stored, asked.after, sluice.config.retry_s)
+    return reply(Replayed(topic=topic, route=route, deliveries=deliveries))
 
 
 @router.get("/flow", tags=["flow"], **answers(Flow))
 async def flow(sluice: ReadySluice) -> Response:
-    """How the stream of documents to decide stands: how far behind, and what each consumer does."""
-    found = await sluice.inbox.load_status()
-    consumers = [_consumer(one) for one in found.consumers if one.stats or one.pending]
-    lag_s = found.lag_s(now_ms())
-    return reply(Flow(lag=found.lag, lag_s=lag_s, pending=found.pending, dead=found.dead, consumers=consumers))
+    """The state of the stream of incoming documents: how far behind it is, and what each consumer does."""
+    inbox = await sluice.inbox.load_status()
+    consumers = [_consumer_info(consumer) for consumer in inbox.consumers if consumer.stats or consumer.pending]
+    lag_s = inbox.lag_s(now_ms())
+    return reply(Flow(lag=inbox.lag, lag_s=lag_s, pending=inbox.pending, dead=inbox.dead, consumers=consumers))
 
 
-def _consumer(one: ConsumerStatus) -> ConsumerInfo:
-    done = one.stats
+def _consumer_info(consumer: ConsumerStatus) -> ConsumerInfo:
+    stats = consumer.stats
     return ConsumerInfo(
-        name=one.name,
-        alive=done is not None,
-        pending=one.pending,
-        started=time_of(done.started_ms) if done else None,
-        documents=done.documents if done else None,
-        dead=done.dead if done else None,
-        taken_over=done.taken_over if done else None,
-        per_s=done.per_s if done else None,
+        name=consumer.name,
+        alive=stats is not None,
+        pending=consumer.pending,
+        started=time_of(stats.started_ms) if stats else None,
+        documents=stats.documents if stats else None,
+        dead=stats.dead if stats else None,
+        taken_over=stats.taken_over if stats else None,
+        per_s=stats.per_s if stats else None,
     )
 
 
-async def _route(sluice: Sluice, topic: str, route: str) -> StoredRoute:
+async def _find_route(sluice: Sluice, topic: str, id: str) -> StoredRoute:
     await sluice.topics.find(topic)
-    for one in await sluice.routes.load(topic):
-        if one.id == route:
-            return one
+    for stored in await sluice.routes.load(topic):
+        if stored.id == id:
+            return stored
     raise NotFound("The topic has no such route.")
 
 
-async def _routes(sluice: Sluice, found: Sequence[StoredRoute]) -> RouteList:
-    return RouteList(items=[_info(one, await sluice.routes.load_status(one)) for one in found])
+async def _route_list(sluice: Sluice, routes: Sequence[StoredRoute]) -> RouteList:
+    return RouteList(items=[_route_info(route, await sluice.routes.load_status(route)) for route in routes])
 
 
-def _info(one: StoredRoute, standing: DeliveryStatus) -> RouteInfo:
-    route, error = one.route, standing.last_error
+def _route_info(stored: StoredRoute, status: DeliveryStatus) -> RouteInfo:
+    route, error = stored.route, status.last_error
     return RouteInfo(
-        id=one.id,
+        id=stored.id,
         to=route.to,
         url=route.url if isinstance(route, ToWebhook) else None,
         key=route.key if isinstance(route, ToStream) else None,
         on=route.on,
-        state=standing.state,
-        delivered=standing.delivered,
-        failed=standing.failed,
-        pending=standing.pending,
-        dead=standing.dead,
+        state=status.state,
+        delivered=status.delivered,
+        failed=status.failed,
+        pending=status.pending,
+        dead=status.dead,
         last_error=RouteError(document=error["document"], reason=error["reason"], at=time_of(int(error["at_ms"])))
         if error
         else None,

@@ -27,7 +27,7 @@ async def readyz(sluice: ReadySluice) -> Response:
 
 @router.get("/metrics", tags=["health"], **answers(None, text=CONTENT_TYPE))
 async def scrape(request: Request, sluice: AnySluice) -> Response:
-    """What the service does and how it stands, for Prometheus; also while the store does not answer."""
+    """Metrics for Prometheus; available even while the store does not answer."""
     telemetry: Telemetry = request.app.state.telemetry
     telemetry.note(len(sluice.registry.topics), sluice.registry.bank_bytes)
     metrics = await service_metrics(sluice, request.app.version)

@@ -1,4 +1,4 @@
-"""Background jobs, path by path."""
+"""Background jobs: submitted, listed, read, cancelled."""
 
 from typing import Annotated
 
@@ -17,14 +17,14 @@ NEW_JOB: TypeAdapter[NewJob] = TypeAdapter(NewJob)
 JOB_ID = "^[0-9a-f]{20}$"
 
 JobPath = Annotated[str, Path(pattern=JOB_ID, description="The job's id.", examples=["019a8c5d3f2e4b7a9c01"])]
-JobCursor = Annotated[str | None, Query(pattern=JOB_ID, description="`next` of the answer before.")]
+JobCursor = Annotated[str | None, Query(pattern=JOB_ID, description="`next` of the previous page.")]
 
 router = new_router()
 
 
 @router.post("/jobs", status_code=202, tags=["jobs"], **takes(Retrain, Compare, Backfill), **answers(Job, 404, 409))
 async def submit_job(request: Request, sluice: ReadySluice) -> Response:
-    """Retrain topics, compare methods, or decide about earlier documents, in the background."""
+    """Retrain topics, compare methods, or decide earlier documents, in the background."""
     asked = await read(request, NEW_JOB)
     for topic in dict.fromkeys(topics_of(asked) or ()):
         await sluice.topics.find(topic)
@@ -52,11 +52,11 @@ async def list_jobs(
 
 @router.get("/jobs/{job}", tags=["jobs"], **answers(Job, 404))
 async def read_job(sluice: ReadySluice, job: JobPath) -> Response:
-    """A job: how far it has come, or what came of it."""
+    """A job: its progress, or its result."""
     return reply(await sluice.jobs.find(job))
 
 
 @router.delete("/jobs/{job}", status_code=202, tags=["jobs"], **answers(Job, 404))
 async def cancel_job(sluice: ReadySluice, job: JobPath) -> Response:
-    """Cancel a job. One that runs is ended within two seconds; one that is over stays as it is."""
+    """Cancel a job. A running one ends within two seconds; a finished one stays as it is."""
     return reply(await sluice.jobs.cancel(job), 202)

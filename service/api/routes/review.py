@@ -1,4 +1,4 @@
-"""Review, known items and what they say of recall, path by path."""
+"""Review, known items, and the recall that known items and audits show."""
 
 from typing import Annotated
 
@@ -15,9 +15,9 @@ from service.schemas.review import KnownAdded, KnownPage, NewKnown, ReviewPage, 
 SKIP = TypeAdapter(Skip)
 NEW_KNOWN = TypeAdapter(NewKnown)
 
-ReviewLimit = Annotated[int, Query(ge=1, le=100, description="Most items in the answer.")]
+ReviewLimit = Annotated[int, Query(ge=1, le=100, description="Maximum number of items in the answer.")]
 DocumentCursor = Annotated[
-    str | None, Query(min_length=1, max_length=DOCUMENT_ID_CHARS, description="`next` of the answer before.")
+    str | None, Query(min_length=1, max_length=DOCUMENT_ID_CHARS, description="`next` of the previous page.")
 ]
 
 router = new_router()
@@ -52,13 +52,13 @@ async def add_known(request: Request, sluice: ReadySluice, topic: TopicPath) -> 
 async def list_known(
     sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: DocumentCursor = None
 ) -> Response:
-    """Known items by id, with what the topic makes of each now, and the recall that all of them show."""
+    """Known items by id, with the topic's decision about each as of now, and the recall over all of them."""
     return reply(await sluice.known.page(await sluice.topics.find(topic), cursor, limit))
 
 
 @router.delete("/topics/{topic}/known/{document:path}", status_code=204, tags=["review"], **answers(None, 404))
 async def delete_known(sluice: ReadySluice, topic: TopicPath, document: DocumentPath) -> Response:
-    """Take a known item off the list."""
+    """Remove a known item."""
     await sluice.topics.find(topic)
     await sluice.known.remove(topic, document)
     return Response(status_code=204)
@@ -66,5 +66,5 @@ async def delete_known(sluice: ReadySluice, topic: TopicPath, document: Document
 
 @router.get("/recall", tags=["review"], **answers(schemas.PooledRecall))
 async def pooled_recall(sluice: ReadySluice) -> Response:
-    """Recall over all topics that audit, together."""
+    """Recall over all topics that audit, taken together."""
     return reply(await sluice.goals.pooled())

@@ -41,7 +41,7 @@ async def list_topics(sluice: ReadySluice, limit: Limit = 100, cursor: Cursor = 
 
 @router.get("/topics/{topic}", tags=["topics"], **answers(schemas.Topic, 404, tagged=True))
 async def read_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
-    """A topic, its settings and how it stands."""
+    """A topic: its settings and its state."""
     return await reply_topic(sluice, await sluice.topics.find(topic))
 
 
@@ -52,7 +52,7 @@ async def read_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
     **answers(schemas.Topic, 404, 409, 412, tagged=True),
 )
 async def change_topic(request: Request, sluice: ReadySluice, topic: TopicPath, if_match: IfMatch = None) -> Response:
-    """Change some of a topic's settings. Another learner or query refolds all its judgements."""
+    """Change some of a topic's settings. With another learner or query, all its judgements are learned again."""
     expected = _expected_version(await sluice.topics.find(topic), if_match)
     return await reply_topic(sluice, await sluice.topics.change(topic, await read(request, TOPIC_CHANGE), expected))
 
