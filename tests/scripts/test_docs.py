@@ -71,21 +71,6 @@ def test_every_path_and_every_learner_is_in_the_readme() -> None:
         assert f"\n| `{kind}` |" in PAGES["docs/guide.md"], kind
 
 
-def test_contributing_names_every_package() -> None:
-    for directory in ("models", "service", "scripts"):
-        for package in sorted(path.parent for path in (ROOT / directory).glob("**/*/__init__.py")):
-            name = package.relative_to(ROOT).as_posix()
-            assert f"`{name}`" in PAGES["CONTRIBUTING.md"], name
-
-
-@pytest.mark.parametrize("directory", ["models", "scripts"])
-def test_the_essay_of_each_package_names_every_module(directory: str) -> None:
-    for module in sorted((ROOT / directory).glob("*/*.py")):
-        if module.name != "__init__.py":
-            essay = module.with_name("__init__.py").read_text()
-            assert re.search(rf"(?<![\w/]){re.escape(module.name)}\b", essay), module.relative_to(ROOT).as_posix()
-
-
 def test_the_readme_names_every_page() -> None:
     for page in PAGES:
         assert page == "README.md" or f"]({page})" in README, page
