@@ -81,7 +81,7 @@ async def read(request: Request, adapter: TypeAdapter[T]) -> T:
 
 def at_most(sluice: Sluice, items: Sequence[object], what: str) -> None:
     if len(items) > sluice.config.max_documents:
-        raise TooLarge(f"A request may have {sluice.config.max_documents:,} {what}; send the rest in another.")
+        raise TooLarge(f"A request may have at most {sluice.config.max_documents:,} {what}; send the rest in another.")
 
 
 def reply(value: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -151,7 +151,7 @@ async def _batches(request: Request, config: Config) -> AsyncIterator[list[bytes
             yield arrived[start : min(left, start + BATCH_LINES)]
         left -= len(arrived)
         if left < 0:
-            raise TooLarge(f"A stream may have {config.max_stream_lines:,} lines; send the rest in another.")
+            raise TooLarge(f"A stream may have at most {config.max_stream_lines:,} lines; send the rest in another.")
 
 
 async def _with_last_problem(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

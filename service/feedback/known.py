@@ -67,7 +67,9 @@ class Known:
                 raise NotFound(UNKNOWN, [FieldError(pointer=f"/documents/{i}", detail="not known")])
         counts = await self._store.known.add(published.topic, published.born, blobs, self._max_items)
         if counts is None:
-            raise TooLarge(f"A topic may have {self._max_items:,} known items (SLUICE_KNOWN_KEPT); delete some.")
+            raise TooLarge(
+                f"A topic may have at most {self._max_items:,} known items (SLUICE_KNOWN_KEPT); delete some."
+            )
         return counts
 
     async def remove(self, topic: str, document: str) -> None:

@@ -1,13 +1,19 @@
-"""The public contract as types: what a request may hold and what an answer does.
+"""The public contract as types: what a request may hold, and what an answer holds.
 
-Answers are built from the same modules as requests, so `/docs` cannot drift from them.
+Reading order:
 
-* `fields.py`: what a single field may be
-* `common.py`, `topics.py`, `documents.py`, `feedback.py`: the types that most users meet, named here, too
-* `models.py`, `review.py`, `metrics.py`, `jobs.py`, `flow.py`: a module a subject
-* `parsing.py`: from raw bytes to these types, bounded and strict; not imported here, because it loads a kernel
+    fields.py       what a single field may be: texts, ids, numbers; the bases `Request` and `Answer`
+    common.py       problems, pages, health
+    topics.py       topics and their settings. `TopicFields` declares each setting once, with the effect of a change
+    documents.py    documents and decisions
+    feedback.py     judgements
+    models.py, review.py, metrics.py, jobs.py, flow.py    a module for each further subject
+    parsing.py      from raw bytes to these types, bounded and strict; not imported here, because it loads numba
 
-The path `service.schemas` is public: clients import from it. Nothing below `schemas` knows HTTP or Redis.
+The server answers with these types, and `/docs` is generated from them, so the two cannot drift apart. Requests are
+strict: no coercion, no unknown field. Answers may gain fields.
+
+The path `service.schemas` is public: clients import the types from it. No module here knows HTTP or Redis.
 """
 
 from service.schemas.common import Health, Page, Problem

@@ -1,4 +1,4 @@
-"""What answers of every kind share: problems, pages, health."""
+"""Answers of every kind: problems, pages, health."""
 
 from typing import Generic, Literal, TypeVar
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Problem(Answer):
-    """RFC 9457."""
+    """What went wrong (RFC 9457). `errors` has a pointer and a sentence for each invalid field."""
 
     type: str = "about:blank"
     title: str
@@ -26,4 +26,4 @@ class Health(Answer):
 
 class Page(Answer, Generic[T]):
     items: list[T]
-    next: str | None = Field(description="The cursor for what follows; null at the end.")
+    next: str | None = Field(description="Cursor of the next page; null on the last.")

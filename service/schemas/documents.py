@@ -1,10 +1,10 @@
-"""Documents, and what is decided about them."""
+"""Documents, and the decisions about them."""
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from service.schemas.fields import Answer, DocumentId, Line, Request, Text, TopicId, modest
+from service.schemas.fields import Answer, DocumentId, Line, Request, Text, TopicId, bounded
 
 Decision = Literal["accept", "reject", "abstain"]
 
@@ -15,10 +15,10 @@ class Document(Request):
     text: Text = Field(examples=["Crude prices rose after OPEC agreed to cut output."])
     source: Line | None = None
     published: Line | None = None
-    metadata: Annotated[dict[str, JsonValue], AfterValidator(modest)] | None = None
+    metadata: Annotated[dict[str, JsonValue], AfterValidator(bounded)] | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _is_not_empty(self) -> Self:
         if not self.text.strip() and not self.title.strip():
             raise ValueError("the document is empty: title and text are blank")
         return self
@@ -36,11 +36,11 @@ class Classify(ClassifyOptions):
 
 
 class Pinnable(Answer):
-    pinned: bool = Field(default=False, description="Named only where it is true.")
+    pinned: bool = Field(default=False, description="Present only if true.")
 
     @model_serializer(mode="wrap")
-    def _only_if_pinned(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in plain(self).items() if name != "pinned" or value}
+    def _without_false(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if name != "pinned" or value}
 
 
 class Contribution(Pinnable):
@@ -49,10 +49,10 @@ class Contribution(Pinnable):
 
 
 class Flip(Answer):
-    """What would have changed a decision: the fewest of the document's strongest terms without which, or of the query's
-    missing ones with which, the model would have decided otherwise."""
+    """What would have changed the decision: the fewest of the document's strongest terms without which, or of the
+    query's missing terms with which, the model would have decided differently."""
 
-    decision: Decision = Field(description="What it would have been.")
+    decision: Decision = Field(description="The decision that it would have been.")
     without: list[str]
     with_: list[str] = Field(alias="with")
 
@@ -64,9 +64,11 @@ class Verdict(Answer):
     probability: float | None
     version: int
     decided_by: str
-    explanation: list[Contribution] | None = Field(default=None, description="With `explain`; it adds up to the score.")
+    explanation: list[Contribution] | None = Field(
+        default=None, description="With `explain`: contributions that add up to the score."
+    )
     flip: Flip | None = Field(
-        default=None, description="With `explain`; null where a rule decides, or where no few terms would do."
+        default=None, description="With `explain`; null if a rule decides, or if a few terms are not enough."
     )
 
 
@@ -74,7 +76,7 @@ class Result(Answer):
     document: str
     decisions: list[Verdict]
     duplicate_of: str | None = Field(
-        default=None, description="The document that this one repeats, but for a few words; absent if there is none."
+        default=None, description="The document that this one is a near-duplicate of; absent if there is none."
     )
 
 

@@ -1,4 +1,4 @@
-"""Judgements, and what came of them."""
+"""Judgements, and the answers to them."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -64,7 +64,7 @@ class PastJudgement(Answer):
     title: str
     by: str | None
     at: datetime
-    version: int = Field(description="The version that this judgement made.")
+    version: int = Field(description="The version that this judgement led to.")
     before: Before
 
 

@@ -1,4 +1,4 @@
-"""The fields of which requests and answers are made: what a text, an id or a number may be.
+"""The fields of requests and answers: what a text, an id or a number may be.
 
 Requests are validated from the raw bytes in strict mode: no coercion, no unknown field, no NaN or infinity, no lone
 surrogate (the parser refuses it), no NUL.
@@ -10,37 +10,37 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
 TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
-CANONICAL = r"^[^\n\x00]{1,400}$"  # form of a term
-PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"  # in a stream of Redis
-SHAPES = {  # what is said to those who send something else
-    TOPIC_ID: "An id has 1 to 128 characters of a-z, 0-9, dot, _ and -, and begins with a letter or digit.",
+CANONICAL = r"^[^\n\x00]{1,400}$"  # a term in canonical form
+PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"  # an entry's id in a Redis stream
+SHAPES = {  # patterns in words, for errors
+    TOPIC_ID: "An id has 1 to 128 characters out of a-z, 0-9, dot, _ and -, and begins with a letter or digit.",
     CANONICAL: "A term has 1 to 400 characters, on one line.",
-    PLACE: "A place in a stream is a number, or two with a hyphen between them.",
+    PLACE: "A place in a stream is a number, or two numbers joined by a hyphen.",
 }
-# What pydantic puts into the place of an error to say which of several types it means; not a part of the request.
+# Tags that pydantic puts into an error's location to tell union members apart; not part of the request.
 ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED = "<one>", "<many>", "<id>", "<document>", "<plain>", "<nested>"
 WEBHOOK, STREAM = "<webhook>", "<stream>"
 TAGS = (ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM)
 
 DOCUMENT_ID_CHARS = 256
-METADATA_VALUES, METADATA_CHARS = 1000, 100_000  # of one document: they are kept with it
-BEYOND = 3.4028234663852886e38  # the largest float32: a threshold that no score passes, as of a topic without a query
-LATEST_MS = 253_402_300_799_999  # the end of the year 9999
-LARGEST = 1e15  # number in a model that is brought along: no learner goes so far, and sums of these still fit
+MAX_METADATA_VALUES, MAX_METADATA_CHARS = 1000, 100_000  # of one document, with which they are kept
+MAX_THRESHOLD = 3.4028234663852886e38  # the largest float32: no score is above it, as in a topic without a query
+MAX_MS = 253_402_300_799_999  # the end of the year 9999
+MAX_NUMBER = 1e15  # in an imported model: no learner reaches it, and sums of such numbers still fit
 
 
 def no_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("holds a NUL character")
+        raise ValueError("contains a NUL character")
     return text
 
 
 def _addressable(text: str) -> str:
-    """An id goes into logs, headers and paths; on their way there, paths lose segments of dots."""
+    """Refuses ids that cannot be used in logs, headers and paths; clients drop dot segments from paths."""
     if not text.isprintable():
-        raise ValueError("holds control characters")
+        raise ValueError("contains control characters")
     if any(segment in (".", "..") for segment in text.split("/")):
-        raise ValueError("holds a path segment of dots")
+        raise ValueError("contains a path segment `.` or `..`")
     return text
 
 
@@ -52,12 +52,13 @@ def _scalar(value: JsonValue) -> JsonValue:
 
 def _plain(value: JsonValue) -> JsonValue:
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("holds a number that is not finite")
+        raise ValueError("contains a number that is not finite")
     return no_nul(value) if isinstance(value, str) else value
 
 
-def modest(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    values, chars = -1, 0  # it is none of its values itself
+def bounded(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuses metadata with too many values or characters; keys count as characters only."""
+    values, chars = -1, 0  # the outermost object is not counted
     waiting: list[JsonValue] = [metadata]
     while waiting:
         value = _plain(waiting.pop())
@@ -69,8 +70,8 @@ def modest(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
             waiting += value
         elif isinstance(value, str):
             chars += len(value)
-        if values > METADATA_VALUES or chars > METADATA_CHARS:
-            raise ValueError(f"holds more than {METADATA_VALUES:,} values or {METADATA_CHARS:,} characters")
+        if values > MAX_METADATA_VALUES or chars > MAX_METADATA_CHARS:
+            raise ValueError(f"contains more than {MAX_METADATA_VALUES:,} values or {MAX_METADATA_CHARS:,} characters")
     return metadata
 
 
@@ -82,9 +83,9 @@ Text = Annotated[str, AfterValidator(no_nul)]
 Line = Annotated[str, Field(max_length=1000), AfterValidator(no_nul)]
 Rule = Annotated[str, Field(max_length=10_000), AfterValidator(no_nul)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
-Threshold = Annotated[float, Field(ge=-BEYOND, le=BEYOND, allow_inf_nan=False)]
-Millis = Annotated[int, Field(ge=0, le=LATEST_MS)]
+Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER, allow_inf_nan=False)]
+Threshold = Annotated[float, Field(ge=-MAX_THRESHOLD, le=MAX_THRESHOLD, allow_inf_nan=False)]
+Millis = Annotated[int, Field(ge=0, le=MAX_MS)]
 Scalar = Annotated[
     JsonValue, AfterValidator(_scalar), WithJsonSchema({"type": ["boolean", "number", "string", "null"]})
 ]

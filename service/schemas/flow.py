@@ -1,4 +1,4 @@
-"""The public contract of what flows through, as types."""
+"""What topics let through, where it goes, and the stream of incoming documents."""
 
 import base64
 import re
@@ -12,8 +12,8 @@ from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 from service.schemas.documents import Decision
 from service.schemas.fields import STREAM, WEBHOOK, Answer, Place, Request
 
-NAME = re.compile(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*\.?)")  # on the internet, or in a network of one's own
-SECRET_BYTES = (24, 64)  # as Standard Webhooks has it
+NAME = re.compile(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*\.?)")  # on the internet or in a private network
+SECRET_BYTES = (24, 64)  # at least, at most: as Standard Webhooks says
 
 
 class Passed(Answer):
@@ -27,10 +27,10 @@ class Passed(Answer):
     document: str
     title: str
     text: str
-    duplicate_of: str | None = Field(
-        default=None, description="The document that this one repeats, but for a few words."
+    duplicate_of: str | None = Field(default=None, description="The document that this one is a near-duplicate of.")
+    source: str | None = Field(
+        default=None, description="`source`, `published` and `metadata` are as the document came with them."
     )
-    source: str | None = Field(default=None, description="This, `published` and `metadata`: as they came with it.")
     published: str | None = None
     metadata: dict[str, JsonValue] | None = None
     at: datetime
@@ -38,21 +38,23 @@ class Passed(Answer):
 
 class ConsumerInfo(Answer):
     name: str
-    alive: bool = Field(description="Whether it has been heard of lately.")
-    pending: int = Field(description="Documents that it took and has not decided yet; others will take them over.")
-    started: datetime | None = Field(description="This and what follows is null once it is not alive any more.")
-    documents: int | None = Field(description="Decided since it started.")
-    dead: int | None = Field(description="Entries since it started that could not be decided.")
-    taken_over: int | None = Field(description="Entries that others had left behind.")
-    per_s: float | None = Field(description="Documents a second, over the last ten seconds of its work.")
+    alive: bool = Field(description="Whether it has sent a heartbeat lately.")
+    pending: int = Field(
+        description="Documents that it has taken and not decided yet; if it dies, others take them over."
+    )
+    started: datetime | None = Field(description="This and the fields below are null if it is not alive.")
+    documents: int | None = Field(description="Documents decided since it started.")
+    dead: int | None = Field(description="Entries that it could not decide since it started.")
+    taken_over: int | None = Field(description="Entries that it has taken over from other consumers.")
+    per_s: float | None = Field(description="Documents per second over the last ten seconds.")
 
 
 class Flow(Answer):
-    """The stream `sluice:in`, and who works on it."""
+    """The stream `sluice:in`, and its consumers."""
 
     lag: int = Field(description="Documents that no consumer has taken yet.")
-    lag_s: float = Field(description="How long ago the oldest that is not decided was added; 0 if there is none.")
-    pending: int = Field(description="Documents that were taken and are not decided yet.")
+    lag_s: float = Field(description="Seconds since the oldest undecided document was added; 0 if there is none.")
+    pending: int = Field(description="Documents that were taken and not decided yet.")
     dead: int = Field(description="Entries in `sluice:dead`.")
     consumers: list[ConsumerInfo]
 
@@ -61,17 +63,17 @@ class Flow(Answer):
 
 
 def _receiver(url: str) -> str:
-    parts = urlsplit(url)  # of a port that is none, `port` says so
+    parts = urlsplit(url)  # `port` raises ValueError if it is not valid
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-        raise ValueError("must be an address that begins with https:// or http://")
+        raise ValueError("must be a URL that begins with https:// or http://")
     try:
-        host = httpx.URL(url).raw_host.decode()  # as it is resolved
+        host = httpx.URL(url).raw_host.decode()  # as it will be resolved
     except httpx.InvalidURL:
         host = ""
-    if not NAME.fullmatch(host) and ":" not in host:  # of an IPv6 address, which httpx has read
-        raise ValueError("names no host that can be")
+    if not NAME.fullmatch(host) and ":" not in host:  # a colon: an IPv6 address, which httpx has checked
+        raise ValueError("does not have a valid host name")
     if parts.username is not None or parts.password is not None or parts.fragment or not url.isprintable():
-        raise ValueError("may hold neither a user nor a fragment nor control characters")
+        raise ValueError("must not have a user, a fragment or control characters")
     return url
 
 
@@ -82,13 +84,13 @@ def _secret(secret: str) -> str:
     except ValueError:
         key = b""
     if not secret.startswith("whsec_") or not low <= len(key) <= high:
-        raise ValueError(f"must be whsec_ and {low} to {high} random bytes in base64")
+        raise ValueError(f"must be whsec_, followed by {low} to {high} random bytes in base64")
     return secret
 
 
-def _foreign(key: str) -> str:
+def _not_ours(key: str) -> str:
     if key.lstrip("{").startswith(("sluice:", "streaq:")) or not key.isprintable():
-        raise ValueError("may hold no control characters, nor begin with sluice: or streaq:, which are our own")
+        raise ValueError("must not have control characters, nor begin with sluice: or streaq:, which are reserved")
     return key
 
 
@@ -101,21 +103,21 @@ def _both() -> list[NotRejected]:
 
 
 class ToWebhook(Request):
-    """Each decision is posted to an address, signed as Standard Webhooks says."""
+    """Sends each decision to a URL as a POST request, signed as Standard Webhooks says."""
 
     to: Literal["webhook"]
     url: Annotated[str, Field(max_length=2000), AfterValidator(_receiver)]
     on: On = Field(default_factory=_both)
     secret: Annotated[str, Field(max_length=200), AfterValidator(_secret)] | None = Field(
-        default=None, description="Never shown again. May be left out if the topic has this route already."
+        default=None, description="Never shown again. May be omitted if the topic has this route already."
     )
 
 
 class ToStream(Request):
-    """Each decision is added to another stream of the same Redis."""
+    """Adds each decision to another stream of the same Redis."""
 
     to: Literal["stream"]
-    key: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_foreign)]
+    key: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_not_ours)]
     on: On = Field(default_factory=_both)
 
 
@@ -141,7 +143,7 @@ class RouteError(Answer):
 
 
 class RouteInfo(Answer):
-    """`waiting`: nothing was delivered yet; `delivering`; `failing`: the newest attempt failed."""
+    """`waiting`: nothing has been delivered yet; `delivering`: the last attempt succeeded; `failing`: it failed."""
 
     id: str
     to: Literal["webhook", "stream"]
@@ -150,15 +152,15 @@ class RouteInfo(Answer):
     on: On
     state: Literal["waiting", "delivering", "failing"]
     delivered: int
-    failed: int = Field(description="Attempts; each is followed by another, until too many have failed.")
-    pending: int = Field(description="Decisions that were tried and are to be tried again.")
-    dead: int = Field(description="Decisions of which too many attempts failed. `replay` tries them again.")
+    failed: int = Field(description="Failed attempts; each is retried, until too many have failed.")
+    pending: int = Field(description="Decisions that failed and will be retried.")
+    dead: int = Field(description="Decisions that failed too often. `replay` tries them again.")
     last_error: RouteError | None
 
 
 class RouteList(Answer):
     items: list[RouteInfo]
-    next: None = Field(default=None, description="A topic has few routes; there is no next page.")
+    next: None = Field(default=None, description="Always null: a topic has few routes.")
 
 
 class DeadDelivery(Answer):
@@ -170,12 +172,12 @@ class DeadDelivery(Answer):
 class Replay(Request):
     after: Place | None = Field(
         default=None,
-        description="The place in the topic's stream (`Last-Event-ID`) after which everything is delivered again; "
-        "null: what is dead.",
+        description="Deliver everything after this place in the topic's stream (`Last-Event-ID`); "
+        "null: only dead deliveries.",
     )
 
 
 class Replayed(Answer):
     topic: str
     route: str
-    deliveries: int = Field(description="How many will be made again.")
+    deliveries: int = Field(description="How many deliveries will be repeated.")

@@ -1,4 +1,4 @@
-"""The public contract of background jobs, as types."""
+"""Background jobs and their results."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -9,22 +9,24 @@ from models.core.names import METHOD_KINDS
 from service.schemas.fields import Answer, Line, Request, Scalar, TopicId
 
 Kind = Literal["retrain", "compare", "backfill"]
-RETRAIN, COMPARE, BACKFILL = "<retrain>", "<compare>", "<backfill>"  # in no pointer of an error
+RETRAIN, COMPARE, BACKFILL = "<retrain>", "<compare>", "<backfill>"  # pydantic's tags, left out of error pointers
 TAGS = {"retrain": RETRAIN, "compare": COMPARE, "backfill": BACKFILL}
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Publish = Literal["if_better", "always", "never"]
-Params = Annotated[dict[str, Scalar], Field(max_length=50, description="Of the method; the others have defaults.")]
+Params = Annotated[
+    dict[str, Scalar], Field(max_length=50, description="Parameters of the method; those left out have defaults.")
+]
 _Topics = Annotated[list[TopicId], Field(min_length=1, max_length=1000)]
 
 
 class Retrain(Request):
-    """Fit topics anew to all their judgements, and serve the result if it is better."""
+    """Retrain topics on all their judgements, and serve the result if it is better."""
 
     kind: Kind = Field(json_schema_extra={"const": "retrain"})
     topics: _Topics | None = Field(None, description="null: all topics.")
     method: str = Field(description=f"One of {', '.join(METHOD_KINDS)}.", examples=["svm"])
     params: Params = Field(default_factory=dict)
-    publish: Publish = Field("if_better", description="Whether the new model shall be served.")
+    publish: Publish = Field("if_better", description="Whether to serve the new model.")
 
 
 class Contender(Request):
@@ -33,29 +35,29 @@ class Contender(Request):
 
 
 class Compare(Request):
-    """Try several methods on one topic's judgements."""
+    """Compare several methods on one topic's judgements."""
 
     kind: Literal["compare"]
     topic: TopicId
     methods: list[Contender] | None = Field(
-        None, min_length=1, max_length=20, description="null: each with its defaults."
+        None, min_length=1, max_length=20, description="null: all methods, with their defaults."
     )
 
 
 class Backfill(Request):
-    """Decide about documents that came before: those that are remembered, or an archive."""
+    """Decide earlier documents: those that are remembered, or those of an archive."""
 
     kind: Literal["backfill"]
     topics: _Topics | None = Field(None, description="null: all topics.")
     archive: Line | None = Field(
         None,
-        description="An NDJSON file in the directory SLUICE_ARCHIVES, a document a line; null: what is remembered.",
+        description="An NDJSON file in the directory SLUICE_ARCHIVES, one document per line; null: those remembered.",
     )
-    review: bool = Field(True, description="Offer for review what is not rejected, among remembered documents.")
+    review: bool = Field(True, description="Offer remembered documents that are not rejected for review.")
 
 
 def _kind(asked: object) -> str:
-    """What cannot be told apart is taken for the first kind, whose refusal names the field and all kinds."""
+    """The tag of a job's kind. An unknown kind counts as `retrain`, whose error names the field and all kinds."""
     kind = asked.get("kind") if isinstance(asked, dict) else getattr(asked, "kind", None)
     return TAGS.get(str(kind), RETRAIN)
 
@@ -71,11 +73,11 @@ class Job(Answer):
     kind: Kind
     state: State
     progress: float = Field(description="From 0 to 1.")
-    message: str = Field(description="What it does, or why it ended.")
+    message: str = Field(description="What it is doing, or why it ended.")
     created: datetime
     started: datetime | None
     finished: datetime | None
-    request: dict[str, Any] = Field(description="What was asked.")
+    request: dict[str, Any] = Field(description="The request as it was sent.")
     result: dict[str, Any] | None
 
 
@@ -83,14 +85,14 @@ class Job(Answer):
 
 
 class Score(Answer):
-    """On documents that were held out."""
+    """Quality on held-out documents."""
 
     sap: float
     f1: float
 
 
 class Gain(Answer):
-    """In SAP, over what is served; the bounds hold together with the confidence."""
+    """Gain in SAP over the served model; both bounds hold together with the given confidence."""
 
     estimate: float
     low: float
@@ -102,28 +104,28 @@ class Retrained(Answer):
     topic: str
     relevant: int
     irrelevant: int
-    background: int = Field(description="Unjudged documents that it would reject, and that counted as irrelevant.")
+    background: int = Field(description="Unjudged documents that it would reject, which counted as irrelevant.")
     served: Score | None = None
     candidate: Score | None = None
     gain: Gain | None = None
-    better: bool | None = Field(None, description="By more than chance may give.")
+    better: bool | None = Field(None, description="Whether the gain is more than chance.")
     published: bool = False
-    version: int | None = Field(None, description="Of the topic, with the new model.")
+    version: int | None = Field(None, description="Version of the topic with the new model.")
     detail: str
 
 
 class RetrainResult(Answer):
     method: str
-    published: int = Field(description="Topics with a new model.")
+    published: int = Field(description="Number of topics with a new model.")
     topics: list[Retrained] = Field(description="The first 1,000.")
-    total: int = Field(description="All topics that were asked for.")
+    total: int = Field(description="Number of topics in the request.")
 
 
 class ComparedMethod(Answer):
-    method: str = Field(description="`served` is what the topic has now.")
+    method: str = Field(description="`served` is the topic's current model.")
     params: dict[str, Any]
     held_out: Score
-    gain: Gain | None = Field(description="null for what is served.")
+    gain: Gain | None = Field(description="null for the served model.")
     seconds: float
     detail: str
 
@@ -149,11 +151,11 @@ class Backfilled(Answer):
     topic: str
     accepted: int
     abstained: int
-    best: list[BackfillHit] = Field(description="Of those not rejected, the 20 that score highest.")
+    best: list[BackfillHit] = Field(description="The 20 documents with the highest scores, of those not rejected.")
 
 
 class BackfillResult(Answer):
     documents: int
-    refused: int = Field(description="Lines that are no document.")
-    topics: list[Backfilled] = Field(description="Of the first 1,000 topics with a document that was not rejected.")
-    decisions: str | None = Field(description="The file with every decision but rejections, beside the archive.")
+    refused: int = Field(description="Lines that are not valid documents.")
+    topics: list[Backfilled] = Field(description="Topics with a document that was not rejected; the first 1,000.")
+    decisions: str | None = Field(description="File next to the archive with every decision except rejections.")

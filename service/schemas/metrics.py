@@ -1,4 +1,4 @@
-"""The public contract of what is measured and of what would be, as types."""
+"""Metrics of a topic, and previews of other settings."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -13,27 +13,29 @@ from service.schemas.topics import Status, TopicFields, optional_settings
 
 
 class Figure(Answer):
-    """The share lies between `low` and `high` with the confidence that is named; both bounds hold at once."""
+    """A share with its interval: it lies between `low` and `high` with the given confidence."""
 
-    estimate: float | None = Field(description="null where part of it rests on nothing.")
+    estimate: float | None = Field(description="null if there is no evidence for a part of it.")
     low: float
     high: float
 
 
 class MetricFigures(Answer):
-    """null where nothing is known: without audits, for example, nothing of what was missed."""
+    """Measures; null where there is no evidence. Without audits, for example, recall is not known."""
 
-    precision: Figure | None = Field(description="Relevant among the accepted.")
-    recall: Figure | None = Field(description="Not rejected among the relevant.")
-    f1: Figure | None = Field(description="Of what is accepted; a relevant document abstained from counts as missed.")
-    error: Figure | None = Field(description="Wrong among what was accepted or rejected.")
-    abstain: Figure | None = Field(description="Abstained from, of all that passed.")
-    sap: Figure | None = Field(description="Simple average precision of the ranking of what was shown.")
-    t11su: Figure | None = Field(description="Utility of the TREC filtering track, of what is accepted.")
+    precision: Figure | None = Field(description="Share of accepted documents that are relevant.")
+    recall: Figure | None = Field(description="Share of relevant documents that are not rejected.")
+    f1: Figure | None = Field(
+        description="F1 of the accepted documents; a relevant document abstained from counts as missed."
+    )
+    error: Figure | None = Field(description="Share of wrong decisions among those to accept or reject.")
+    abstain: Figure | None = Field(description="Share of all documents that was abstained from.")
+    sap: Figure | None = Field(description="Simple average precision of the ranking of the documents shown.")
+    t11su: Figure | None = Field(description="Utility T11SU of the TREC filtering track, of the accepted documents.")
 
 
 class Window(Answer):
-    at: datetime = Field(description="Of the newest judgement of the window.")
+    at: datetime = Field(description="Time of the newest judgement in the window.")
     version: int
     judgements: int
 
@@ -59,12 +61,12 @@ class ReliabilityBin(Answer):
     low: float
     high: float
     documents: int
-    probability: float = Field(description="The mean of what was said.")
-    observed: Figure = Field(description="The share that is relevant.")
+    probability: float = Field(description="Mean of the predicted probabilities.")
+    observed: Figure = Field(description="Share of the documents that is relevant.")
 
 
 class Reliability(Answer):
-    """Of the probabilities that documents had been given before they were judged."""
+    """Reliability of the probabilities that documents had before they were judged."""
 
     bins: list[ReliabilityBin]
     brier: Figure | None
@@ -74,21 +76,23 @@ class Heading(Answer):
     topic: str
     version: int
     confidence: float
-    judgements: int = Field(description="Of documents that had passed with the stream; near-duplicates count once.")
+    judgements: int = Field(
+        description="Judgements of documents that had passed with the stream; near-duplicates count once."
+    )
 
 
 class Metrics(MetricFigures, Heading):
-    t11su_of_nothing: float = Field(description="What a topic earns that accepts nothing.")
+    t11su_of_nothing: float = Field(description="T11SU of a topic that accepts nothing.")
     drift: Drift
     flow: Volume
     reliability: Reliability
-    series: list[Point] = Field(description="The same over consecutive windows of judgements, oldest first.")
+    series: list[Point] = Field(description="The same measures over consecutive windows of judgements, oldest first.")
 
 
 # -- preview -----------------------------------------------------------------------------------------------------------
 
 
-MaxExamples = Annotated[int, Field(ge=0, le=500, description="Most examples in the answer.")]
+MaxExamples = Annotated[int, Field(ge=0, le=500, description="Maximum number of examples in the answer.")]
 
 if TYPE_CHECKING:
 
@@ -99,14 +103,14 @@ else:
     PreviewRequest = create_model(
         "PreviewRequest",
         __base__=Request,
-        __doc__="Settings to try; those left out stay as they are, null puts one back to its default.",
+        __doc__="Settings to try. Those left out stay as they are; null resets one to its default.",
         **optional_settings(name for name in TopicFields.model_fields if name not in ("name", "retrain")),
         limit=(MaxExamples, 20),
     )
 
 
 class DecisionCounts(Answer):
-    """How documents are decided; the shares where they are judged, null where there is nothing to share."""
+    """How documents are decided. The shares are of judged documents, and null if there are none."""
 
     accepted: int
     abstained: int
@@ -136,15 +140,15 @@ class PreviewComparison(Answer):
     documents: int
     before: DecisionCounts
     after: DecisionCounts
-    moves: list[Move] = Field(description="From which decision to which, unchanged ones too.")
+    moves: list[Move] = Field(description="Number of documents by decision before and after, unchanged ones included.")
 
 
 class Preview(Answer):
     topic: str
-    version: int = Field(description="Nothing has changed: the topic stays at this version.")
+    version: int = Field(description="Version of the topic, which does not change.")
     before: Status
     after: Status
     audit: dict[str, float] = Field(description="Share of rejected documents drawn for audit, before and after.")
     judged: PreviewComparison = Field(description="Judged documents, each scored without its own influence.")
     unjudged: PreviewComparison = Field(description="The newest remembered documents that nobody has judged.")
-    examples: list[PreviewExample] = Field(description="Documents that would be decided otherwise.")
+    examples: list[PreviewExample] = Field(description="Documents that would be decided differently.")

@@ -1,4 +1,4 @@
-"""The public contract of versions and models, as types."""
+"""Versions of a topic, and models: shown, or as a portable file."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -23,14 +23,14 @@ class Version(Answer):
     cause: str
     learner: str = Field(description="What made this version: the topic's learner, or the method of a retraining.")
     metrics: Mapping[str, int | float | None] | None = Field(
-        description="Of the judged documents, all of which it has learned from: `GET …/metrics` has how it does on new "
-        "ones. null where they were lost with the list."
+        description="Measured on the judged documents, all of which it has learned from; for new documents see "
+        "`GET …/metrics`. null if they were lost with the list of versions."
     )
-    digest: str | None = Field(description="Of everything that was served, with the number of the version.")
+    digest: str | None = Field(description="Digest of everything that was served, the version's number included.")
 
 
 class WeightedTerm(Pinnable):
-    term: str | None = Field(description="null where no text with this term is at hand any more.")
+    term: str | None = Field(description="null if no text with this term is kept any more.")
     weight: float
 
 
@@ -40,15 +40,19 @@ class StrongestTerms(Answer):
 
 
 class LossAndError(Answer):
-    loss: float = Field(description="The share of documents from which the committee would abstain.")
-    error: float = Field(description="The share of wrong decisions among the others.")
+    loss: float = Field(description="Share of documents from which the committee would abstain.")
+    error: float = Field(description="Share of wrong decisions among the others.")
 
 
 class CommitteeInfo(Answer):
-    k: int = Field(description="How many members there are.")
-    weights: list[float] | None = Field(description="Of the members' votes; null where the mean of scores decides.")
-    more_than: float | None = Field(description="The share of the vote above which a document is accepted.")
-    estimates: dict[str, LossAndError] = Field(description="By estimator: what unanimous members would do.")
+    k: int = Field(description="Number of members.")
+    weights: list[float] | None = Field(
+        description="Weights of the members' votes; null if the mean of their scores decides."
+    )
+    more_than: float | None = Field(description="Share of the vote above which a document is accepted.")
+    estimates: dict[str, LossAndError] = Field(
+        description="Estimates, by method, for a committee that decides only when its members agree."
+    )
 
 
 class ModelInfo(Answer):
@@ -63,18 +67,18 @@ class ModelInfo(Answer):
 
 
 class Form(Request):
-    """bias + rest·Σ x + Σ w x."""
+    """A linear model: bias + rest·Σ x + Σ w x."""
 
     bias: Number
     rest: Number
     terms: dict[Canonical, Number]
     features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Number] = Field(
-        default_factory=dict, description="Weights whose word is not known, by hash."
+        default_factory=dict, description="Weights of terms whose word is not known, by hash."
     )
 
 
 class Voters(Request):
-    """Members of a committee that votes: a document whose share of the vote is above `more_than` is accepted."""
+    """A committee that votes: a document is accepted if its share of the vote is above `more_than`."""
 
     weights: list[Annotated[float, Field(ge=0, le=1)]] = Field(max_length=16, description="Their sum is 1.")
     more_than: float = Field(ge=0, lt=1)
@@ -83,24 +87,26 @@ class Voters(Request):
     @model_validator(mode="after")
     def _every_member_has_a_weight(self) -> Self:
         if len(self.weights) != len(self.members) or not abs(sum(self.weights) - 1) < 1e-6:
-            raise ValueError("there must be as many weights as members, and their sum must be 1")
+            raise ValueError("there must be a weight for each member, and their sum must be 1")
         return self
 
 
 class ModelFile(Form):
-    """A portable model: everything that decides, nothing that was judged."""
+    """A portable model: everything that it needs to decide, but no judgements."""
 
     format: Literal["sluice-model/1"] = "sluice-model/1"
-    kind: Annotated[str, AfterValidator(_learner)] = Field(description="What learned it; the topic's own stays.")
+    kind: Annotated[str, AfterValidator(_learner)] = Field(
+        description="The learner that made it. The topic keeps its own learner."
+    )
     view: View
     reject_below: Threshold
     accept_above: Threshold
     committee: Voters | None = Field(
-        default=None, description="If given, its members decide, and what stands beside it is their mean."
+        default=None, description="If given, its members decide, and the other fields are their mean."
     )
 
     @model_validator(mode="after")
     def _thresholds_in_order(self) -> Self:
         if self.reject_below > self.accept_above:
-            raise ValueError("the thresholds are in the wrong order: reject_below is above accept_above")
+            raise ValueError("reject_below must not be above accept_above")
         return self

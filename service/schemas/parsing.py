@@ -1,7 +1,7 @@
-"""Parsing JSON that somebody sent: bounded, strict, from the raw bytes; HTTP, streams and archives share it.
+"""Parsing JSON from clients: bounded, strict, from the raw bytes. HTTP, streams and archives share it.
 
-The sentences never repeat what was sent: an error must not be a way to make the service say something, nor to get a
-megabyte back for a megabyte sent.
+Errors never repeat what was sent, so that nobody can make the service print something of theirs, or get a megabyte back
+for a megabyte sent.
 """
 
 from collections.abc import Sequence
@@ -20,47 +20,47 @@ MAX_VALUES = 100_000  # numbers, strings, lists … in one JSON text: parsing so
 MAX_DEPTH = 100  # lists and objects inside one another
 MAX_FIELD_ERRORS = 20  # in one answer
 
-TAGS = (*fields.TAGS, *jobs.TAGS.values())  # pydantic's names for the forms that a field may have
+TAGS = (*fields.TAGS, *jobs.TAGS.values())  # of union members; left out of pointers
 
 T = TypeVar("T")
 
 
 def parse(adapter: TypeAdapter[T], raw: bytes, limits: Config) -> T:
-    """The value of a body, or of a line of one; raises the ServiceError that says what is wrong with it."""
+    """The value of a body or of a line; raises a ServiceError that says what is wrong with it."""
     if not raw or raw.isspace():
-        raise BadRequest("The body is empty; send JSON, {} at least.")
+        raise BadRequest("The body is empty; send JSON, at least {}.")
     if len(raw) > limits.max_body_bytes:
         raise TooLarge(f"This line is longer than {limits.max_body_bytes:,} bytes.")
     if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise BadRequest("Send UTF-8 without a byte order mark.")
-    # Validation cannot be interrupted, so whatever would take long is refused beforehand.
+    # Validation cannot be interrupted, so anything that would take long is refused first.
     size = shape(raw)
     if size.depth > MAX_DEPTH:
-        raise BadRequest(f"Lists and objects may be nested {MAX_DEPTH} deep.")
+        raise BadRequest(f"Lists and objects may be nested at most {MAX_DEPTH} levels deep.")
     if size.records > limits.max_documents:
         raise TooLarge(
-            f"A request may have {limits.max_documents:,} documents or judgements; send the rest in another."
+            f"A request may have at most {limits.max_documents:,} documents or judgements; send the rest in another."
         )
     if size.values > MAX_VALUES:
-        raise TooLarge(f"A request may hold {MAX_VALUES:,} values; send the rest in another.")
+        raise TooLarge(f"A request may have at most {MAX_VALUES:,} values; send the rest in another.")
     try:
         return adapter.validate_json(raw)
     except ValidationError as error:
         try:
             raw.decode()
         except UnicodeDecodeError as wrong:
-            raise BadRequest(f"This is not UTF-8, from byte {wrong.start + 1} on.") from None
+            raise BadRequest(f"This is not valid UTF-8, from byte {wrong.start + 1} on.") from None
         raise from_validation(error) from None
 
 
 def check_length(document: schemas.Document, max_chars: int) -> None:
-    """Refuses a document that is longer than the settings allow."""
+    """Refuses a document that is longer than the configured limit."""
     if max(len(document.text), len(document.title)) > max_chars:
-        raise TooLarge(f"A document may have {max_chars:,} characters of text.")
+        raise TooLarge(f"A document may have at most {max_chars:,} characters of text.")
 
 
 def from_validation(error: ValidationError) -> ServiceError:
-    """Pydantic's findings as one of our errors: broken JSON is the client's syntax, the rest is its content."""
+    """Pydantic's error as one of ours: BadRequest if it is not JSON, BadInput if the JSON does not fit the type."""
     findings = error.errors(include_url=False, include_input=False)
     if findings[0]["type"] == "json_invalid":
         return BadRequest(f"This is not valid JSON: {findings[0]['msg'].removeprefix('Invalid JSON: ')}.")
@@ -68,13 +68,13 @@ def from_validation(error: ValidationError) -> ServiceError:
 
 
 def sentence(finding: Any) -> str:
-    """One of pydantic's findings in our words."""
+    """A finding of pydantic, in our words."""
     if finding["type"] == "extra_forbidden":
         return "There is no such field."
     if finding["type"] in ("union_tag_not_found", "union_tag_invalid"):
-        return "This is none of the forms that are allowed here; /docs shows them."
+        return "This has none of the forms allowed here; see /docs."
     if finding["type"] == "string_pattern_mismatch":
-        return SHAPES.get(finding["ctx"]["pattern"], "It does not have the form that /docs describes.")
+        return SHAPES.get(finding["ctx"]["pattern"], "This does not have the right form; see /docs.")
     message = str(finding["msg"]).removeprefix("Value error, ")[:300]
     return message[:1].upper() + message[1:].rstrip(".") + "."
 
@@ -84,6 +84,6 @@ def _field_errors(findings: Sequence[Any]) -> list[FieldError]:
 
 
 def _pointer(location: Sequence[int | str]) -> str:
-    """RFC 6901, without what pydantic adds of its own; a long name is cut, since it is the sender's."""
+    """A JSON pointer (RFC 6901) without pydantic's tags. Long names are cut, because they come from the sender."""
     parts = [str(part)[:60] for part in location if part not in TAGS and part != "[key]"]
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

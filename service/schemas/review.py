@@ -1,4 +1,4 @@
-"""The public contract of review and of known items, as types."""
+"""Review and known items."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ class Offer(Answer):
 
 class ReviewPage(Answer):
     items: list[Offer]
-    next: None = Field(description="What is judged or skipped makes room for others; there is no next page.")
+    next: None = Field(description="Always null: judge or skip documents, and others take their place.")
     enough: bool = Field(description="Whether more judgements would hardly help.")
     detail: str
 
@@ -43,8 +43,8 @@ class NewKnown(Request):
 
 class KnownAdded(Answer):
     topic: str
-    added: int = Field(description="How many of these were not there before.")
-    known: int = Field(description="How many there are now.")
+    added: int = Field(description="How many of these are new.")
+    known: int = Field(description="How many known items the topic has now.")
 
 
 class KnownItem(Answer):
@@ -52,21 +52,23 @@ class KnownItem(Answer):
     title: str
     score: float
     decision: Decision
-    counts: bool = Field(description="false if it, or one much like it, was judged or counts already.")
+    counts: bool = Field(
+        description="false if it was judged, or resembles a document that was judged or counts already."
+    )
 
 
 class KnownRecall(Answer):
-    """The share of the known items that is not rejected; each bound holds with the confidence."""
+    """The share of the known items that is not rejected; each bound holds with the given confidence."""
 
     estimate: float
     low: float
     high: float
     confidence: float
-    known: int = Field(description="Items that count.")
+    known: int = Field(description="Number of items that count.")
 
 
 class KnownPage(Answer):
     items: list[KnownItem]
-    next: str | None = Field(description="The cursor for what follows; null at the end.")
+    next: str | None = Field(description="Cursor of the next page; null on the last.")
     recall: KnownRecall | None = Field(description="null while no item counts.")
-    detail: str | None = Field(description="What the items were not tested with; null if that is nothing.")
+    detail: str | None = Field(description="A caveat, if the items could not be tested with the rules; else null.")

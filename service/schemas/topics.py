@@ -1,4 +1,4 @@
-"""Topics: their settings, as they are made, changed and shown, and how they stand."""
+"""Topics: their settings, as created, changed and shown, and their state."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -33,12 +33,14 @@ Param = Annotated[
 class Learner(Request):
     kind: str = Field(max_length=40, examples=["wh"])
     params: dict[str, Param] = Field(
-        default_factory=dict, max_length=50, description="Of a committee's members: an object, in `params` too."
+        default_factory=dict,
+        max_length=50,
+        description="For a committee, an object `params` inside holds the parameters of its members.",
     )
 
 
 class Goal(Request):
-    """What the user can tolerate. All optional; the more is asked, the more judgements it takes."""
+    """What the user can tolerate. All fields are optional; the more is asked, the more judgements it takes."""
 
     max_error: Share | None = None
     min_precision: Share | None = None
@@ -46,8 +48,8 @@ class Goal(Request):
     max_abstain: Share | None = None
 
     @model_serializer(mode="wrap")
-    def _only_what_is_asked(self, plain: SerializerFunctionWrapHandler) -> dict[str, float]:
-        return {name: value for name, value in plain(self).items() if value is not None}
+    def _without_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, float]:
+        return {name: value for name, value in serialize(self).items() if value is not None}
 
 
 class Rules(Request):
@@ -59,20 +61,20 @@ SingleTerm = Annotated[str, Field(max_length=400), AfterValidator(no_nul)]
 
 
 class Pins(Request):
-    """Feedback on single terms: a pinned one speaks for the topic, a banned one has no say, whatever is judged. Each is
-    one term as the deployment reads text: one word, mostly."""
+    """Feedback on single terms: whatever is judged, a pinned one counts for the topic, and a banned one does not count.
+    Each must be a single term, usually one word."""
 
     pin: list[SingleTerm] = Field(default_factory=list, max_length=50, examples=[["opec", "brent"]])
     ban: list[SingleTerm] = Field(default_factory=list, max_length=50, examples=[["reuters"]])
 
 
 class Policy(Request):
-    """When a topic is retrained by itself, and how."""
+    """When and how a topic is retrained automatically."""
 
-    method: str | None = Field(max_length=40, description="As of a job; null: never.", examples=["svm"])
+    method: str | None = Field(max_length=40, description="As for a job; null: never.", examples=["svm"])
     params: dict[str, Scalar] = Field(default_factory=dict, max_length=50)
-    after: int | None = Field(default=None, ge=10, le=1_000_000, description="So many new judgements.")
-    on_drift: bool = Field(default=False, description="When the topic has become worse.")
+    after: int | None = Field(default=None, ge=10, le=1_000_000, description="After this many new judgements.")
+    on_drift: bool = Field(default=False, description="When the topic's errors have become more frequent.")
     nightly: bool = Field(default=False, description="Every night, if there are new judgements.")
     publish: Literal["if_better", "always"] = "if_better"
 
@@ -100,10 +102,10 @@ class TopicFields(Request):
     audit: Annotated[Share | None, Effect.NOTHING] = Field(
         default=None,
         description="Share of rejected documents that is drawn for audit and offered for review; "
-        "null: SLUICE_AUDIT_RATE where the goal has `min_recall` or `max_error`, else none.",
+        "null: SLUICE_AUDIT_RATE if the goal has `min_recall` or `max_error`, else none.",
     )
     retrain: Annotated[Policy | None, Effect.NOTHING] = Field(
-        default=None, description="null: as the settings SLUICE_RETRAIN_* say."
+        default=None, description="null: as SLUICE_RETRAIN_* is configured."
     )
 
 
@@ -117,7 +119,7 @@ class NewTopic(TopicFields):
     id: TopicId | None = None
 
     @model_validator(mode="after")
-    def _has_a_name_of_some_kind(self) -> Self:
+    def _has_an_id_or_a_name(self) -> Self:
         if self.id is None and not self.name.strip():
             raise ValueError("give the topic an id or a name")
         return self
@@ -137,7 +139,7 @@ else:
     TopicChange = create_model(
         "TopicChange",
         __base__=Request,
-        __doc__="Fields that are left out stay as they are; null puts one back to its default.",
+        __doc__="Fields that are left out stay as they are; null resets one to its default.",
         **optional_settings(TopicFields.model_fields),
     )
 
@@ -148,20 +150,20 @@ class Judged(Answer):
 
 
 class Estimate(Answer):
-    """How one part of a goal stands."""
+    """The state of one part of a goal."""
 
     state: GoalState
-    estimate: float | None = Field(description="null while nothing is known.")
+    estimate: float | None = Field(description="null while there is no evidence.")
     low: float | None
     high: float | None
-    confidence: float = Field(description="With which each of the bounds holds.")
-    judged: int = Field(description="Judgements (of `abstain`: documents) behind the estimate.")
+    confidence: float = Field(description="Confidence with which each of the bounds holds.")
+    judged: int = Field(description="Number of judgements behind the estimate; for `abstain`, of documents.")
     detail: str
 
 
 class GoalStatus(Answer):
-    """`learning`: too little evidence; `met`; `at_risk`: broken lately; `unreachable`, and `detail` says why. What the
-    goal does not ask for is null."""
+    """`learning`: too little evidence; `met`; `at_risk`: broken lately; `unreachable`: `detail` says why. Parts that
+    the goal does not ask for are null."""
 
     state: GoalState
     detail: str
@@ -179,7 +181,7 @@ class Counts(Answer):
 
 
 class PassedCounts(Counts):
-    """Documents that were put to the topic and remembered, since it was made; `lately`, about the last 10,000."""
+    """Remembered documents that the topic decided since it was created; `lately`: about the last 10,000."""
 
     lately: Counts
 
@@ -192,18 +194,18 @@ class Retraining(Answer):
 class Status(Answer):
     version: int
     judged: Judged
-    reject_below: float = Field(description="Scores below it are rejected.")
-    accept_above: float = Field(description="Scores above it are accepted; 3.4e38 while none is.")
+    reject_below: float = Field(description="Documents with a score below it are rejected.")
+    accept_above: float = Field(description="Documents with a score above it are accepted; 3.4e38: none is.")
     passed: PassedCounts | None = Field(description="null while the store does not answer.")
     goal: GoalStatus | None
-    retraining: Retraining | None = Field(description="null where the topic is retrained only by a job of yours.")
+    retraining: Retraining | None = Field(description="null if the topic is not retrained automatically.")
 
 
 class PooledRecall(Answer):
-    """Recall over all topics that audit, together: sure long before that of any one of them."""
+    """Recall over all topics that audit, taken together: known with confidence long before that of a single topic."""
 
     topics: int
-    estimate: float | None = Field(description="null while nothing is known.")
+    estimate: float | None = Field(description="null while there is no evidence.")
     low: float | None
     high: float | None
     confidence: float

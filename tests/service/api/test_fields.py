@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from models.online.registry import LEARNERS
-from service.schemas.fields import BEYOND, LARGEST
+from service.schemas.fields import MAX_NUMBER, MAX_THRESHOLD
 from tests.support.api import OIL, QUERY, Api
 from tests.support.refusals import MARK, pointers, refused, send
 
@@ -290,10 +290,10 @@ async def test_a_model_that_could_not_decide_is_refused(shared: Api, change: str
 @pytest.mark.parametrize("kind", LEARNERS)
 async def test_the_largest_model_that_is_taken_decides_explains_and_learns(shared: Api, kind: str, view: str) -> None:
     await shared.topic("large", learner={"kind": kind, "params": {"view": view}})
-    words = dict.fromkeys(QUERY.lower().split(), LARGEST) | {"wheat": -LARGEST}
+    words = dict.fromkeys(QUERY.lower().split(), MAX_NUMBER) | {"wheat": -MAX_NUMBER}
     heavy = {"text": "oil crude " * 5000}
-    for rest in (0.0, LARGEST, -LARGEST):
-        numbers = {"bias": LARGEST, "rest": rest, "reject_below": -BEYOND, "accept_above": BEYOND}
+    for rest in (0.0, MAX_NUMBER, -MAX_NUMBER):
+        numbers = {"bias": MAX_NUMBER, "rest": rest, "reject_below": -MAX_THRESHOLD, "accept_above": MAX_THRESHOLD}
         await shared.ok("PUT", "/topics/large/model", MODEL | numbers | {"view": view, "terms": words})
         for document in (OIL, heavy, {"text": "wheat"}):
             asked = {"documents": [document], "topics": ["large"], "explain": True}

@@ -147,7 +147,7 @@ def test_a_line_of_text_that_is_not_utf_8_is_refused_in_its_place(sluice: Client
     ran = run("classify", "--text", "--all", stdin=b"opec output\np\xe9trole\nrain\n")
     assert (ran.code, ran.err) == (1, "sluice: 1 of 3 documents were refused; their lines say why.\n")
     assert ["document" in line for line in ran.lines] == [True, False, True]
-    assert ran.lines[1]["detail"] == "This is not UTF-8, from byte 12 on."
+    assert ran.lines[1]["detail"] == "This is not valid UTF-8, from byte 12 on."
 
 
 def test_judgements_are_given_one_by_one_or_piped(sluice: Client, run: Runner) -> None:
