@@ -23,10 +23,10 @@ from service.tasks import BackgroundTasks, Pool
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
 from service.topics.crud import Topics
+from service.topics.decisions.registry import Registry
 from service.topics.features import analysis_of
 from service.topics.learning import Learning
 from service.topics.published import Recipe
-from service.topics.registry import Registry
 from service.topics.sync import Sync
 from service.topics.warm_up import warm_up
 

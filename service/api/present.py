@@ -32,8 +32,8 @@ from service.schemas.models import (
     WeightedTerm,
 )
 from service.topics.counts import TopicCounts
+from service.topics.decisions.results import DocumentResult
 from service.topics.published import PublishedModel
-from service.topics.results import DocumentResult
 from service.topics.retrain_policy import policy_of, retrain_due
 from service.topics.settings import audit_rate
 

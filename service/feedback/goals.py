@@ -23,8 +23,8 @@ from service.config import Config
 from service.schemas import PooledRecall
 from service.store.signatures import SignatureLog
 from service.topics.counts import TopicCounters, TopicCounts
+from service.topics.decisions.registry import Registry
 from service.topics.published import PublishedModel
-from service.topics.registry import Registry
 from service.topics.settings import audit_rate
 
 

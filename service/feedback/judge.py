@@ -30,12 +30,12 @@ from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
 from service.topics.crud import Topics
-from service.topics.deciding import content_id
+from service.topics.decisions.deciding import content_id
+from service.topics.decisions.registry import Registry
+from service.topics.decisions.rules import DECIDES
 from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, Recipe
-from service.topics.registry import Registry
-from service.topics.rules import DECIDES
 from service.topics.state import to_bag
 
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement

@@ -33,10 +33,10 @@ from service.store.documents import unpack
 from service.store.known import KnownDocument
 from service.store.topics import Store
 from service.topics.background import Epoch, Epochs
+from service.topics.decisions.rules import compile_rules
 from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, PublishedModel
-from service.topics.rules import compile_rules
 from service.topics.state import TopicState, to_bag
 
 MODEL_ONLY = "Tested with the model alone: this topic's rules need the text, and known items are kept as words."

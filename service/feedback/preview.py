@@ -27,11 +27,11 @@ from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
 from service.topics.counts import TopicCounters, TopicCounts
-from service.topics.deciding import bag_of
+from service.topics.decisions.deciding import bag_of
+from service.topics.decisions.rules import DECIDES, CompiledRules, compile_rules
 from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, PublishedModel
-from service.topics.rules import DECIDES, CompiledRules, compile_rules
 from service.topics.settings import TopicSettings, changed_fields, effect_of
 from service.topics.state import TopicState, train
 

@@ -42,10 +42,10 @@ from service.schemas.review import Offer, Reason, ReviewPage
 from service.store.documents import unpack
 from service.store.topics import Store
 from service.topics.background import Epochs
-from service.topics.deciding import TopicVerdict, verdicts_of
+from service.topics.decisions.deciding import TopicVerdict, verdicts_of
+from service.topics.decisions.registry import Registry
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, PublishedModel
-from service.topics.registry import Registry
 from service.topics.state import TopicState
 
 AUDIT_EVERY = 4

@@ -31,10 +31,10 @@ from service.tasks import BackgroundTasks, Pool, retrieve_exception
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
 from service.topics.crud import Topics
-from service.topics.deciding import Decided, decide_documents, max_verdicts
-from service.topics.registry import Registry
-from service.topics.repeats import Original, originals
-from service.topics.results import Classified, DocumentResult, Kept, classified, classify
+from service.topics.decisions.deciding import Decided, decide_documents, max_verdicts
+from service.topics.decisions.registry import Registry
+from service.topics.decisions.repeats import Original, originals
+from service.topics.decisions.results import Classified, DocumentResult, Kept, classified, classify
 
 LARGE_CHARS = 100_000  # of text: a request with more of it is a large one
 EXPLAINING_FACTOR = 10  # explaining takes so many times longer than deciding

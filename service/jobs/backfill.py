@@ -33,10 +33,10 @@ from service.schemas.jobs import Backfill, Backfilled, BackfillHit, BackfillResu
 from service.schemas.parsing import check_length, parse
 from service.store.documents import unpack
 from service.store.review import Offered
+from service.topics.decisions.registry import Registry
+from service.topics.decisions.results import classify
 from service.topics.features import analysis_of
 from service.topics.published import PublishedModel
-from service.topics.registry import Registry
-from service.topics.results import classify
 
 BATCH_SIZE = 500
 CHUNK_BYTES = 1_000_000  # of an archive, read at once

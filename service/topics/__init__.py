@@ -17,13 +17,8 @@ Reading order:
     state.py            a topic's state in memory: log, judgements in force, trainer
     state_cache.py      the states that this process keeps
     learning.py         append, fold, publish: every change of a topic
-    rules.py            a user's rules, which overrule the model
-    registry.py         the topics that this process serves, and the bank that scores for all of them
+    decisions/          serving topics, and deciding documents by them
     sync.py             loads what other processes publish, and folds what they left
-    deciding.py         documents in, verdicts out
-    repeats.py          documents that repeat another are decided as that one is
-    explain.py          why a document was decided as it was
-    results.py          what is decided about each document, as values
     counts.py           how the stream was decided, by topic
     retrain_policy.py   when a topic is retrained automatically
     crud.py             topics as their users handle them

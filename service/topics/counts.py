@@ -18,8 +18,8 @@ uncounted, or counted as rejected; it has not been acknowledged either.
 Besides, there are totals over all topics and all time, for monitoring: a topic's counts are deleted with it, and adding
 up a hundred thousand topics takes a second.
 
-A document that repeats another (topics/repeats.py) counts only in topics that were created after the other arrived, or
-decide the two differently.
+A document that repeats another (decisions/repeats.py) counts only in topics that were created after the other arrived,
+or decide the two differently.
 
 What is not rejected is also queued for review (see feedback/review.py), unless a rule decided. A write waits for the
 disk, so all writes of a batch are sent to the store together.
@@ -34,9 +34,9 @@ from typing import Any
 from models.goals.volume import StreamCounts
 from service.store.counts import count_cmds, count_topic_cmd
 from service.store.topics import Step, Store
+from service.topics.decisions.registry import Registry
+from service.topics.decisions.results import Classified, Kept
 from service.topics.published import PublishedModel
-from service.topics.registry import Registry
-from service.topics.results import Classified, Kept
 from service.topics.retrain_policy import LastRetrain
 
 BUCKET_SIZE, SLOTS, RECENT_BUCKETS = 1000, 100, 10

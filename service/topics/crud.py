@@ -16,10 +16,10 @@ from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epochs
 from service.topics.counts import TopicCounters
+from service.topics.decisions.registry import Registry
 from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import Base, PublishedModel
-from service.topics.registry import Registry
 from service.topics.settings import TopicSettings, changed_fields, check, effect_of, read_terms, with_audit_history
 from service.topics.state import TopicState
 

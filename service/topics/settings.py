@@ -18,7 +18,7 @@ from service.clock import now_ms
 from service.errors import BadInput, FieldError
 from service.schemas import EFFECTS, Effect, Learner, Pins, Policy, TopicFields
 from service.schemas.fields import Canonical, Millis, Request, Share
-from service.topics import rules
+from service.topics.decisions import rules
 
 MAX_AUDIT_RATES = 20  # in the history
 # Settings that no model depends on: restoring a version does not change them.

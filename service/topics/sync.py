@@ -16,9 +16,9 @@ from service.store.codec import Corrupt
 from service.store.topics import Store
 from service.store.versions import Saved
 from service.topics.background import Epochs
+from service.topics.decisions.registry import Registry
 from service.topics.learning import Learning
 from service.topics.published import PublishedModel
-from service.topics.registry import Registry
 
 log = structlog.get_logger("sluice.topics")
 

@@ -9,9 +9,9 @@ from models.text.json_shape import shape
 from service.schemas import ClassifyOptions, Document
 from service.store.events import Event, Head
 from service.topics.background import Epoch, Sampled
+from service.topics.decisions.registry import Registry
+from service.topics.decisions.results import classify
 from service.topics.features import log_features
-from service.topics.registry import Registry
-from service.topics.results import classify
 from service.topics.settings import TopicSettings
 from service.topics.state import TopicState
 

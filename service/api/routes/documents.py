@@ -30,7 +30,7 @@ from service.errors import ServiceError, StoreUnavailable
 from service.schemas.fields import TopicId
 from service.schemas.parsing import check_length, parse
 from service.sluice import Sluice
-from service.topics.results import DocumentResult
+from service.topics.decisions.results import DocumentResult
 
 router = new_router()
 

@@ -20,8 +20,8 @@ from models.text.analysis import Analysis
 from service.errors import NotFound
 from service.schemas import Rules
 from service.store.outbox import GONE_S
+from service.topics.decisions.rules import TopicRules
 from service.topics.published import PublishedModel
-from service.topics.rules import TopicRules
 
 
 class ServedTopic(NamedTuple):

@@ -21,9 +21,9 @@ from models.text.analysis import Bags, bags
 from service.errors import NotFound, TooLarge
 from service.schemas import ClassifyOptions, Decision, Document
 from service.topics.background import Epoch
+from service.topics.decisions.registry import Registry, ServedTopic
+from service.topics.decisions.rules import DECIDES, RuleName
 from service.topics.published import DIGITS, decide, decide_together
-from service.topics.registry import Registry, ServedTopic
-from service.topics.rules import DECIDES, RuleName
 
 MAX_VERDICTS, MAX_EXPLAINED = 1_000_000, 10_000  # in a response; a hundred bytes each, and several thousand
 

@@ -4,8 +4,8 @@ import pytest
 from models.core.vectors import Linear
 from models.online.model import Model
 from models.text.analysis import Analysis
+from service.topics.decisions.registry import Registry
 from service.topics.published import PublishedModel
-from service.topics.registry import Registry
 from service.topics.settings import TopicSettings
 
 NAN = float("nan")

@@ -15,8 +15,8 @@ from models.text.minhash import signatures
 from service.schemas import ClassifyOptions, Document
 from service.store.documents import unpack
 from service.topics.background import Epoch
-from service.topics.deciding import Decided, TopicVerdict, decide_documents
-from service.topics.registry import Registry
+from service.topics.decisions.deciding import Decided, TopicVerdict, decide_documents
+from service.topics.decisions.registry import Registry
 
 OPPOSITE = {"accept", "reject"}
 

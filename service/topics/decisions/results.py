@@ -12,11 +12,11 @@ from models.core.vectors import Bag
 from models.text.analysis import Bags, terms
 from service.schemas import ClassifyOptions, Decision, Document
 from service.topics.background import Epoch
-from service.topics.deciding import Decided, TopicVerdict, decide_documents
-from service.topics.explain import Contribution, Flip, explain, flip
+from service.topics.decisions.deciding import Decided, TopicVerdict, decide_documents
+from service.topics.decisions.explain import Contribution, Flip, explain, flip
+from service.topics.decisions.registry import Registry
+from service.topics.decisions.repeats import Original, Repeat, as_original
 from service.topics.published import DIGITS
-from service.topics.registry import Registry
-from service.topics.repeats import Original, Repeat, as_original
 
 MODEL = "model"
 
