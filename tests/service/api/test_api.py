@@ -147,11 +147,11 @@ async def test_a_flip_names_the_terms_without_which_it_would_be_decided_otherwis
     """By deciding again: the document without these words is decided so, and with any one of them as it was."""
     await api.topic()
     text = "Crude output of OPEC fell while the harvest and the weather were as usual."
-    said = await api.decide({"text": text}, explain=True)
-    flip = said["flip"]
-    assert said["decision"] == "accept"
+    verdict = await api.decide({"text": text}, explain=True)
+    flip = verdict["flip"]
+    assert verdict["decision"] == "accept"
     assert flip["with"] == []
-    assert set(flip["without"]) <= {part["term"] for part in said["explanation"]}
+    assert set(flip["without"]) <= {part["term"] for part in verdict["explanation"]}
 
     async def without(gone: list[str]) -> str:
         left = " ".join(word for word in text.split() if word not in gone)
@@ -183,10 +183,10 @@ async def test_whatever_learns_says_what_would_flip_it(api: Api, kind: str) -> N
         await api.judge(OIL | {"id": f"o{i}"}, True)
         await api.judge(GRAIN | {"id": f"g{i}"}, False)
     text = "opec agreed to cut output of crude in kansas"
-    said = await api.decide({"text": text}, explain=True)
-    gone = said["flip"]["without"]
+    verdict = await api.decide({"text": text}, explain=True)
+    gone = verdict["flip"]["without"]
     left = " ".join(word for word in text.split() if word not in gone)
-    assert (await api.decide({"text": left}))["decision"] == said["flip"]["decision"] != said["decision"]
+    assert (await api.decide({"text": left}))["decision"] == verdict["flip"]["decision"] != verdict["decision"]
 
 
 async def test_nothing_flips_what_a_rule_decides_or_what_no_word_can_change(api: Api) -> None:
@@ -200,34 +200,34 @@ async def test_nothing_flips_what_a_rule_decides_or_what_no_word_can_change(api:
 async def test_an_explanation_adds_up_to_the_score_in_the_words_of_the_text(api: Api) -> None:
     await api.topic()
     await api.judge(GRAIN, False)
-    said = await api.decide({"text": "OPEC's Crude-OIL, and wheat from Kansas."}, explain=True)
-    words = {part["term"]: part["contribution"] for part in said["explanation"]}
+    verdict = await api.decide({"text": "OPEC's Crude-OIL, and wheat from Kansas."}, explain=True)
+    words = {part["term"]: part["contribution"] for part in verdict["explanation"]}
     assert {"OPEC", "Crude", "OIL", "wheat"} <= set(words)
     assert words["OPEC"] > 0 > words["wheat"]
-    assert sum(words.values()) == pytest.approx(said["score"], abs=1e-5)
+    assert sum(words.values()) == pytest.approx(verdict["score"], abs=1e-5)
 
 
 async def test_terms_of_equal_strength_stand_in_the_order_of_the_text(api: Api) -> None:
     await api.topic(query="zebra apple mango")
-    said = await api.decide({"text": "Mango, zebra, apple."}, explain=True)
-    assert [part["term"] for part in said["explanation"]][:3] == ["Mango", "zebra", "apple"]
+    verdict = await api.decide({"text": "Mango, zebra, apple."}, explain=True)
+    assert [part["term"] for part in verdict["explanation"]][:3] == ["Mango", "zebra", "apple"]
 
 
 async def test_of_a_very_long_document_the_log_keeps_the_weightiest_terms(api: Api) -> None:
     await api.topic()
     text = " ".join(f"word{i}" for i in range(5000)) + " opec" * 50
     assert (await api.judge({"id": "long", "text": text}, True))["status"] == "learned"
-    words = await api.sluice.learning.read("crude", lambda fold: set(fold.terms().values()))
+    words = await api.sluice.learning.read("crude", lambda state: set(state.terms().values()))
     assert "opec" in words
     assert 2000 <= len(words) <= 2006
 
 
 async def test_a_rule_overrules_the_model_and_says_so(api: Api) -> None:
     await api.topic(rules={"accept_if": "title:harvest OR refinery", "reject_if": '"crude oil" AND NOT kansas'})
-    said = {name: await api.decide(document) for name, document in (("oil", OIL), ("grain", GRAIN))}
-    assert (said["oil"]["decision"], said["oil"]["decided_by"]) == ("reject", "reject_if")
-    assert (said["grain"]["decision"], said["grain"]["decided_by"]) == ("accept", "accept_if")
-    assert said["oil"]["score"] > said["grain"]["score"]
+    verdicts = {name: await api.decide(document) for name, document in (("oil", OIL), ("grain", GRAIN))}
+    assert (verdicts["oil"]["decision"], verdicts["oil"]["decided_by"]) == ("reject", "reject_if")
+    assert (verdicts["grain"]["decision"], verdicts["grain"]["decided_by"]) == ("accept", "accept_if")
+    assert verdicts["oil"]["score"] > verdicts["grain"]["score"]
     results = (await api.ok("POST", "/classify", {"documents": [OIL, GRAIN], "store": False}))["results"]
     assert [[d["decided_by"] for d in result["decisions"]] for result in results] == [[], ["accept_if"]]
     await api.ok("PATCH", "/topics/crude", {"rules": {}})

@@ -141,8 +141,8 @@ async def test_documents_that_say_nothing_are_refused(shared: Api, body: str) ->
     ids=lambda text: ascii(text[:8]),
 )
 async def test_documents_without_words_or_of_one_enormous_word_are_decided_and_learned(shared: Api, text: str) -> None:
-    said = await shared.decide({"text": text}, explain=True)
-    assert sum(part["contribution"] for part in said["explanation"]) == pytest.approx(said["score"], abs=1e-5)
+    verdict = await shared.decide({"text": text}, explain=True)
+    assert sum(part["contribution"] for part in verdict["explanation"]) == pytest.approx(verdict["score"], abs=1e-5)
     assert (await shared.judge({"text": text}, False))["status"] == "learned"
 
 

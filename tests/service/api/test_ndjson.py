@@ -52,7 +52,7 @@ def connect(server: Live) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
 
 
-def said(reader: Any) -> bytes:
+def read_chunk(reader: Any) -> bytes:
     """One chunk of an answer."""
     size = int(reader.readline(), 16)
     chunk: bytes = reader.read(size + 2)
@@ -174,7 +174,7 @@ def test_memory_stays_flat_for_a_client_that_reads_while_it_writes(server: Live)
             while reader.readline() != b"\r\n":
                 pass
             answered = 0
-            while piece := said(reader):
+            while piece := read_chunk(reader):
                 answered += piece.count(b"\n")
             writing.join()
         return answered
@@ -195,9 +195,9 @@ def test_a_client_that_reads_while_it_writes_is_answered_while_it_writes(server:
                 assert reader.readline() == b"HTTP/1.1 200 OK\r\n"
                 while reader.readline() != b"\r\n":
                     pass
-            assert json.loads(said(reader))["document"] == str(i)
+            assert json.loads(read_chunk(reader))["document"] == str(i)
         connection.sendall(b"0\r\n\r\n")
-        assert said(reader) == b""
+        assert read_chunk(reader) == b""
 
 
 def test_without_duplex_nothing_is_answered_before_the_end(server: Live) -> None:

@@ -1,4 +1,4 @@
-"""What Prometheus is told: by whichever process is asked, of all of them, and never less than before."""
+"""What Prometheus reads: from any process, about all of them, and never less than before."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is said of a goal, through the API: from judgements of the stream, with bounds, and recall over all topics."""
+"""How a goal stands, through the API: from judgements of the stream, with bounds, and recall over all topics."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -32,12 +32,12 @@ async def test_without_a_goal_nothing_is_said(api: Api) -> None:
 
 async def test_a_goal_begins_with_learning_and_says_only_what_was_asked(api: Api) -> None:
     made = await api.topic(goal={"min_precision": 0.9, "max_abstain": 0.2})
-    said = made["status"]["goal"]
-    assert said["state"] == "learning"
-    assert said["detail"].endswith(".")
-    assert {name for name in PARTS if said[name]} == {"precision", "abstain"}
+    goal = made["status"]["goal"]
+    assert goal["state"] == "learning"
+    assert goal["detail"].endswith(".")
+    assert {name for name in PARTS if goal[name]} == {"precision", "abstain"}
     for name in ("precision", "abstain"):
-        assert set(said[name]) == {"state", "estimate", "low", "high", "confidence", "judged", "detail"}
+        assert set(goal[name]) == {"state", "estimate", "low", "high", "confidence", "judged", "detail"}
 
 
 async def test_judgements_of_what_passed_are_evidence_and_those_brought_along_are_not(api: Api) -> None:
@@ -48,14 +48,14 @@ async def test_judgements_of_what_passed_are_evidence_and_those_brought_along_ar
     await judge_all(api, "stream", 100)
     brought = [{"topic": "brought", "document": one | {"id": f"b{one['id']}"}, "relevant": True} for one in oil(100)]
     await api.ok("POST", "/feedback", {"judgements": brought})
-    said = (await status(api, "stream"))["goal"]
+    report = (await status(api, "stream"))["goal"]
     for name in PARTS:
-        part = said[name]
+        part = report[name]
         assert part["judged"] > 0, name
         if part["estimate"] is not None:
             assert 0 <= part["low"] <= part["estimate"] <= part["high"] <= 1, name
-    assert said["precision"]["state"] == "met", said
-    assert said["recall"]["estimate"] is not None
+    assert report["precision"]["state"] == "met", report
+    assert report["recall"]["estimate"] is not None
     other = (await status(api, "brought"))["goal"]
     assert (other["precision"]["judged"], other["recall"]["judged"]) == (0, 0)
     assert other["state"] == "learning"
@@ -75,8 +75,8 @@ async def test_what_was_decided_by_other_cut_offs_says_nothing_of_a_new_goal(api
     assert (await status(api))["goal"]["abstain"]["judged"] == 300
     preview = await api.ok("POST", "/topics/crude/preview", {"goal": {"max_abstain": 0.1}})
     changed = await api.ok("PATCH", "/topics/crude", {"goal": {"max_abstain": 0.1}})
-    for said in (changed["status"]["goal"], preview["after"]["goal"]):
-        assert (said["abstain"]["state"], said["abstain"]["judged"]) == ("learning", 0)
+    for goal in (changed["status"]["goal"], preview["after"]["goal"]):
+        assert (goal["abstain"]["state"], goal["abstain"]["judged"]) == ("learning", 0)
     assert changed["status"]["passed"]["documents"] == 300
     await classify(api, oil(20, "late-"), topics=["crude"])
     assert (await status(api))["goal"]["abstain"]["judged"] == 20
@@ -115,14 +115,14 @@ async def test_recall_is_pooled_over_all_topics_that_audit(api: Api) -> None:
     for topic in ("one", "two"):
         await api.topic(topic, goal={"min_recall": 0.9}, audit=1.0)
     await api.topic("deaf")
-    said = await pooled()
-    assert (said["topics"], said["estimate"], said["audits"]) == (2, None, 0)
+    recall = await pooled()
+    assert (recall["topics"], recall["estimate"], recall["audits"]) == (2, None, 0)
     await classify(api, [*oil(50), *grain(250)])
     for topic in ("one", "two", "deaf"):
         await judge_all(api, topic, 50)
-    said = await pooled()
-    assert said["audits"] > 0
-    assert 0 <= said["low"] <= said["estimate"] <= said["high"] <= 1
+    recall = await pooled()
+    assert recall["audits"] > 0
+    assert 0 <= recall["low"] <= recall["estimate"] <= recall["high"] <= 1
     lows = [(await status(api, topic))["goal"]["recall"]["low"] for topic in ("one", "two")]
-    assert said["low"] >= min(lows)
+    assert recall["low"] >= min(lows)
     refused(await api.get("/recall", params={"topic": "one"}), 422)

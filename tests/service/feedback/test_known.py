@@ -34,10 +34,10 @@ async def test_known_items_are_tested_as_documents_of_the_stream_would_be(api: A
     assert [item["document"] for item in page["items"]] == sorted(d["id"] for d in documents)
     decisions = {d["id"]: await api.decide(d) for d in documents}
     for item in page["items"]:
-        said = decisions[item["document"]]
-        assert (item["decision"], item["score"]) == (said["decision"], pytest.approx(said["score"], abs=1e-5))
+        decision = decisions[item["document"]]
+        assert (item["decision"], item["score"]) == (decision["decision"], pytest.approx(decision["score"], abs=1e-5))
         assert item["title"] == f"Report {item['document']}"
-    kept = sum(said["decision"] != "reject" for said in decisions.values())
+    kept = sum(decision["decision"] != "reject" for decision in decisions.values())
     low, high = intervals.low(kept, 30, 0.95), intervals.high(kept, 30, 0.95)
     assert page["recall"] == {"estimate": kept / 30, "low": low, "high": high, "confidence": 0.95, "known": 30}
     assert 0 < low < kept / 30 < high < 1

@@ -43,13 +43,13 @@ async def half(api: Api, n: int, prefix: str = "h") -> None:
 
 async def test_of_a_new_topic_nothing_is_known(api: Api) -> None:
     await api.topic()
-    said = await metrics(api)
-    assert all(said[name] is None for name in FIGURES)
-    assert (said["judgements"], said["series"]) == (0, [])
-    assert (said["drift"]["drifting"], said["drift"]["since"]) == (False, None)
-    assert said["drift"]["detail"] == "No decision has been judged yet."
-    assert said["reliability"] == {"bins": [], "brier": None}
-    assert said["t11su_of_nothing"] == pytest.approx(1 / 3, abs=1e-6)
+    report = await metrics(api)
+    assert all(report[name] is None for name in FIGURES)
+    assert (report["judgements"], report["series"]) == (0, [])
+    assert (report["drift"]["drifting"], report["drift"]["since"]) == (False, None)
+    assert report["drift"]["detail"] == "No decision has been judged yet."
+    assert report["reliability"] == {"bins": [], "brier": None}
+    assert report["t11su_of_nothing"] == pytest.approx(1 / 3, abs=1e-6)
     assert (await api.request("GET", "/topics/none/metrics")).status_code == 404
 
 
@@ -60,18 +60,18 @@ async def test_a_judged_stream_has_figures_each_with_an_interval_and_as_a_series
     for start in range(0, 60, 20):
         await judge(api, relevant[start : start + 20], True)
         await judge(api, others[start : start + 20], False)
-    said = await metrics(api)
-    assert said["judgements"] == 120
+    report = await metrics(api)
+    assert report["judgements"] == 120
     for name in FIGURES:
-        figure = said[name]
+        figure = report[name]
         assert 0 <= figure["low"] <= figure["estimate"] <= figure["high"] <= 1, name
         assert figure["low"] < figure["high"], name
-    assert said["precision"]["estimate"] > 0.5
-    assert said["recall"]["low"] > 0.5
-    assert [point["judgements"] for point in said["series"]] == [20] * 6
-    assert [point["version"] for point in said["series"]] == [1 + 20 * n for n in range(1, 7)]
-    assert all(set(FIGURES) < set(point) for point in said["series"])
-    assert not said["drift"]["drifting"]
+    assert report["precision"]["estimate"] > 0.5
+    assert report["recall"]["low"] > 0.5
+    assert [point["judgements"] for point in report["series"]] == [20] * 6
+    assert [point["version"] for point in report["series"]] == [1 + 20 * n for n in range(1, 7)]
+    assert all(set(FIGURES) < set(point) for point in report["series"])
+    assert not report["drift"]["drifting"]
 
 
 async def test_documents_that_were_brought_along_do_not_count(api: Api) -> None:
@@ -87,16 +87,16 @@ async def test_a_text_that_comes_again_and_again_counts_once(api: Api) -> None:
     copies = [text | {"id": f"copy{n}"} for n in range(15)]
     await classify(api, copies)
     await judge(api, copies, True)
-    said = await metrics(api)
-    assert said["judgements"] == 1
-    assert said["precision"]["low"] < 0.1
+    report = await metrics(api)
+    assert report["judgements"] == 1
+    assert report["precision"]["low"] < 0.1
 
 
 async def test_a_corrected_label_corrects_the_figures(api: Api) -> None:
     await api.topic()
     await classify(api, oil(10))
-    told = await judge(api, oil(10), True)
-    accepted = [one["before"]["decision"] == "accept" for one in told]
+    outcomes = await judge(api, oil(10), True)
+    accepted = [one["before"]["decision"] == "accept" for one in outcomes]
     assert sum(accepted) > sum(accepted[4:]) > 0
     await judge(api, oil(4), False)
     assert (await metrics(api))["precision"]["estimate"] == pytest.approx(sum(accepted[4:]) / sum(accepted), abs=1e-6)
@@ -123,11 +123,11 @@ async def test_a_change_of_what_is_wanted_is_noticed_and_dated(api: Api) -> None
     assert not (await metrics(api))["drift"]["drifting"]
     await classify(api, documents[60:])
     await judge(api, documents[60:], False)
-    said = (await metrics(api))["drift"]
-    assert said["drifting"]
-    assert said["version"] == 62
-    assert said["since"] is not None
-    assert "40" in said["detail"]
+    report = (await metrics(api))["drift"]
+    assert report["drifting"]
+    assert report["version"] == 62
+    assert report["since"] is not None
+    assert "40" in report["detail"]
 
 
 async def test_judging_the_relevant_ones_first_and_the_others_after_is_no_change(api: Api) -> None:
@@ -137,17 +137,17 @@ async def test_judging_the_relevant_ones_first_and_the_others_after_is_no_change
         await classify(api, documents[start : start + 50])
     await judge(api, documents[::2], True)
     await judge(api, documents[1::2], False)
-    said = (await metrics(api))["drift"]
-    assert not said["drifting"], said
+    report = (await metrics(api))["drift"]
+    assert not report["drifting"], report
     assert "has become worse" not in (await status(api))["goal"]["detail"]
 
 
 async def test_a_topic_that_accepts_everything_is_flooded(api: Api) -> None:
     await api.topic()
     await classify(api, oil(300))
-    said = (await metrics(api))["flow"]
-    assert (said["silent"], said["flooded"]) == (False, True)
-    assert "300" in said["detail"]
+    report = (await metrics(api))["flow"]
+    assert (report["silent"], report["flooded"]) == (False, True)
+    assert "300" in report["detail"]
 
 
 async def test_a_topic_from_which_nothing_comes_any_more_is_silent_until_something_does(api: Api) -> None:
@@ -156,9 +156,9 @@ async def test_a_topic_from_which_nothing_comes_any_more_is_silent_until_somethi
     await classify(api, oil(300))
     for start in range(0, 10_000, 1000):
         await classify(api, [{"id": f"n{n}", "text": f"wheat a{n} b{n} c{n} d{n}"} for n in range(start, start + 1000)])
-    said = (await metrics(api))["flow"]
-    assert (said["silent"], said["flooded"]) == (True, False)
-    assert said["detail"].startswith("None of the last")
+    report = (await metrics(api))["flow"]
+    assert (report["silent"], report["flooded"]) == (True, False)
+    assert report["detail"].startswith("None of the last")
     await classify(api, oil(5, "again"))
     assert (await metrics(api))["flow"] == {"silent": False, "flooded": False, "detail": ""}
 
@@ -192,18 +192,18 @@ async def test_probabilities_are_held_against_the_judgements_that_follow(api: Ap
     await half(api, 40)
     assert (await metrics(api))["reliability"]["bins"] == []
     await half(api, 40, "again")
-    said = (await metrics(api))["reliability"]
-    assert sum(one["documents"] for one in said["bins"]) > 20
-    for one in said["bins"]:
+    report = (await metrics(api))["reliability"]
+    assert sum(one["documents"] for one in report["bins"]) > 20
+    for one in report["bins"]:
         assert one["low"] <= one["probability"] <= one["high"]
         assert 0 <= one["observed"]["low"] <= one["observed"]["estimate"] <= one["observed"]["high"] <= 1
-    assert 0 <= said["brier"]["low"] <= said["brier"]["estimate"] <= said["brier"]["high"] <= 1
+    assert 0 <= report["brier"]["low"] <= report["brier"]["estimate"] <= report["brier"]["high"] <= 1
 
 
 async def test_a_model_that_is_loaded_again_gives_the_same_probability(redis_url: str) -> None:
     async with running_api(redis_url) as api:
         await api.topic()
         await half(api, 60)
-        said = await api.decide(oil(1, "x")[0])
+        decision = await api.decide(oil(1, "x")[0])
     async with running_api(redis_url) as api:
-        assert await api.decide(oil(1, "x")[0]) == said
+        assert await api.decide(oil(1, "x")[0]) == decision

@@ -52,51 +52,51 @@ async def test_a_preview_changes_nothing_and_tells_what_the_change_would_give(ap
     await judged_stream(api)
     topic, versions = await api.ok("GET", "/topics/crude"), await api.ok("GET", "/topics/crude/versions")
     digest = await api.sluice.store.versions.load_digest("crude")
-    said = await preview(api, **change)
+    outcome = await preview(api, **change)
     assert await api.ok("GET", "/topics/crude") == topic
     assert await api.ok("GET", "/topics/crude/versions") == versions
     assert await api.sluice.store.versions.load_digest("crude") == digest
-    assert said["version"] == topic["status"]["version"]
-    assert said["before"] == topic["status"]
+    assert outcome["version"] == topic["status"]["version"]
+    assert outcome["before"] == topic["status"]
     changed = await api.ok("PATCH", "/topics/crude", change)
     for threshold in ("reject_below", "accept_above"):
-        assert said["after"][threshold] == changed["status"][threshold]
-    assert (said["after"]["goal"] or {}) == (changed["status"]["goal"] or {})
+        assert outcome["after"][threshold] == changed["status"][threshold]
+    assert (outcome["after"]["goal"] or {}) == (changed["status"]["goal"] or {})
 
 
 async def test_both_ways_are_counted_on_the_same_documents(api: Api) -> None:
     await judged_stream(api)
-    said = await preview(api, query="wheat maize harvest", learner={"kind": "rocchio", "params": {}}, limit=500)
-    assert (said["judged"]["documents"], said["unjudged"]["documents"]) == (40, 60)
-    for part in (said["judged"], said["unjudged"]):
+    outcome = await preview(api, query="wheat maize harvest", learner={"kind": "rocchio", "params": {}}, limit=500)
+    assert (outcome["judged"]["documents"], outcome["unjudged"]["documents"]) == (40, 60)
+    for part in (outcome["judged"], outcome["unjudged"]):
         for side in ("before", "after"):
             assert sum(part[side][name] for name in ("accepted", "abstained", "rejected")) == part["documents"]
             for decision, name in (("accept", "accepted"), ("abstain", "abstained"), ("reject", "rejected")):
                 moved = [move["documents"] for move in part["moves"] if move[side] == decision]
                 assert sum(moved) == part[side][name]
-    assert said["judged"]["before"]["recall"] > 0.9
-    assert said["unjudged"]["before"]["recall"] is None
-    moved = [move for part in (said["judged"], said["unjudged"]) for move in part["moves"]]
-    assert len(said["examples"]) == sum(move["documents"] for move in moved if move["before"] != move["after"])
+    assert outcome["judged"]["before"]["recall"] > 0.9
+    assert outcome["unjudged"]["before"]["recall"] is None
+    moved = [move for part in (outcome["judged"], outcome["unjudged"]) for move in part["moves"]]
+    assert len(outcome["examples"]) == sum(move["documents"] for move in moved if move["before"] != move["after"])
 
 
 async def test_nothing_moves_when_nothing_is_changed(api: Api) -> None:
     await judged_stream(api)
-    said = await preview(api)
-    assert said["examples"] == []
-    assert said["before"] == said["after"]
-    assert said["judged"]["before"] == said["judged"]["after"]
-    assert said["unjudged"]["before"] == said["unjudged"]["after"]
+    outcome = await preview(api)
+    assert outcome["examples"] == []
+    assert outcome["before"] == outcome["after"]
+    assert outcome["judged"]["before"] == outcome["judged"]["after"]
+    assert outcome["unjudged"]["before"] == outcome["unjudged"]["after"]
 
 
 async def test_rules_are_tried_with_examples_of_what_they_would_move(api: Api) -> None:
     await judged_stream(api)
-    said = await preview(api, rules={"reject_if": "title:report", "accept_if": None}, limit=5)
-    assert said["unjudged"]["after"]["rejected"] == 60
-    assert said["judged"]["after"]["rejected"] == 40
-    assert said["judged"]["after"]["recall"] == 0
-    assert len(said["examples"]) == 5
-    for example in said["examples"]:
+    outcome = await preview(api, rules={"reject_if": "title:report", "accept_if": None}, limit=5)
+    assert outcome["unjudged"]["after"]["rejected"] == 60
+    assert outcome["judged"]["after"]["rejected"] == 40
+    assert outcome["judged"]["after"]["recall"] == 0
+    assert len(outcome["examples"]) == 5
+    for example in outcome["examples"]:
         assert (example["after"], example["relevant"]) == ("reject", None)
         assert example["before"] != "reject"
         assert example["title"].startswith("Report")
@@ -106,11 +106,11 @@ async def test_rules_are_tried_with_examples_of_what_they_would_move(api: Api) -
 
 async def test_a_goal_that_asks_for_more_is_shown_with_its_status(api: Api) -> None:
     await judged_stream(api)
-    said = await preview(api, goal={"min_precision": 0.99})
-    assert said["before"]["goal"] is None
-    assert said["after"]["goal"]["state"] == "learning"
-    assert said["after"]["goal"]["precision"]["detail"]
-    assert said["judged"]["after"]["accepted"] == 0
+    outcome = await preview(api, goal={"min_precision": 0.99})
+    assert outcome["before"]["goal"] is None
+    assert outcome["after"]["goal"]["state"] == "learning"
+    assert outcome["after"]["goal"]["precision"]["detail"]
+    assert outcome["judged"]["after"]["accepted"] == 0
 
 
 async def test_audits_are_previewed_as_the_share_that_would_be_drawn(api: Api) -> None:
@@ -120,9 +120,9 @@ async def test_audits_are_previewed_as_the_share_that_would_be_drawn(api: Api) -
 
 async def test_a_topic_without_documents_or_judgements_can_be_tried(api: Api) -> None:
     await api.topic()
-    said = await preview(api, query="wheat")
-    assert (said["judged"]["documents"], said["unjudged"]["documents"], said["examples"]) == (0, 0, [])
-    assert said["judged"]["before"]["precision"] is None
+    outcome = await preview(api, query="wheat")
+    assert (outcome["judged"]["documents"], outcome["unjudged"]["documents"], outcome["examples"]) == (0, 0, [])
+    assert outcome["judged"]["before"]["precision"] is None
 
 
 async def test_a_judged_document_that_is_forgotten_is_compared_by_the_models(redis_url: str) -> None:
@@ -132,10 +132,10 @@ async def test_a_judged_document_that_is_forgotten_is_compared_by_the_models(red
             await api.judge(one, True)
             await api.judge(other, False)
         await classify(api, oil(40, "p"))
-        said = await preview(api, learner={"kind": "perceptron", "params": {}}, rules={"reject_if": "title:report"})
-        assert said["judged"]["documents"] == 20
-        assert said["judged"]["after"]["rejected"] < 20
-        assert 0 < said["unjudged"]["documents"] == said["unjudged"]["after"]["rejected"] <= 16
+        outcome = await preview(api, learner={"kind": "perceptron", "params": {}}, rules={"reject_if": "title:report"})
+        assert outcome["judged"]["documents"] == 20
+        assert outcome["judged"]["after"]["rejected"] < 20
+        assert 0 < outcome["unjudged"]["documents"] == outcome["unjudged"]["after"]["rejected"] <= 16
 
 
 async def test_settings_that_cannot_be_are_refused_as_a_change_would_be(api: Api) -> None:

@@ -42,9 +42,9 @@ async def test_what_is_accepted_or_abstained_from_is_offered_with_what_it_says(a
     assert {item["document"] for item in page["items"]} == set(decisions)
     reasons = {"accept": "likely", "abstain": "uncertain"}
     for item in page["items"]:
-        said = decisions[item["document"]]
-        assert (item["decision"], item["score"]) == (said["decision"], pytest.approx(said["score"], abs=1e-5))
-        assert item["reason"] == reasons[said["decision"]]
+        verdict = decisions[item["document"]]
+        assert (item["decision"], item["score"]) == (verdict["decision"], pytest.approx(verdict["score"], abs=1e-5))
+        assert item["reason"] == reasons[verdict["decision"]]
         assert item["title"] == f"Report {item['document']}"
         assert item["snippet"]
 
@@ -115,7 +115,7 @@ async def test_what_is_judged_late_was_decided_when_it_passed(api: Api) -> None:
     await api.judge("named", True, topic="late")
     await classify(api, [grain(40)[30]])  # once more, and now it is let through
     await api.judge("g30", True, topic="late")
-    judged = await api.sluice.learning.read("late", lambda fold: dict(fold.resolved.judged))
+    judged = await api.sluice.learning.read("late", lambda state: dict(state.resolved.judged))
     assert [(one.delivered, one.origin) for name, one in judged.items() if name != "named"] == [
         ("reject", "audit")
     ] * 13
@@ -128,13 +128,13 @@ async def test_what_is_judged_late_was_decided_when_it_passed(api: Api) -> None:
 async def test_what_a_rule_decided_is_what_was_delivered_also_of_documents_put_to_topics_by_name(api: Api) -> None:
     await api.topic("ruled", query="crude oil", rules={"accept_if": "report", "reject_if": "refinery"}, audit=1.0)
     documents = [*grain(5), *oil(5)]
-    for some, named in ((documents[::2], {}), (documents[1::2], {"topics": ["ruled"]})):
-        await api.ok("POST", "/classify", {"documents": some} | named)
+    for batch, named in ((documents[::2], {}), (documents[1::2], {"topics": ["ruled"]})):
+        await api.ok("POST", "/classify", {"documents": batch} | named)
     decisions = {one["id"]: "reject" if "refinery" in one["text"] else "accept" for one in documents}
     assert set(decisions.values()) == {"accept", "reject"}
     for name in decisions:
         await api.judge(name, False, topic="ruled")
-    judged = await api.sluice.learning.read("ruled", lambda fold: dict(fold.resolved.judged))
+    judged = await api.sluice.learning.read("ruled", lambda state: dict(state.resolved.judged))
     assert {name: one.delivered for name, one in judged.items()} == decisions
     await classify(api, [{"id": "unjudged", "text": "refinery strike in rotterdam"}])
     offers = (await review(api, "ruled", limit=100))["items"]
@@ -225,11 +225,11 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
         await asyncio.sleep(0.002)
 
     async def drawn_of(documents: list[Any]) -> list[float]:
-        served = await api.sluice.topics.find("late")
+        published = await api.sluice.topics.find("late")
         blobs = await api.sluice.store.documents.load([one["id"] for one in documents])
         came = [unpack(blob).came_ms for blob in blobs if blob]
         asked = zip(documents, came, strict=True)
-        return [chance for one, at in asked if (chance := api.sluice.goals.chance(served, one["id"], at))]
+        return [chance for one, at in asked if (chance := api.sluice.goals.chance(published, one["id"], at))]
 
     await api.topic("late", query="crude oil")
     parts = [grain(600, f"{name}-") for name in "abcd"]
@@ -241,8 +241,8 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
         chances = await drawn_of(part)
         assert set(chances) == {rate}
         assert sum(1 / chance for chance in chances) == pytest.approx(600, rel=0.35)
-    served = await api.sluice.topics.find("late")
-    assert [then.rate for then in served.settings.drawn] == [0.1, 0.5]
+    published = await api.sluice.topics.find("late")
+    assert [then.rate for then in published.settings.drawn] == [0.1, 0.5]
     audits = [item["document"] for item in (await review(api, "late", limit=100))["items"] if item["reason"] == "audit"]
     assert audits
     for audit in audits:
@@ -251,7 +251,7 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
     rates = dict(zip("abcd", (0.1, 0.1, 0.5, 0.2), strict=True))
     assert all(event.chance == rates[event.document[0]] for event in events if event.kind == "judged")
     await api.ok("POST", "/topics/late/versions/1/restore")
-    assert (await api.sluice.topics.find("late")).settings.drawn == served.settings.drawn
+    assert (await api.sluice.topics.find("late")).settings.drawn == published.settings.drawn
     await change(0.0)
     assert not await drawn_of(parts[0])
     assert "drawn" not in await api.ok("GET", "/topics/late")
@@ -278,7 +278,7 @@ async def test_documents_from_before_a_topic_are_neither_offered_nor_evidence(ap
     assert await offered(api, "late") == ["new"]
     await api.judge("old", False, "late")
     await api.judge("new", False, "late")
-    judged = await api.sluice.learning.read("late", lambda fold: dict(fold.resolved.judged))
+    judged = await api.sluice.learning.read("late", lambda state: dict(state.resolved.judged))
     assert [judged[document].origin for document in ("old", "new")] == ["given", "audit"]
 
 
@@ -321,13 +321,13 @@ async def test_a_judgement_says_how_it_came_about(api: Api) -> None:
     judgements = [{"topic": "crude", "document": one, "relevant": relevant} for one, relevant in given]
     await api.ok("POST", "/feedback", {"judgements": judgements})
     _, events = await api.sluice.store.logs.load("crude")
-    said = {event.document: (event.passed, event.chance) for event in events if event.kind == "judged"}
-    assert said["brought"] == (False, 0.0)
-    assert said[audit] == (True, 0.5)
-    assert said[found] == (True, 0.0)
-    assert said[shown][0]
-    assert said[whole["id"]][0]
-    standing = await api.sluice.learning.read("crude", lambda fold: dict(fold.resolved.judged))
+    logged = {event.document: (event.passed, event.chance) for event in events if event.kind == "judged"}
+    assert logged["brought"] == (False, 0.0)
+    assert logged[audit] == (True, 0.5)
+    assert logged[found] == (True, 0.0)
+    assert logged[shown][0]
+    assert logged[whole["id"]][0]
+    standing = await api.sluice.learning.read("crude", lambda state: dict(state.resolved.judged))
     origins = {name: standing[name].origin for name in ("brought", audit, found, shown)}
     assert origins == {"brought": "given", audit: "audit", found: "found", shown: "shown"}
 
