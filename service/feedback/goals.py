@@ -68,7 +68,7 @@ class Goals:
         """Recall over all topics that audit."""
         auditing = [published for published in list(self._registry.topics.values()) if self.audit_rate(published)]
         counts = await self._counters.load([published.topic for published in auditing])
-        every = [(one.model.evidence, of_topic.ever) for one, of_topic in zip(auditing, counts, strict=True)]
+        every = [(topic.model.evidence, of_topic.ever) for topic, of_topic in zip(auditing, counts, strict=True)]
         share = assurance.pooled_recall(every)
         audits = sum(evidence.audits for evidence, _ in every)
         return PooledRecall(

@@ -1,8 +1,8 @@
 """How a topic has done: what its log and the counts of the stream say, in the contract's types.
 
 The mathematics is in `models/goals/prequential.py`, `models/goals/drift.py`, `models/goals/volume.py` and
-`models/goals/reliability.py`. A label is the one that stands, a decision and a score those that stood before the
-document was first judged.
+`models/goals/reliability.py`. A document's label is the current one; its decision and score are those
+from before it was first judged.
 """
 
 from collections.abc import Sequence

@@ -54,7 +54,7 @@ MAX_SKIPPED = 100  # skipped documents, the newest, whose near-duplicates are no
 MEMORY_PAGE, MEMORY_PAGES = 10_000, 10  # documents of the memory that are checked for audits at a time; how many times
 SCORE_BATCH = 50  # drawn documents that are scored at a time
 MIN_AGREED = 30  # judgements in agreement after which more would hardly help ...
-MIN_ACCEPTED = 8  # ... if so many were of accepted documents: rejecting rightly is easy where little is relevant
+MIN_ACCEPTED = 8  # ... if this many were of accepted documents: rejecting rightly is easy where little is relevant
 SNIPPET_CHARS = 300
 
 

@@ -16,7 +16,7 @@ from service.errors import BadInput, BadRequest, FieldError, ServiceError, TooLa
 from service.schemas import fields, jobs
 from service.schemas.fields import SHAPES
 
-MAX_VALUES = 100_000  # numbers, strings, lists … in one JSON text: parsing so many takes some 50 ms
+MAX_VALUES = 100_000  # numbers, strings, lists … in one JSON text: parsing that many takes about 50 ms
 MAX_DEPTH = 100  # lists and objects inside one another
 MAX_FIELD_ERRORS = 20  # in one answer
 

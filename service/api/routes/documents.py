@@ -97,7 +97,7 @@ async def feedback(request: Request, sluice: ReadySluice, duplex: Duplex = False
 
     async def judge(judgements: Sequence[schemas.Judgement]) -> list[schemas.Learned | ServiceError]:
         outcomes = await sluice.judge.judge(judgements)
-        request.app.state.telemetry.judged(one.status for one in outcomes if isinstance(one, schemas.Learned))
+        request.app.state.telemetry.judged(each.status for each in outcomes if isinstance(each, schemas.Learned))
         return outcomes
 
     async def judge_all(judgements: Sequence[schemas.Judgement]) -> list[bytes]:
