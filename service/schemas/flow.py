@@ -89,8 +89,8 @@ def _secret(secret: str) -> str:
 
 
 def _not_ours(key: str) -> str:
-    if key.lstrip("{").startswith(("sluice:", "streaq:")) or not key.isprintable():
-        raise ValueError("must not have control characters, nor begin with sluice: or streaq:, which are reserved")
+    if key.lstrip("{").startswith("sluice:") or not key.isprintable():
+        raise ValueError("must not have control characters, nor begin with sluice:, which is reserved")
     return key
 
 

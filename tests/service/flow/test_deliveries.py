@@ -290,7 +290,7 @@ async def test_a_deletion_that_is_refused_leaves_the_routes(redis_url: str) -> N
         ({"to": "webhook", "url": "http://169.254.169.254/", "secret": SECRET}, "/routes/0/url"),
         ({"to": "webhook", "url": "https://example.org", "secret": SECRET, "on": ["reject"]}, "/routes/0/on/0"),
         ({"to": "stream", "key": "sluice:in"}, "/routes/0/key"),
-        ({"to": "stream", "key": "streaq:{jobs}:queues:normal"}, "/routes/0/key"),
+        ({"to": "stream", "key": "{sluice:route:1}:dead"}, "/routes/0/key"),
         ({"to": "mail"}, "/routes/0"),
     ],
 )
