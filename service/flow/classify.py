@@ -10,9 +10,9 @@ batch while the store works on others (see consumer.py). Documents that are not 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from pydantic_core import to_json
@@ -39,6 +39,10 @@ from service.topics.decisions.results import Classified, DocumentResult, Kept, c
 LARGE_CHARS = 100_000  # of text: a request with more of it is a large one
 EXPLAINING_FACTOR = 10  # explaining takes so many times longer than deciding
 LARGE_REQUESTS = 2  # at a time: more would only share the cores, and learning must find a thread free
+FEW_DECISIONS = 50  # are rendered faster than a thread is found
+
+T = TypeVar("T")
+Render = Callable[[Sequence[DocumentResult]], list[T]]  # results in the form that the caller answers in
 
 log = structlog.get_logger("sluice.flow")
 
@@ -67,24 +71,31 @@ class Classifier:
         self._publishing = False
         self._large = asyncio.Semaphore(LARGE_REQUESTS)
 
-    async def classify(self, documents: Sequence[Document], options: ClassifyOptions) -> list[DocumentResult]:
-        """A result for each document; remembered, counted and appended to the output streams if the options say so."""
+    async def classify(self, documents: Sequence[Document], options: ClassifyOptions, render: Render[T]) -> list[T]:
+        """The result of each document, as `render` gives it; the documents are remembered, counted and appended to the
+        output streams if the options say so."""
         for topic in dict.fromkeys(options.topics or ()):
             await self._topics.find(topic)
         if not options.store:
             async with self.turn(documents, options):
-                return await self.pool.run(classify, self.registry, documents, options, self.epochs.current)
+                return await self.pool.run(self._rendered, documents, options, render)
         run = self.store.run
         batch = Batch(self, documents, options)
         await batch.decide()
         commands = await batch.write_cmds(await run(await batch.remember_cmds()))
-        return await batch.finish(await run(commands))
+        results = await batch.finish(await run(commands))
+        few = sum(len(result.decisions) for result in results) <= FEW_DECISIONS
+        return render(results) if few else await self.pool.run(render, results)
 
-    async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions) -> list[DocumentResult]:
+    def _rendered(self, documents: Sequence[Document], options: ClassifyOptions, render: Render[T]) -> list[T]:
+        """Both in one call of a thread: to hand results from one to the next takes as long as to decide some."""
+        return render(classify(self.registry, documents, options, self.epochs.current))
+
+    async def classify_any(self, documents: Sequence[Document], options: ClassifyOptions, render: Render[T]) -> list[T]:
         """The same for any number of documents."""
         size = self.max_batch(options)
         batches = [documents[start : start + size] for start in range(0, len(documents), size)]
-        return [result for batch in batches for result in await self.classify(batch, options)]
+        return [result for batch in batches for result in await self.classify(batch, options, render)]
 
     def max_batch(self, options: ClassifyOptions) -> int:
         """The most documents in a batch: fewer if there are many topics, or many to explain."""

@@ -29,8 +29,6 @@ from service.api.telemetry import Telemetry
 from service.errors import ServiceError, StoreUnavailable
 from service.schemas.fields import TopicId
 from service.schemas.parsing import check_length, parse
-from service.sluice import Sluice
-from service.topics.decisions.results import DocumentResult
 
 router = new_router()
 
@@ -38,7 +36,6 @@ CLASSIFY = TypeAdapter(schemas.Classify)
 DOCUMENT = TypeAdapter(schemas.Document)
 JUDGEMENT = TypeAdapter(schemas.Judgement)
 FEEDBACK: TypeAdapter[schemas.Judgement | schemas.Judgements] = TypeAdapter(schemas.Feedback)
-MAX_INLINE_DECISIONS = 50  # written as JSON faster than a thread is found
 
 Duplex = Annotated[bool, Query(description="NDJSON: answer while the request is being sent.")]
 
@@ -65,9 +62,9 @@ async def classify(
         at_most(sluice, asked.documents, "documents")
         for document in asked.documents:
             check_length(document, sluice.config.max_text_chars)
-        results = await sluice.classifier.classify(asked.documents, asked)
+        results = await sluice.classifier.classify(asked.documents, asked, present.results)
         telemetry.documents.inc(len(results))
-        return _reply_results(await _to_json(sluice, results))
+        return _reply_results(results)
     options = schemas.ClassifyOptions(topics=topics, explain=explain, store=store, include="all" if include else None)
     for topic in topics or ():
         await sluice.topics.find(topic)
@@ -78,9 +75,9 @@ async def classify(
         return document
 
     async def classify_all(documents: Sequence[schemas.Document]) -> list[bytes]:
-        results = await sluice.classifier.classify_any(documents, options)
+        results = await sluice.classifier.classify_any(documents, options, present.results)
         telemetry.documents.inc(len(results))
-        return await _to_json(sluice, results)
+        return results
 
     handle = ndjson.line_handler(sluice.pool, parse_line, classify_all)
     return await ndjson.answer(request, sluice.config, handle, duplex=duplex, in_turn=not store)
@@ -136,13 +133,6 @@ async def withdraw_judgement(sluice: ReadySluice, topic: TopicPath, document: Do
     """Take a judgement back. The model becomes what it would have been without it."""
     version = await sluice.judge.withdraw(topic, document)
     return reply(schemas.Withdrawn(topic=topic, document=document, version=version))
-
-
-async def _to_json(sluice: Sluice, results: Sequence[DocumentResult]) -> list[bytes]:
-    """Each result as JSON; many are written in a thread."""
-    if sum(len(result.decisions) for result in results) <= MAX_INLINE_DECISIONS:
-        return present.results(results)
-    return await sluice.pool.run(present.results, results)
 
 
 def _reply_results(results: Sequence[bytes]) -> Response:

@@ -27,52 +27,37 @@ class Explanation(NamedTuple):
     contributions: list[Contribution] | None
     flip: Flip | None
 
-
-class TopicDecision(NamedTuple):
-    topic: str
-    decision: Decision
-    score: float
-    probability: float | None
-    version: int
-    decided_by: str
-    explanation: Explanation | None = None  # None if it was not requested
-
-    @classmethod
-    def of(cls, verdict: TopicVerdict, decision: Decision) -> "TopicDecision":
-        topic = verdict.topic
-        score = round(verdict.score, DIGITS)
-        return cls(topic.name, decision, score, verdict.probability, topic.version, verdict.rule or MODEL)
-
     def to_dict(self) -> dict[str, Any]:
-        """The fields of `schemas.Verdict`."""
-        topic, decision, score, probability, version, decided_by, explanation = self
-        fields: dict[str, Any] = {
-            "topic": topic,
-            "decision": decision,
-            "score": score,
-            "probability": probability,
-            "version": version,
-            "decided_by": decided_by,
+        """The last two fields of `schemas.Verdict`."""
+        return {
+            "explanation": self.contributions and [contribution.to_dict() for contribution in self.contributions],
+            "flip": self.flip and self.flip.to_dict(),
         }
-        if explanation:
-            contributions, change = explanation
-            fields["explanation"] = contributions and [contribution.to_dict() for contribution in contributions]
-            fields["flip"] = change and change.to_dict()
-        return fields
 
 
 class DocumentResult(NamedTuple):
     document: str
-    decisions: list[TopicDecision]
+    decisions: list[tuple[Decision, TopicVerdict]]  # those that are shown, each with the verdict it follows from
+    explanations: Sequence[Explanation] = ()  # of each decision, if they were requested
     duplicate_of: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of `schemas.Result`."""
-        fields: dict[str, Any] = {
-            "document": self.document,
-            "decisions": [decision.to_dict() for decision in self.decisions],
-        }
-        return fields | {"duplicate_of": self.duplicate_of} if self.duplicate_of else fields
+        decisions: list[dict[str, Any]] = [
+            {
+                "topic": verdict.topic.name,
+                "decision": decision,
+                "score": round(verdict.score, DIGITS),
+                "probability": verdict.probability,
+                "version": verdict.topic.version,
+                "decided_by": verdict.rule or MODEL,
+            }
+            for decision, verdict in self.decisions
+        ]
+        for fields, explanation in zip(decisions, self.explanations, strict=False):
+            fields |= explanation.to_dict()
+        result: dict[str, Any] = {"document": self.document, "decisions": decisions}
+        return result | {"duplicate_of": self.duplicate_of} if self.duplicate_of else result
 
 
 class Kept(NamedTuple):
@@ -116,23 +101,28 @@ def classified(
         alike: set[str] = set()
         if original:
             verdicts, alike = as_original(verdicts, original.verdicts)
-        decisions = []
+        decisions: list[tuple[Decision, TopicVerdict]] = []
         for verdict in verdicts:
             decision = verdict.decision
             if decision == "reject" and not show_all:
                 continue
             if decision != "reject" and options.store:
                 kept.setdefault(verdict.topic.name, []).append(_kept(place, verdict, decision))
-            decisions.append(TopicDecision.of(verdict, decision))
+            decisions.append((decision, verdict))
         if original:
-            different = {shown.topic for shown in decisions if shown.decision != "reject"} - alike
+            different = {verdict.topic.name for decision, verdict in decisions if decision != "reject"} - alike
             younger = registry.created_after(original.came_ms, options.topics)
             repeats[place] = Repeat(original.id, younger | different)
+        explanations: Sequence[Explanation] = ()
         if options.explain and decisions:
             by_itself = _Explainer(registry, decided.documents[place], decided.bag(place), epoch)
             by_original = _Explainer(registry, original.document, original.bag, epoch) if original else by_itself
-            decisions = [(by_original if shown.topic in alike else by_itself).explained(shown) for shown in decisions]
-        results.append(DocumentResult(decided.ids[place], decisions, original.id if original else None))
+            explanations = [
+                (by_original if verdict.topic.name in alike else by_itself).explain(decision, verdict)
+                for decision, verdict in decisions
+            ]
+        duplicate_of = original.id if original else None
+        results.append(DocumentResult(decided.ids[place], decisions, explanations, duplicate_of))
     return Classified(decided.ids, decided.bags, results, kept, repeats)
 
 
@@ -149,18 +139,17 @@ class _Explainer:
         self._epoch = epoch
         self._words = self._surfaces(document.title, document.text)
 
-    def explained(self, decision: TopicDecision) -> TopicDecision:
-        model = self._registry.topics.get(decision.topic)
-        if not model or model.version != decision.version:
-            return decision._replace(explanation=Explanation(None, None))
+    def explain(self, decision: Decision, verdict: TopicVerdict) -> Explanation:
+        model = self._registry.topics.get(verdict.topic.name)
+        if not model or model.version != verdict.topic.version:
+            return Explanation(None, None)
         contributions = explain(model, self._bag, self._words)
-        if decision.decided_by != MODEL:
-            return decision._replace(explanation=Explanation(contributions, None))
+        if verdict.rule:
+            return Explanation(contributions, None)
         pins = zip(model.settings.pinned_terms.pin, model.settings.read.pin, strict=True)
         query = dict(pins) | self._surfaces("", model.settings.query)
         idf = self._epoch.frequencies.idf
-        change = flip(model, decision.decision, self._bag, self._words, query, idf)
-        return decision._replace(explanation=Explanation(contributions, change))
+        return Explanation(contributions, flip(model, decision, self._bag, self._words, query, idf))
 
     def _surfaces(self, title: str, text: str) -> dict[int, str]:
         """The words behind the features of a text, as they are written there."""
