@@ -7,7 +7,7 @@ from pydantic import Field, create_model
 
 from service.schemas.documents import Decision
 from service.schemas.fields import Answer, Request
-from service.schemas.topics import Status, TopicFields, optional_settings
+from service.schemas.topics import EFFECTS, Status, TopicFields, optional_settings
 
 # -- metrics -----------------------------------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ else:
         "PreviewRequest",
         __base__=Request,
         __doc__="Settings to try. Those left out stay as they are; null resets one to its default.",
-        **optional_settings(name for name in TopicFields.model_fields if name not in ("name", "retrain")),
+        **optional_settings(name for name, effect in EFFECTS.items() if effect or name == "audit"),
         limit=(MaxExamples, 20),
     )
 

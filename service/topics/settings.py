@@ -21,6 +21,7 @@ from service.schemas.fields import Canonical, Millis, Request, Share
 from service.topics.decisions import rules
 
 MAX_AUDIT_RATES = 20  # in the history
+ALWAYS_STORED = ("name", "query", "learner", "goal", "rules", "audit", "retrain", "created_ms")  # even as defaults
 # Settings that no model depends on: restoring a version does not change them.
 KEPT_ON_RESTORE = (*(name for name, effect in EFFECTS.items() if effect < Effect.MODEL), "drawn")
 
@@ -49,8 +50,8 @@ class TopicSettings(TopicFields):
     """A topic's settings as the log keeps them: the user's, the time of creation, its pinned and banned terms in
     canonical form (`read`), and its past audit rates, oldest first (`drawn`).
 
-    `terms`, `read` and `drawn` are left out of the JSON when they are empty, so that the digests of models without
-    them do not change.
+    In the JSON, settings other than `ALWAYS_STORED` stand only where they are not the default, so that a new setting
+    does not change the digests of models that do without it.
     """
 
     created_ms: Millis
@@ -65,12 +66,13 @@ class TopicSettings(TopicFields):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_empty_fields(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        empty = {"terms", "read"} if self.terms == Pins() else set[str]()
-        if not self.drawn:
-            empty.add("drawn")
+    def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = serialize(self)
-        return {name: value for name, value in fields.items() if name not in empty}
+        return {name: value for name, value in fields.items() if name in ALWAYS_STORED or not self._is_default(name)}
+
+    def _is_default(self, name: str) -> bool:
+        default = type(self).model_fields[name].get_default(call_default_factory=True)
+        return bool(getattr(self, name) == default)
 
     @property
     def pinned_terms(self) -> PinnedTerms:

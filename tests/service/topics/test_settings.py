@@ -2,7 +2,7 @@
 
 from service.schemas import EFFECTS, Effect, Goal, Learner, TopicChange, TopicFields
 from service.schemas.metrics import PreviewRequest
-from service.topics.settings import effect_of
+from service.topics.settings import TopicSettings, effect_of
 
 
 def test_a_change_reaches_as_far_as_the_setting_that_reaches_furthest() -> None:
@@ -17,3 +17,20 @@ def test_a_change_reaches_as_far_as_the_setting_that_reaches_furthest() -> None:
 def test_whatever_can_be_set_can_be_changed_and_what_decides_can_be_tried() -> None:
     assert EFFECTS.keys() == TopicFields.model_fields.keys() == TopicChange.model_fields.keys()
     assert {name for name, effect in EFFECTS.items() if effect} <= PreviewRequest.model_fields.keys()
+
+
+class LaterSettings(TopicSettings):
+    """Settings with one that a later version might add."""
+
+    note: str = ""
+
+
+def test_a_new_setting_does_not_change_what_is_stored_of_topics_that_do_without_it() -> None:
+    """Digests are made of it: models that nobody changed would not verify any more."""
+    stored = TopicSettings(created_ms=7, query="oil").model_dump_json()
+    assert stored == (
+        '{"name":"","query":"oil","learner":{"kind":"wh","params":{}},"goal":{},'
+        '"rules":{"accept_if":null,"reject_if":null},"audit":null,"retrain":null,"created_ms":7}'
+    )
+    assert LaterSettings(created_ms=7, query="oil").model_dump_json() == stored
+    assert '"note":"urgent"' in LaterSettings(created_ms=7, note="urgent").model_dump_json()
