@@ -1,4 +1,4 @@
-"""From the service's values to the contract's types: a topic and its state, a preview, a model shown or as a file."""
+"""From the service's values to the contract's types: a topic and its state, results, a preview, a model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict

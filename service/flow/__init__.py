@@ -13,7 +13,7 @@ In reading order:
     deliveries.py    takes the entries of the output streams along the routes of each topic, and retries
 
 How a decision is made is in service/topics, the streams and consumer groups are in service/store (inbox.py, outbox.py,
-routes.py, consumer_group.py), and the processes that run all this are in service/run.
+routes.py, redis/consumer_group.py), and the processes that run all this are in service/run.
 
 From outside, use `Classifier`, `Subscribers.subscribe` and, in a process that runs them, `Consumer.run`,
 `Subscribers.run` and `Deliveries.run`. `Batch` is for the consumer, `Webhooks` for deliveries. Consumers load numba and

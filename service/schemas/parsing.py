@@ -71,6 +71,12 @@ def sentence(finding: Any) -> str:
     """A finding of pydantic, in our words."""
     if finding["type"] == "extra_forbidden":
         return "There is no such field."
+    if finding["type"] == "missing":
+        return "This field is required."
+    if finding["type"] == "int_parsing":
+        return "This must be a whole number."
+    if finding["type"] == "too_short":
+        return f"This needs at least {finding['ctx']['min_length']}."
     if finding["type"] in ("union_tag_not_found", "union_tag_invalid"):
         return "This has none of the forms allowed here; see /docs."
     if finding["type"] == "string_pattern_mismatch":
