@@ -64,11 +64,11 @@ class Material:
     def too_little(self) -> str:
         """Why there is too little to fit a model to; empty if there is enough."""
         if self.relevant < refit.MIN_OF_EACH:
-            return f"Too little to learn from: {self.relevant} relevant documents, and it takes {refit.MIN_OF_EACH}."
+            return f"Too little to learn from: {refit.MIN_OF_EACH} relevant documents are needed, not {self.relevant}."
         others = len(self.data.documents) - self.relevant
         if others < refit.MIN_OF_EACH:
-            few = f"{others} irrelevant or unjudged documents"
-            return f"Too little to learn from: {few}, and it takes {refit.MIN_OF_EACH}."
+            needed = f"{refit.MIN_OF_EACH} irrelevant or unjudged documents are needed"
+            return f"Too little to learn from: {needed}, not {others}."
         return ""
 
 

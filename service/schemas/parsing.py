@@ -63,7 +63,8 @@ def from_validation(error: ValidationError) -> ServiceError:
     """Pydantic's error as one of ours: BadRequest if it is not JSON, BadInput if the JSON does not fit the type."""
     findings = error.errors(include_url=False, include_input=False)
     if findings[0]["type"] == "json_invalid":
-        return BadRequest(f"This is not valid JSON: {findings[0]['msg'].removeprefix('Invalid JSON: ')}.")
+        message = findings[0]["msg"].removeprefix("Invalid JSON: ")
+        return BadRequest(f"This is not valid JSON: {message.replace(' at line 1 column ', ' at column ')}.")
     return BadInput("Some fields are not valid.", _field_errors(findings))
 
 
