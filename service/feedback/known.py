@@ -64,7 +64,7 @@ class Known:
             elif blob:
                 blobs[document] = await asyncio.to_thread(self._pack, unpack(blob).document, epoch)
             else:
-                raise NotFound(UNKNOWN, [FieldError(pointer=f"/documents/{i}", detail="not known")])
+                raise NotFound(UNKNOWN, [FieldError(pointer=f"/documents/{i}", detail="It is not remembered.")])
         counts = await self._store.known.add(published.topic, published.born, blobs, self._max_items)
         if counts is None:
             raise TooLarge(

@@ -110,4 +110,4 @@ def job(record: JobRecord) -> Job:
 
 
 def _at(pointer: str) -> list[FieldError]:
-    return [FieldError(pointer=pointer, detail="cannot be read")]
+    return [FieldError(pointer=pointer, detail="This archive cannot be read.")]

@@ -136,5 +136,5 @@ def topic_id(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:128].strip("-")
     if not slug:
-        raise BadInput("No id can be made from this name; give one.", [FieldError(pointer="/id", detail="missing")])
+        raise BadInput("No id can be made from this name; give one.", [FieldError(pointer="/id", detail="Give an id.")])
     return slug

@@ -103,7 +103,7 @@ def read_terms(terms: Pins, analysis: Analysis) -> CanonicalTerms:
     pin = {_single_term(word, f"/terms/pin/{i}", analysis): None for i, word in enumerate(terms.pin)}
     ban = {_single_term(word, f"/terms/ban/{i}", analysis): f"/terms/ban/{i}" for i, word in enumerate(terms.ban)}
     if both := [pointer for term, pointer in ban.items() if term in pin]:
-        errors = [FieldError(pointer=pointer, detail="is also pinned") for pointer in both]
+        errors = [FieldError(pointer=pointer, detail="This term is also pinned.") for pointer in both]
         raise BadInput("A term cannot be both pinned and banned.", errors)
     return CanonicalTerms(pin=list(pin), ban=list(ban))
 
@@ -113,7 +113,7 @@ def _single_term(word: str, pointer: str, analysis: Analysis) -> str:
     if analysis.bigrams and len(found) == 3 and found[2] == f"{found[0]} {found[1]}":
         return found[2]  # a pair of words is a term where pairs are counted
     if len(found) != 1:
-        detail = f"holds {len(found)} terms" if found else "holds no term"
+        detail = f"This holds {len(found)} terms." if found else "This holds no term."
         raise BadInput("Only single terms can be pinned or banned.", [FieldError(pointer=pointer, detail=detail)])
     return found[0]
 
