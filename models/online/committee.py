@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from models.core.arrays import check
 from models.core.names import LearnerName
 from models.core.vectors import Linear, Reals
-from models.online.committee_estimates import LossAndError
+from models.online.committee_estimates import CommitteeRates
 
 Method = Literal["split", "resample_a", "resample_b"]
 Combine = Literal["unanimous", "vote", "weighted", "mean"]
@@ -86,7 +86,7 @@ class Committee:
     k: int
     members: tuple[Linear, ...] = ()
     rule: VotingRule | None = None
-    estimates: Mapping[str, LossAndError] = field(default_factory=dict)  # by estimator, of the last check
+    estimates: Mapping[str, CommitteeRates] = field(default_factory=dict)  # by estimator, of the last check
 
 
 def voting_rule(combine: Literal["unanimous", "vote", "weighted"], accuracies: Sequence[float]) -> VotingRule:

@@ -41,7 +41,7 @@ from models.core.measures import Bools
 from models.core.vectors import Reals
 
 
-class LossAndError(NamedTuple):
+class CommitteeRates(NamedTuple):
     loss: float
     error: float
 
@@ -49,22 +49,22 @@ class LossAndError(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ChosenSize:
     k: int
-    estimates: Mapping[int, LossAndError]  # of every k that was tried
+    estimates: Mapping[int, CommitteeRates]  # of every k that was tried
 
 
-def unanimous(p: Sequence[float], cov: float) -> LossAndError:
+def unanimous(p: Sequence[float], cov: float) -> CommitteeRates:
     """The estimate for members with these accuracies, any two neighbours having this covariance."""
     right = np.clip(np.asarray(p, np.float64), 0.0, 1.0)
     everyone, nobody = _chain(right, cov), _chain(1 - right, cov)
     agreed = everyone + nobody
-    return LossAndError(float(1 - agreed), float(nobody / agreed) if agreed else 0.0)
+    return CommitteeRates(float(1 - agreed), float(nobody / agreed) if agreed else 0.0)
 
 
-def alike(p: float, rho: float, k: int) -> LossAndError:
+def alike(p: float, rho: float, k: int) -> CommitteeRates:
     """The estimate for k members that are alike, any two having this correlation."""
     p, rho = min(max(p, 0.0), 1.0), min(max(rho, 0.0), 1 - 1e-9)
     everyone, nobody = _beta(p, rho, k), _beta(1 - p, rho, k)
-    return LossAndError(1 - everyone - nobody, nobody / (everyone + nobody) if nobody else 0.0)
+    return CommitteeRates(1 - everyone - nobody, nobody / (everyone + nobody) if nobody else 0.0)
 
 
 def covariance(x1: Bools, x2: Bools) -> float:
@@ -125,10 +125,10 @@ def regression(points: Sequence[tuple[float, float]]) -> Regression:
     return Regression(a, float(y.mean() - a * x.mean()))
 
 
-def search(estimate: Callable[[int], LossAndError], max_loss: float, ks: Iterable[int]) -> ChosenSize:
+def search(estimate: Callable[[int], CommitteeRates], max_loss: float, ks: Iterable[int]) -> ChosenSize:
     """The paper's search: through these k, ascending, until one loses too much. If all do, the first is chosen, and of
     equal ones the largest: an estimate that has reached 0 hides that the error goes on falling."""
-    estimates: dict[int, LossAndError] = {}
+    estimates: dict[int, CommitteeRates] = {}
     best = 0
     for k in ks:
         estimates[k] = estimate(k)

@@ -36,7 +36,7 @@ from models.online.committee import (
     voting_rule,
 )
 from models.online.committee_estimates import (
-    LossAndError,
+    CommitteeRates,
     accuracies,
     alike,
     correlation,
@@ -53,7 +53,7 @@ from models.online.run import LearnerRun
 from models.online.scored import Scored
 
 SEARCHED_SIZES = (1, 2, 4, 8)
-Estimator = Callable[[int], LossAndError]
+Estimator = Callable[[int], CommitteeRates]
 
 
 class CommitteeRun:
@@ -63,7 +63,7 @@ class CommitteeRun:
         self._of_size = {k: [LearnerRun(LEARNERS[p.of], parse_params(p.of, p.params)) for _ in range(k)] for k in sizes}
         self._k = sizes[0]
         self._counts = [0, 0]  # of irrelevant and relevant examples
-        self._estimates: Mapping[str, LossAndError] = {}
+        self._estimates: Mapping[str, CommitteeRates] = {}
 
     @property
     def runs(self) -> list[LearnerRun]:
@@ -177,7 +177,7 @@ class CommitteeRun:
             return {} if max(right) > 1 else {"cv": lambda k: unanimous([accuracy[k]] * k, 0.0)}
         cov = {k: pair_covariance(right[k], unseen[k]) for k in several}
 
-        def beta(k: int) -> LossAndError:
+        def beta(k: int) -> CommitteeRates:
             at = k if k in several else several[0]
             return alike(accuracy[k], correlation(right[at], unseen[at]), k)
 

@@ -26,7 +26,7 @@ from models.core.vectors import Reals
 from models.learners.documents import DocumentWindow
 from models.online.committee import Method, Votes, VotingRule, meta, votes, voting_rule
 from models.online.committee_estimates import (
-    LossAndError,
+    CommitteeRates,
     accuracies,
     alike,
     correlation,
@@ -85,8 +85,8 @@ class Tuned(NamedTuple):
 class Estimated(NamedTuple):
     """The loss and error of a k-split, measured, and as the estimators expected them."""
 
-    measured: LossAndError
-    by: Mapping[str, LossAndError]
+    measured: CommitteeRates
+    by: Mapping[str, CommitteeRates]
 
 
 class PairResult(NamedTuple):
@@ -181,7 +181,7 @@ def measure(pair: Pair, fit: Fit, seed: int) -> PairResult:
     estimated = {}
     for k in KS:
         measured = split_in(k)
-        loss_and_error = LossAndError(measured.loss, measured.error)
+        loss_and_error = CommitteeRates(measured.loss, measured.error)
         estimated[k] = Estimated(loss_and_error, {name: e(k) for name, e in estimate.items()})
     curve = {loss: count_decisions(nearest_dropped(single, loss), pair.y_test) for loss in LOSSES}
     return PairResult(curve, committees, tuned, estimated)
@@ -203,7 +203,7 @@ def decisions(pair: Pair, drawn: Panel) -> dict[str, ErrorCounts]:
 
 def estimators(
     pair: Pair, splits: Mapping[int, Panel], crossed: Reals, seed: int
-) -> Mapping[str, Callable[[int], LossAndError]]:
+) -> Mapping[str, Callable[[int], CommitteeRates]]:
     """Functions by name that estimate for this pair the loss and error of a split in k."""
     right = {k: (s.train > 0) == pair.y[:, None] for k, s in splits.items()}
     accuracy = {k: float(accuracies(right[k], s.unseen).mean()) for k, s in splits.items()}
@@ -212,14 +212,14 @@ def estimators(
     differ = differences(pair, seed)
     line = regression([(differ[k], accuracy[k]) for k in PROBED])
 
-    def cv(k: int) -> LossAndError:
+    def cv(k: int) -> CommitteeRates:
         return unanimous([accuracy[k]] * k, cov[max(k, 3)])
 
-    def kl(k: int) -> LossAndError:
+    def kl(k: int) -> CommitteeRates:
         return unanimous([line.at(differ[k])] * k, cov[3])
 
     @cache
-    def beta(k: int) -> LossAndError:
+    def beta(k: int) -> CommitteeRates:
         at = max(k, 3)  # two members have no document that neither has seen
         return alike(accuracy[k], correlation(right[at], splits[at].unseen), k)
 

@@ -19,7 +19,7 @@ from models.goals.calibration import Calibration
 from models.goals.evidence import Evidence
 from models.online import committee as voting
 from models.online.committee import Committee, VotingRule
-from models.online.committee_estimates import LossAndError
+from models.online.committee_estimates import CommitteeRates
 from models.online.model import Model, ModelFigures
 from service.schemas import Decision
 from service.store import codec
@@ -152,7 +152,7 @@ def _committee(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Committ
         for i, (bias, rest) in enumerate(stored["members"])
     )
     rule = VotingRule(tuple(stored["rule"][0]), stored["rule"][1]) if stored["rule"] else None
-    estimates = {name: LossAndError(*figures) for name, figures in stored["estimates"].items()}
+    estimates = {name: CommitteeRates(*figures) for name, figures in stored["estimates"].items()}
     return Committee(stored["k"], members, rule, estimates)
 
 

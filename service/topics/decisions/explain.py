@@ -29,7 +29,7 @@ BIAS, REST = "(bias)", "(every other word)"
 Words = dict[int, str]  # terms by feature, in the order of the text
 
 
-class Contribution(NamedTuple):
+class ScorePart(NamedTuple):
     term: str
     contribution: float
     pinned: bool = False
@@ -39,7 +39,7 @@ class Contribution(NamedTuple):
         return fields | {"pinned": True} if self.pinned else fields
 
 
-class Flip(NamedTuple):
+class Counterfactual(NamedTuple):
     """What would have changed a decision: the terms without which, or with which, it would have been this one."""
 
     decision: Decision
@@ -53,7 +53,7 @@ class Flip(NamedTuple):
 _TOWARD: dict[Decision, tuple[Literal[1, -1], ...]] = {"accept": (-1,), "reject": (1,), "abstain": (-1, 1)}
 
 
-def explain(published: PublishedModel, bag: Bag, words: Words) -> list[Contribution]:
+def explain(published: PublishedModel, bag: Bag, words: Words) -> list[ScorePart]:
     """Every term that the model weights with its part in the score, strongest first; the parts add up to the score.
 
     Terms of equal strength are in the order of the text.
@@ -64,12 +64,12 @@ def explain(published: PublishedModel, bag: Bag, words: Words) -> list[Contribut
     rounded = {feature: round(part, DIGITS) for feature, part in parts.items()}
     in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
     pin, ban = published.settings.pinned_terms.pin, published.settings.pinned_terms.ban
-    contributions = [Contribution(words[f], rounded[f], f in pin) for f in in_order]
+    contributions = [ScorePart(words[f], rounded[f], f in pin) for f in in_order]
     if linear.rest:
         named = np.isin(x.features, np.array([*parts, *ban], np.uint64))
         others = linear.rest * float(x.values.sum() - x.values[named].sum())
-        contributions.append(Contribution(REST, round(others, DIGITS)))
-    return [*contributions, Contribution(BIAS, round(linear.bias, DIGITS))]
+        contributions.append(ScorePart(REST, round(others, DIGITS)))
+    return [*contributions, ScorePart(BIAS, round(linear.bias, DIGITS))]
 
 
 def flip(
@@ -79,7 +79,7 @@ def flip(
     words: Words,
     query: Words,
     idf: Callable[[Features], Singles],
-) -> Flip | None:
+) -> Counterfactual | None:
     """What would have changed the model's decision; None if no change of at most MAX_TERMS terms was found."""
 
     def decide(changed: Bag) -> Decision:
@@ -94,14 +94,14 @@ def flip(
         flips += _fewest(against, lambda removed: decide(_without(bag, removed)), decision)
     if flips:
         removed, other = min(flips, key=lambda change: len(change[0]))
-        return Flip(other, [words[f] for f in removed], [])
+        return Counterfactual(other, [words[f] for f in removed], [])
     if decision == "accept":
         return None
     weights = dict(zip(published.model.linear.features.tolist(), published.model.linear.weights.tolist(), strict=True))
     present = set(bag.features.tolist())
     missing = sorted((f for f in query if f not in present and weights.get(f, 0.0) > 0), key=lambda f: -weights[f])
     for added, other in _fewest(missing, lambda added: decide(_with(bag, added, idf)), decision):
-        return Flip(other, [], [query[f] for f in added])
+        return Counterfactual(other, [], [query[f] for f in added])
     return None
 
 

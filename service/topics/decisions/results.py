@@ -13,7 +13,7 @@ from models.text.analysis import Bags, terms
 from service.schemas import ClassifyOptions, Decision, Document
 from service.topics.background import Epoch
 from service.topics.decisions.deciding import Decided, TopicVerdict, decide_documents
-from service.topics.decisions.explain import Contribution, Flip, explain, flip
+from service.topics.decisions.explain import Counterfactual, ScorePart, explain, flip
 from service.topics.decisions.registry import Registry
 from service.topics.decisions.repeats import Original, Repeat, as_original
 from service.topics.published import DIGITS
@@ -24,8 +24,8 @@ MODEL = "model"
 class Explanation(NamedTuple):
     """Why a topic decided as it did. Empty if the model, and so its weights, have changed since."""
 
-    contributions: list[Contribution] | None
-    flip: Flip | None
+    contributions: list[ScorePart] | None
+    flip: Counterfactual | None
 
     def to_dict(self) -> dict[str, Any]:
         """The last two fields of `schemas.Verdict`."""

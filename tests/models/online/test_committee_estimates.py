@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from models.online.committee_estimates import (
-    LossAndError,
+    CommitteeRates,
     accuracies,
     alike,
     correlation,
@@ -145,11 +145,11 @@ def test_a_line_through_two_points_and_its_ends() -> None:
 
 def test_the_search_stops_at_the_bound_and_takes_the_least_error() -> None:
     table = {
-        1: LossAndError(0.0, 0.05),
-        2: LossAndError(0.04, 0.03),
-        3: LossAndError(0.08, 0.035),
-        4: LossAndError(0.2, 0.01),
-        5: LossAndError(0.05, 0.0),  # never tried: loss is assumed to grow with k
+        1: CommitteeRates(0.0, 0.05),
+        2: CommitteeRates(0.04, 0.03),
+        3: CommitteeRates(0.08, 0.035),
+        4: CommitteeRates(0.2, 0.01),
+        5: CommitteeRates(0.05, 0.0),  # never tried: loss is assumed to grow with k
     }
     chosen = search(table.__getitem__, 0.1, range(1, 6))
     assert chosen.k == 2
