@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag
 
 from service.schemas.common import Problem
 from service.schemas.documents import Decision, Document
-from service.schemas.fields import BY_ID, MANY, ONE, WHOLE, Answer, DocumentId, Line, Request, TopicId
+from service.schemas.fields import BATCH, BY_ID, SINGLE, WHOLE, Answer, DocumentId, Line, Request, TopicId
 
 
 def _by_id_or_whole(document: object) -> str:
@@ -30,13 +30,13 @@ class Judgements(Request):
     judgements: list[Judgement] = Field(min_length=1)
 
 
-def _one_or_many(feedback: object) -> str:
-    return MANY if isinstance(feedback, dict) and "judgements" in feedback else ONE
+def _single_or_batch(feedback: object) -> str:
+    return BATCH if isinstance(feedback, dict) and "judgements" in feedback else SINGLE
 
 
 Feedback = Annotated[
-    Annotated[Judgement, Tag(ONE)] | Annotated[Judgements, Tag(MANY)],
-    Discriminator(_one_or_many),
+    Annotated[Judgement, Tag(SINGLE)] | Annotated[Judgements, Tag(BATCH)],
+    Discriminator(_single_or_batch),
 ]
 
 

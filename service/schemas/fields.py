@@ -17,10 +17,10 @@ SHAPES = {  # patterns in words, for errors
     CANONICAL: "A term has 1 to 400 characters, on one line.",
     PLACE: "A place in a stream is a number, or two numbers joined by a hyphen.",
 }
-# Tags that pydantic puts into an error's location to tell union members apart; not part of the request.
-ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED = "<one>", "<many>", "<id>", "<document>", "<plain>", "<nested>"
+# Tags of the members of unions. Pydantic puts them into the location of an error, though they are not in the request.
+SINGLE, BATCH, BY_ID, WHOLE, PLAIN, NESTED = "<single>", "<batch>", "<id>", "<document>", "<plain>", "<nested>"
 WEBHOOK, STREAM = "<webhook>", "<stream>"
-TAGS = (ONE, MANY, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM)
+TAGS = (SINGLE, BATCH, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM)
 
 DOCUMENT_ID_CHARS = 256
 MAX_METADATA_VALUES, MAX_METADATA_CHARS = 1000, 100_000  # of one document, with which they are kept
