@@ -27,13 +27,13 @@ from contextlib import suppress
 import structlog
 from pydantic_core import to_json
 
-from service.clock import now_ms, time_of
+from service.clock import now_ms
 from service.config import Config
 from service.errors import GroupGone, StoreUnavailable
 from service.flow.webhooks import NotDelivered, Webhooks
-from service.schemas.flow import Passed, ToWebhook
+from service.schemas.flow import ToWebhook
 from service.store.inbox import SILENT_S
-from service.store.outbox import Entry, order
+from service.store.outbox import Entry, Placed, order
 from service.store.redis.consumer_group import Arrived, Group
 from service.store.routes import StoredRoute
 from service.store.topics import Store
@@ -42,7 +42,7 @@ from service.tasks import cancel_all
 MAX_PENDING = 32
 MAX_CONCURRENT = 8  # deliveries of a route
 MAX_ATTEMPTS = 50
-POLL_S = 1.0  # between two looks for changed routes, and for entries that are due again
+POLL_S = 1.0  # between two checks for changed routes, and for entries that are due again
 RETRY_S = 0.5  # before the store is tried again
 EVENT_TYPE = "sluice.decision"
 RANDOM = secrets.SystemRandom()  # jitter, so that deliveries that failed together are not retried together
@@ -160,7 +160,7 @@ class Deliveries:
             return
         try:
             if isinstance(target, ToWebhook):
-                body = message(route.topic, arrived.place, entry)
+                body = message(route.topic, Placed(arrived.place, entry))
                 secret, now_s = target.secret or "", int(time.time())
                 await webhooks.send(target.url, secret, f"{entry.id}-{entry.decision}", body, now_s)
             elif refusal := await self._routes.add(target.key, route.topic, arrived, self._config.out_kept):
@@ -178,11 +178,10 @@ class Deliveries:
         return self._config.retry_s - delay_s
 
 
-def message(topic: str, place: str, entry: Entry) -> bytes:
+def message(topic: str, placed: Placed) -> bytes:
     """The body of a webhook, in the form that Standard Webhooks recommends."""
-    at = time_of(order(place)[0])
-    data = Passed(topic=topic, at=at, **entry.as_dict())
-    return to_json({"type": EVENT_TYPE, "timestamp": at, "data": data})
+    passed = placed.passed(topic)
+    return to_json({"type": EVENT_TYPE, "timestamp": passed.at, "data": passed})
 
 
 async def _wait(event: asyncio.Event, timeout_s: float) -> None:

@@ -17,9 +17,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 
-from service.clock import time_of
 from service.errors import Busy, NotFound, StoreUnavailable
-from service.schemas.flow import Passed
 from service.store.outbox import Outbox, Placed, order
 from service.topics.published import PublishedModel
 
@@ -102,7 +100,7 @@ class Subscribers:
                 self._wanted.clear()
 
     def _born(self, topic: str) -> str | None:
-        """What tells the topic from earlier ones with its name; None if there is none."""
+        """The token of this topic, which an earlier one of the same name did not have; None if there is no topic."""
         model = self._topics.get(topic)
         return model.born if model else None
 
@@ -137,9 +135,4 @@ class Subscribers:
 
 def event(topic: str, placed: Placed) -> bytes:
     """Encodes an entry as a server-sent event. JSON has no line breaks, so one line of data is enough."""
-    return f"id: {placed.place}\ndata: {passed(topic, placed).model_dump_json()}\n\n".encode()
-
-
-def passed(topic: str, placed: Placed) -> Passed:
-    at = time_of(placed.at_ms)
-    return Passed(topic=topic, at=at, **placed.entry.as_dict())
+    return f"id: {placed.place}\ndata: {placed.passed(topic).model_dump_json()}\n\n".encode()

@@ -19,7 +19,9 @@ from typing import Any, NamedTuple, Self
 
 from pydantic_core import from_json
 
+from service.clock import time_of
 from service.schemas import Decision
+from service.schemas.flow import Passed
 from service.store.redis.connection import Connection
 from service.store.redis.errors import translated_errors
 from service.store.redis.keys import out_key, out_part_key
@@ -135,11 +137,6 @@ class Entry(NamedTuple):
         score, version = float(fields.pop("score")), int(fields.pop("version"))
         return cls(score=score, version=version, **fields)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The entry as it is shown: None for what is empty, metadata parsed."""
-        about = {name: getattr(self, name) or None for name in ("duplicate_of", "source", "published")}
-        return self._asdict() | about | {"metadata": from_json(self.metadata) if self.metadata else None}
-
 
 class Placed(NamedTuple):
     """An entry, and its place in the stream (the id that Redis gave it), from which one can go on reading."""
@@ -152,9 +149,12 @@ class Placed(NamedTuple):
         place, fields = row
         return cls(place.decode(), Entry.from_fields(fields))
 
-    @property
-    def at_ms(self) -> int:
-        return order(self.place)[0]
+    def passed(self, topic: str) -> Passed:
+        """The entry as users see it: None for what is empty, metadata parsed."""
+        fields = self.entry._asdict()
+        fields |= {name: fields[name] or None for name in ("duplicate_of", "source", "published")}
+        fields["metadata"] = from_json(self.entry.metadata) if self.entry.metadata else None
+        return Passed(topic=topic, at=time_of(order(self.place)[0]), **fields)
 
 
 class Outbox:

@@ -12,7 +12,6 @@ from service.api.openapi import answers, takes
 from service.api.sse import Events
 from service.clock import now_ms, time_of
 from service.errors import NotFound
-from service.flow.subscribers import passed
 from service.schemas import Page
 from service.schemas.fields import Place
 from service.schemas.flow import (
@@ -59,7 +58,7 @@ async def list_passed(
     """What the topic has let through (accepted or abstained from), newest first."""
     await sluice.topics.find(topic)
     entries = await sluice.outbox.newest(topic, cursor, limit + 1)
-    items = [passed(topic, entry) for entry in entries[:limit]]
+    items = [entry.passed(topic) for entry in entries[:limit]]
     return paged(items, entries[limit - 1].place if entries[limit:] else None)
 
 
