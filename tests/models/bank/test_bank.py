@@ -175,9 +175,8 @@ def test_thresholds_are_compared_exactly_although_scores_are_single(threshold: f
     bank.put(BankEntry("t", (bias,), threshold, 0))
     hits = bank.snapshot().hits(*stacked([EMPTY]))
     assert len(hits.topics) == (float(score) >= threshold)
-    assert hits.scores.tolist() == [float(score)] * len(
-        hits.topics
-    )  # exact, so that comparing it with another threshold is exact, too
+    # Scores are exact, so that comparing them with another threshold is exact, too.
+    assert hits.scores.tolist() == [float(score)] * len(hits.topics)
 
 
 EMPTY = Bag(np.empty(0, np.uint64), np.empty(0, np.float32), np.empty(0, np.float32))

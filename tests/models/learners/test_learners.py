@@ -247,14 +247,18 @@ def test_winnow_discards_features_that_are_one_step_from_the_start() -> None:
 def test_learn_leaves_its_arguments_untouched(
     name: str, given_params: dict[str, object], stream: Stream, x: DocumentVector, y: bool
 ) -> None:
+    """An update changes its state alone: not the document, the query or the vector that the state was made from."""
     p, learner = parse_params(name, given_params), LEARNERS[name]
-    s = learner.start(p, None)
-    for earlier, label in stream:
-        s = learn(name, p, s, earlier, label)
-    before = {f.name: np.copy(getattr(s, f.name)) for f in fields(s)}
     slots, values = x.slots.copy(), x.values.copy()
-    learn(name, p, s, x, y)
-    assert all(np.array_equal(before[f.name], getattr(s, f.name)) for f in fields(s))
+    s = learner.start(p, x)
+    for earlier, label in stream:
+        learner.update(p, s, earlier, label)
+    v = learner.vectors(p, s)[0]
+    before, state = deepcopy(v), deepcopy(s)
+    resumed = learner.resume(p, v)
+    learner.update(p, resumed, x, y)
+    assert all(np.array_equal(getattr(state, f.name), getattr(s, f.name)) for f in fields(s))
+    assert np.array_equal(before.w, v.w)
     assert np.array_equal(slots, x.slots)
     assert np.array_equal(values, x.values)
 
