@@ -279,7 +279,8 @@ async def test_what_is_taken_ahead_of_long_documents_is_little(
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How long they are is known when they are taken, not only when they are decided."""
-    monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
+    config = api.sluice.config.model_copy(update={"take_over_s": 3600})
+    monkeypatch.setattr(api.sluice.classifier, "config", config)
     for n in range(3 * FIRST_BATCH):
         add_entry(store, {"id": str(n), "text": "x" * (BATCH_BYTES // 2)})
     go = block_deciding(monkeypatch)

@@ -102,7 +102,8 @@ async def test_what_a_consumer_took_without_hearing_of_it_is_decided_at_once_aft
     api: Api, store: "Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store ran all commands of a round trip, and its reply was lost; no other consumer claims the entries."""
-    monkeypatch.setattr(api.sluice, "config", api.sluice.config.model_copy(update={"take_over_s": 3600}))
+    config = api.sluice.config.model_copy(update={"take_over_s": 3600})
+    monkeypatch.setattr(api.sluice.classifier, "config", config)
     for document in accepted_documents(3 * FIRST_BATCH):
         add_entry(store, document)
     run, rounds = Inbox.run, 0
