@@ -29,7 +29,7 @@ def test_there_are_packages() -> None:
     assert {"models/core", "service/store", "service/api/routes", "scripts/common"} <= set(PACKAGES)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", ["models", "service", *PACKAGES])
 def test_the_essay_of_each_package_names_every_module(package: str) -> None:
     """An essay that leaves a module out misleads those who read by it."""
     essay = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))
