@@ -270,6 +270,7 @@ def test_whatever_is_refused_is_said_in_a_sentence(
     ran = run(*arguments)
     assert (ran.code, ran.out) == (code, "")
     assert message in ran.err
+    assert ("Usage:" in ran.err) == (code == 2)
 
 
 def test_a_service_that_is_not_there_is_said_to_be_missing(run: Runner) -> None:
