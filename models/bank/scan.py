@@ -153,15 +153,15 @@ def find(scores: Matrix, cut: Singles, m: Members) -> Hits:
             total += m.first[t + 1] - m.first[t]
             n += 1
     starts = np.zeros(n + 1, np.int64)
-    own = np.empty(total, np.float32)
+    hit_scores = np.empty(total, np.float32)
     for h in range(n):
         d, t = documents[h], topics[h]
         end = starts[h]
         for i in range(m.first[t], m.first[t + 1]):
-            own[end] = scores[d, m.columns[i]]
+            hit_scores[end] = scores[d, m.columns[i]]
             end += 1
         starts[h + 1] = end
-    return Hits(documents[:n], topics[:n], starts, own)
+    return Hits(documents[:n], topics[:n], starts, hit_scores)
 
 
 @kernel
@@ -180,11 +180,11 @@ def _passing(scores: Matrix, cut: Singles) -> tuple[Places, Places]:
     passed = np.zeros((size, 8 * eights), np.uint8)
     total = 0
     for d in range(size):
-        row, mine = scores[d], passed[d, :width]
+        row, flags = scores[d], passed[d, :width]
         for c in range(width):
-            mine[c] = row[c] >= cut[c]
+            flags[c] = row[c] >= cut[c]
         for c in range(width):
-            total += mine[c]
+            total += flags[c]
     documents, columns = np.empty(total + 1, np.int64), np.empty(total + 1, np.int64)
     words = passed.view(np.uint64)  # few pass: eight that do not are one comparison
     n = 0

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from models.batch.feature_selection import Reduction, reduced
 from models.batch.matrix import Columns, Examples, Labels, Planes, Progress, no_progress
-from models.batch.stumps import TIE, constants, correct, least, losses, sum_all
+from models.batch.stumps import TIE, constants, correct, losses, smallest, sum_all
 from models.core.arrays import check
 from models.core.names import View
 from models.core.vectors import Features, Reals
@@ -152,7 +152,7 @@ def choose(answers: Sequence[Candidates], K: int) -> Chosen:
     """The K best of all candidates; `answers` are in ascending order of their terms."""
     terms, Z, c0, c1 = (np.concatenate([a[i] for a in answers]) for i in (1, 2, 3, 4))
     documents = [column for a in answers for column in a.documents]
-    best = least(Z, min(K, len(Z)))
+    best = smallest(Z, min(K, len(Z)))
     return Chosen(terms[best], c0[best] / len(best), c1[best] / len(best), [documents[k] for k in best.tolist()])
 
 

@@ -35,17 +35,17 @@ class Difference(NamedTuple):
     high: float
 
     @property
-    def sure(self) -> bool:
+    def significant(self) -> bool:
         """Whether the first is better by more than chance explains."""
         return self.low > 0
 
 
 def difference(
-    scores: Reals, other: Reals, relevant: Bools, near: NDArray[np.int64] | None = None, seed: int = 0
+    scores: Reals, other: Reals, relevant: Bools, duplicates: NDArray[np.int64] | None = None, seed: int = 0
 ) -> Difference:
-    """Compares two rankings of the same documents. Documents with the same number in `near` are near-duplicates."""
-    near = np.arange(len(relevant)) if near is None else near
-    clusters, cluster = np.unique(near, return_inverse=True)
+    """Compares two rankings of the same documents. Those with the same number in `duplicates` are near-duplicates."""
+    duplicates = np.arange(len(relevant)) if duplicates is None else duplicates
+    clusters, cluster = np.unique(duplicates, return_inverse=True)
     any_relevant = np.bincount(cluster, weights=relevant, minlength=len(clusters)) > 0
     G = min(GROUPS, int(np.count_nonzero(any_relevant)))
     theta = sap(scores, relevant) - sap(other, relevant)

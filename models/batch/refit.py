@@ -42,7 +42,7 @@ class Dataset:
     documents: Sequence[str]
     bags: Sequence[Bag]
     relevant: Bools
-    near: NDArray[np.int64]  # the same number for near-duplicates
+    duplicates: NDArray[np.int64]  # the same number for near-duplicates
     fold: NDArray[np.int64]
 
     @classmethod
@@ -105,7 +105,7 @@ def refit(
 def served_scores(
     data: Dataset,
     spec: Spec,
-    recalled: Sequence[Example],
+    in_base: Sequence[Example],
     learned: Sequence[Example],
     weights: int,
     base: Model | None = None,
@@ -117,8 +117,8 @@ def served_scores(
     for k in range(FOLDS):
         out = np.flatnonzero(data.fold == k).tolist()
         trainer = Trainer(spec, base=base, fitted=fitted or {}, weights=weights)
-        for example in recalled:
-            trainer.recall(example)
+        for example in in_base:
+            trainer.add_fitted(example)
         for example in learned:
             if fold_of[example.document] != k:
                 trainer.learn(example)

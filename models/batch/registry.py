@@ -58,9 +58,9 @@ def parse(kind: str, params: Mapping[str, object]) -> Any:
     if kind in METHODS:
         return read_params(kind, METHODS[kind].Params, params)
     order = {name: params[name] for name in ("passes", "draws") if name in params}
-    own = {name: value for name, value in params.items() if name not in order}
-    parse_params(kind, own)
-    return read_params(kind, OnlineMethod, {"kind": kind, **order}, {"params": own})
+    learner_params = {name: value for name, value in params.items() if name not in order}
+    parse_params(kind, learner_params)
+    return read_params(kind, OnlineMethod, {"kind": kind, **order}, {"params": learner_params})
 
 
 def fit(p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:

@@ -55,13 +55,13 @@ def losses(W: Reals, totals: Reals, scales: Reals, mass: float, code: int) -> Re
 
 
 @kernel
-def least(Z: Reals, K: int) -> NDArray[np.int64]:
+def smallest(Z: Reals, K: int) -> NDArray[np.int64]:
     """The K smallest, in order; of those that are equal but for rounding, the first."""
     left, chosen = Z.copy(), np.empty(K, np.int64)
     for q in range(K):
-        least = left.min()
+        lowest = left.min()
         k = 0
-        while left[k] > least + TIE:
+        while left[k] > lowest + TIE:
             k += 1
         chosen[q] = k
         left[k] = np.inf

@@ -129,18 +129,18 @@ def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) ->
         above = relevant[scores > band.accept_above]
         return {"certified": intervals.low(int(np.count_nonzero(above)), len(above), PROMISE_CONFIDENCE) >= goal}
     _, hits, accepted, _ = all_cuts(scores, relevant)
-    enough = accepted >= MIN_RELEVANT
-    if not enough.any():
+    tested = accepted >= MIN_RELEVANT
+    if not tested.any():
         return {"missing": max(0, _judgements_needed(goal, 1.0) - len(scores))}
-    share = hits[enough] / accepted[enough]
+    share = hits[tested] / accepted[tested]
     best = int(np.flatnonzero(share == share.max())[-1])
     reach = 1.0
     if share[best] < 1 and len(scores) >= MIN_SAMPLE:  # with fewer, the ranking of the next ones will still differ
-        reach = float(betaincinv(hits[enough] + 1, accepted[enough] - hits[enough], BOUND_CONFIDENCE).max())
+        reach = float(betaincinv(hits[tested] + 1, accepted[tested] - hits[tested], BOUND_CONFIDENCE).max())
     needed = _judgements_needed(goal, float(share[best]))
     # Of what is shown, only a part scores as high as the best cut.
-    part = float(accepted[enough][best]) / len(scores)
-    return {"reach": reach, "missing": math.ceil(max(0.0, needed - accepted[enough][best]) / part) if needed else 0}
+    part = float(accepted[tested][best]) / len(scores)
+    return {"reach": reach, "missing": math.ceil(max(0.0, needed - accepted[tested][best]) / part) if needed else 0}
 
 
 def _judgements_needed(goal: float, share: float) -> int:

@@ -134,11 +134,11 @@ def _kept(evidence: Evidence, counts: StreamCounts, missed: Interval) -> Interva
     shown = max(evidence.shown, 1)
     unjudged = max(0, counts.accepted + counts.abstained - evidence.shown)
     more = unjudged * kept / shown
-    most_more = unjudged * intervals.high(min(kept, shown), shown, BOUND_CONFIDENCE)
+    max_more = unjudged * intervals.high(min(kept, shown), shown, BOUND_CONFIDENCE)
     return Interval(
         _share(kept + more, max(noticed, missed.estimate)),
         _share(kept, max(noticed, missed.high)),
-        _share(kept + most_more, max(noticed, missed.low)),
+        _share(kept + max_more, max(noticed, missed.low)),
     )
 
 

@@ -73,9 +73,9 @@ class ShownSample(NamedTuple):
 
     def relevant(self, tail: float) -> Bounded:
         """How many of all `total` documents are relevant."""
-        most = self.k + (self.total - self.n) * intervals.high(self.k, self.n, 1 - tail)
+        high = self.k + (self.total - self.n) * intervals.high(self.k, self.n, 1 - tail)
         estimate = self.k * self.total / self.n if self.n else None if self.total else 0.0
-        return Bounded(estimate, self.k, most)
+        return Bounded(estimate, self.k, high)
 
 
 class RejectedSample(NamedTuple):
@@ -87,7 +87,7 @@ class RejectedSample(NamedTuple):
     finds: int
     known: int  # misses, of audits and of others
     weight: float  # Σ 1/c over the audits
-    found: tuple[float, ...]  # c of each find
+    find_chances: tuple[float, ...]  # c of each find
     min_chance: float  # of an audit
     max_chance: float
 
@@ -110,7 +110,7 @@ class RejectedSample(NamedTuple):
         limit = inf if self.total is None else float(self.total)
         if not self.audits:
             return Bounded(None, float(self.known), limit)
-        estimate, (low, high) = sum(1 / c for c in self.found), self._drawn(self.finds, tail)
+        estimate, (low, high) = sum(1 / c for c in self.find_chances), self._drawn(self.finds, tail)
         if self.total is not None and self.min_chance == self.max_chance:
             estimate = self.total * self.finds / self.audits
             low, high = (
@@ -118,7 +118,7 @@ class RejectedSample(NamedTuple):
             )
         elif self.total is not None:
             each = self.total / self.weight
-            counts = [*((1, each / c) for c in self.found), (0, each / self.min_chance)]
+            counts = [*((1, each / c) for c in self.find_chances), (0, each / self.min_chance)]
             estimate, low, high = intervals.total(counts, 1 - tail)
         return Bounded(*(min(max(n, float(self.known)), limit) for n in (estimate, low, high)))
 

@@ -10,7 +10,7 @@ number of features of a document (`d: 60`), and the last vector. Ours, better on
 cosine, weights that start at zero (`d: null`), and the average.
 
 Differences from the paper: a weight moves by α times the feature's strength, as in Rosenblatt's rule; the paper says
-"by α", which is the same where the strength is 1. The query is shown as a relevant example until it is learned.
+"by α", which is the same where the strength is 1. The query is a relevant example that is repeated until it is learned.
 Discarding is Winnow's, adapted to steps that add: once `discard` examples have been seen, a feature counts only while
 its weight is more than α, one step of strength 1, from where it started; a feature that was never seen does not count.
 """
@@ -27,7 +27,7 @@ from models.learners import averaged
 from models.learners.base import DocumentVector, Vector, additive_held_out
 from models.learners.documents import DocumentWindow
 
-MAX_SHOWN = 20  # how often the query is shown
+MAX_QUERY_UPDATES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class Params:
 @dataclass(slots=True)
 class State(averaged.State):
     rest: float = 0.0  # the weight that all features started with; w and its average are over it
-    shown: int = 0  # how many of the t examples were the query
+    query_updates: int = 0  # how many of the t updates were of the query
 
 
 def start(p: Params, query: DocumentVector | None) -> State:
     s = State(rest=0.0 if p.d is None else p.theta / p.d)
     if query is not None:
-        for _ in range(MAX_SHOWN):
-            s.shown += 1
+        for _ in range(MAX_QUERY_UPDATES):
+            s.query_updates += 1
             if not update(p, s, query, True):
                 break
     return s
@@ -101,4 +101,4 @@ def _score(p: Params, s: State, x: DocumentVector) -> float:
 
 
 def _discards(p: Params, s: State) -> bool:
-    return 0 < p.discard <= s.t - s.shown
+    return 0 < p.discard <= s.t - s.query_updates

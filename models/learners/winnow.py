@@ -17,7 +17,7 @@ where they started. In a stream there are no rounds: once `discard` examples hav
 one of its weights is outside that range. It may come back; a feature that was never seen does not count.
 
 Differences from the paper. Weights stay within a factor of e^±MAX_LOG of where they started: many passes over one
-document would overflow. The query is shown as a relevant example until it is learned.
+document would overflow. The query is a relevant example that is repeated until it is learned.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import Slots
 
-MAX_SHOWN = 20  # how often the query is shown
+MAX_QUERY_UPDATES = 20
 MAX_LOG = 20.0
 
 VARIANTS = {
@@ -90,7 +90,7 @@ class State:
 def start(p: Params, query: DocumentVector | None) -> State:
     s = State(np.zeros(0), np.zeros(0), np.zeros(0))
     if query is not None:
-        for _ in range(MAX_SHOWN):
+        for _ in range(MAX_QUERY_UPDATES):
             if not update(p, s, query, True):
                 break
     return s

@@ -55,16 +55,16 @@ class ChosenSize:
 def unanimous(p: Sequence[float], cov: float) -> CommitteeRates:
     """The estimate for members with these accuracies, any two neighbours having this covariance."""
     right = np.clip(np.asarray(p, np.float64), 0.0, 1.0)
-    everyone, nobody = _chain(right, cov), _chain(1 - right, cov)
-    agreed = everyone + nobody
-    return CommitteeRates(float(1 - agreed), float(nobody / agreed) if agreed else 0.0)
+    all_right, all_wrong = _chain(right, cov), _chain(1 - right, cov)
+    agreed = all_right + all_wrong
+    return CommitteeRates(float(1 - agreed), float(all_wrong / agreed) if agreed else 0.0)
 
 
 def alike(p: float, rho: float, k: int) -> CommitteeRates:
     """The estimate for k members that are alike, any two having this correlation."""
     p, rho = min(max(p, 0.0), 1.0), min(max(rho, 0.0), 1 - 1e-9)
-    everyone, nobody = _beta(p, rho, k), _beta(1 - p, rho, k)
-    return CommitteeRates(1 - everyone - nobody, nobody / (everyone + nobody) if nobody else 0.0)
+    all_right, all_wrong = _beta(p, rho, k), _beta(1 - p, rho, k)
+    return CommitteeRates(1 - all_right - all_wrong, all_wrong / (all_right + all_wrong) if all_wrong else 0.0)
 
 
 def covariance(x1: Bools, x2: Bools) -> float:

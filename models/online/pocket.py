@@ -41,7 +41,7 @@ class Candidate:
     vector: Vector
 
 
-def interval(n: int) -> int:
+def check_interval(n: int) -> int:
     """The number of judgements from the n-th to the next check."""
     return max(CHECK_EVERY, n // 50)
 

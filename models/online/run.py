@@ -78,8 +78,8 @@ class LearnerRun:
         self._updates += times
         self._remember(step, self._query_updates + self._updates if times else 0, 0.0)
 
-    def recall(self, offset: float) -> None:
-        """Take a judgement that the base was fitted on."""
+    def add_fitted(self, offset: float) -> None:
+        """Add a judgement that the base was fitted on, and that is not learned again."""
         self._remember(0.0, 0, offset)
 
     def learned(self, n: int) -> Bools:

@@ -6,7 +6,7 @@ A `Trainer` is the fold stopped in the middle: learning one more example and ask
 what folding all of them from the start would give. It is mutable and belongs to one caller at a time.
 
 A *base* is a model that was made elsewhere: imported, or fitted to all judgements at once. Learning goes on from it.
-Documents that it was fitted on are *recalled*: not learned again, but still there where documents are ranked and cut,
+Judged documents that it was fitted on are added, but not learned again: they count where documents are ranked and cut,
 each with the score of a model that was fitted without it (see online/run.py).
 """
 
@@ -75,11 +75,11 @@ class Trainer:
         self._learned += 1
         self._judged.add(example, slots, seen)
         if self._judged.size == self._check_at:
-            self._check_at += pocket.interval(self._judged.size)
+            self._check_at += pocket.check_interval(self._judged.size)
             self._check()
 
-    def recall(self, example: Example) -> None:
-        """Take a judged document that the base was fitted on. Only runs that do not go on from the base learn it."""
+    def add_fitted(self, example: Example) -> None:
+        """Add a judged document that the base was fitted on. Only runs that do not go on from the base learn it."""
         if self._base is None:
             raise ValueError("without a base nothing can have been fitted")
         slots, seen = self._features.document(example.bag, self._judged.views)
@@ -87,11 +87,11 @@ class Trainer:
         offset = self._fitted[example.document] - linear.score(view(linear.view, example.bag))
         for run, times in zip(self._runs, self._times(example.relevant), strict=True):
             if run.has_base:
-                run.recall(offset)
+                run.add_fitted(offset)
             else:
                 run.learn(seen[run.view], example.relevant, times)
         self._judged.add(example, slots, seen)
-        self._check_at = self._judged.size + pocket.interval(self._judged.size)
+        self._check_at = self._judged.size + pocket.check_interval(self._judged.size)
 
     def model(self, background: Background) -> Model:
         """The model of all judgements so far; the background is a sample of the stream, for the thresholds."""

@@ -123,9 +123,9 @@ def tokenise_all(buffer: Buffer, title_weight: float, alphabet: Alphabet) -> tup
         stop = done + 1
         while stop < min(documents, done + READ_BYTES // 2) and offsets[2 * stop + 2] - offsets[2 * done] <= READ_BYTES:
             stop += 1
-        most, read = read_zones(buffer, inside, foreign, alphabet, 2 * done, 2 * stop, reading)
-        if 1 << slot_bits(most) > len(table.slots):
-            table = count_table_for(slot_bits(most))
+        longest, read = read_zones(buffer, inside, foreign, alphabet, 2 * done, 2 * stop, reading)
+        if 1 << slot_bits(longest) > len(table.slots):
+            table = count_table_for(slot_bits(longest))
         old = indptr[done]
         if old + read > len(features):
             features = np.concatenate((features[:old], np.empty(old + read, dtype=np.uint64)))
@@ -197,10 +197,10 @@ def read_zones(
         ends[zone - start + 1, 0], ends[zone - start + 1, 1] = np.int64(n), m
     for i in range(n):
         short[i] = finalise(mix(_START, short[i]))
-    most = np.int64(0)
+    longest = np.int64(0)
     for zone in range(0, stop - start, 2):
-        most = max(most, ends[zone + 2, 0] - ends[zone, 0] + ends[zone + 2, 1] - ends[zone, 1])
-    return int(most), int(np.int64(n)) + m
+        longest = max(longest, ends[zone + 2, 0] - ends[zone, 0] + ends[zone + 2, 1] - ends[zone, 1])
+    return int(longest), int(np.int64(n)) + m
 
 
 @kernel

@@ -42,7 +42,7 @@ async def compare(context: JobContext, request: Compare) -> CompareResult:
         begun_s = time.monotonic()
         fit = await context.in_thread(refit.refit, method, params, data, weights, terms, progress=context.report)
         seconds = round(time.monotonic() - begun_s, 2)
-        difference = comparison.difference(fit.pinned, served, data.relevant, data.near)
+        difference = comparison.difference(fit.pinned, served, data.relevant, data.duplicates)
         table.append(
             ComparedMethod(
                 method=method,
@@ -57,7 +57,7 @@ async def compare(context: JobContext, request: Compare) -> CompareResult:
 
 
 def _verdict(difference: comparison.Difference) -> str:
-    if difference.sure:
+    if difference.significant:
         return "Better."
     return "Worse." if difference.high < 0 else "The difference may be chance."
 

@@ -50,7 +50,7 @@ class Material:
     born: str
     version: int
     spec: Spec
-    recalled: list[Example]
+    in_base: list[Example]
     learned: list[Example]
     base: Base | None
     judged: int
@@ -106,7 +106,7 @@ def _material(state: TopicState, epoch: Epoch, weights: int) -> Material:
     resolved = state.resolved
     base = Base.from_bytes(resolved.base.model) if resolved.base else None
     fitted: Mapping[str, float] = base.fitted if base else {}
-    recalled = [example(judgement) for judgement in resolved.to_recall() if judgement.first.document in fitted]
+    in_base = [example(judgement) for judgement in resolved.base_judgements() if judgement.first.document in fitted]
     learned = [example(judgement) for judgement in resolved.to_fold()]
     sample = {
         sampled.document: Bag(sampled.features, sampled.counts, epoch.frequencies.idf(sampled.features))
@@ -117,16 +117,14 @@ def _material(state: TopicState, epoch: Epoch, weights: int) -> Material:
     relearned = replace(state.build_model(epoch), model=plain_fold(spec, judged, epoch.background, weights=weights))
     rejected = {document: bag for document, bag in sample.items() if relearned.decide_bag(bag)[0] == "reject"}
     data = Dataset.of(judged, rejected)
-    return Material(state.head.born, resolved.version, spec, recalled, learned, base, len(judged), data)
+    return Material(state.head.born, resolved.version, spec, in_base, learned, base, len(judged), data)
 
 
 def served_scores(material: Material, weights: int) -> Reals:
     """Returns the held-out scores of the served model."""
     base = material.base
     model, fitted = (base.model, base.fitted) if base else (None, {})
-    return refit.served_scores(
-        material.data, material.spec, material.recalled, material.learned, weights, model, fitted
-    )
+    return refit.served_scores(material.data, material.spec, material.in_base, material.learned, weights, model, fitted)
 
 
 def score(scores: Reals, data: Dataset) -> Score:
@@ -166,8 +164,8 @@ async def _retrain_topic(context: JobContext, topic: str, request: Retrain) -> R
         refit.refit, request.method, request.params, data, weights, material.spec.terms, progress=context.report
     )
     served = await context.in_thread(served_scores, material, weights)
-    difference = comparison.difference(fit.pinned, served, data.relevant, data.near)
-    publish = request.publish == "always" or (request.publish == "if_better" and difference.sure)
+    difference = comparison.difference(fit.pinned, served, data.relevant, data.duplicates)
+    publish = request.publish == "always" or (request.publish == "if_better" and difference.significant)
     if publish:
         base = _base(fit, material, Recipe(request.method, request.params))
         words = await _words(context, topic, fit.linear)
@@ -179,7 +177,7 @@ async def _retrain_topic(context: JobContext, topic: str, request: Retrain) -> R
         "served": score(served, data),
         "candidate": score(fit.pinned, data),
         "gain": gain(difference),
-        "better": difference.sure,
+        "better": difference.significant,
         "published": publish,
         "version": version or None,
         "detail": _verdict(difference, request, publish),
@@ -212,7 +210,7 @@ async def _words(context: JobContext, topic: str, linear: Linear) -> list[str]:
 
 def _verdict(difference: Difference, request: Retrain, published: bool) -> str:
     by = f"SAP {difference.estimate:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})"
-    if difference.sure:
+    if difference.significant:
         verdict = "better than what was served"
     else:
         verdict = "worse than what is served" if difference.high < 0 else "no better than chance may give"

@@ -99,7 +99,7 @@ class Resolved:
     def to_fold(self) -> list[StandingJudgement]:
         return [standing for standing in self.judged.values() if not self.rests_on(standing)]
 
-    def to_recall(self) -> list[StandingJudgement]:
+    def base_judgements(self) -> list[StandingJudgement]:
         """The judgements in force that the base was made from."""
         return [standing for standing in self.judged.values() if self.rests_on(standing)]
 

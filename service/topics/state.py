@@ -142,8 +142,8 @@ class TopicState:
         return self._trainer.signatures if self.resolved.base is None else self._groups().signatures
 
     def _groups(self) -> Groups:
-        """Groups of near-duplicates among all judged documents. With a base, the trainer has only those that it has
-        learned since or recalled."""
+        """Groups of near-duplicates among all judged documents. With a base, the trainer has only those that were
+        added to it: not all that the base was made from."""
         if self._grouped is None:
             self._grouped = Groups()
             for standing in self.resolved.judged.values():
@@ -203,9 +203,9 @@ def _new_trainer(resolved: Resolved, weights: int) -> Trainer:
         return Trainer(spec, weights=weights)
     base = Base.from_bytes(resolved.base.model)
     trainer = Trainer(spec, base=base.model, fitted=base.fitted, weights=weights)
-    for standing in resolved.to_recall():
+    for standing in resolved.base_judgements():
         if standing.first.document in base.fitted:
-            trainer.recall(example(standing))
+            trainer.add_fitted(example(standing))
     return trainer
 
 

@@ -29,10 +29,10 @@ def test_the_interval_covers_about_as_often_as_it_says(n_relevant: int, good: fl
 
 def test_one_that_is_clearly_better_is_surely_so_and_equals_never_are() -> None:
     first, second, relevant = rankings(np.random.default_rng(1), 60, 4.0, 1.0)
-    assert difference(first, second, relevant).sure
-    assert not difference(second, first, relevant).sure
+    assert difference(first, second, relevant).significant
+    assert not difference(second, first, relevant).significant
     assert difference(first, first, relevant) == (0.0, 0.0, 0.0)
-    assert not difference(first, first, relevant).sure
+    assert not difference(first, first, relevant).significant
 
 
 def test_a_worked_example() -> None:
@@ -40,7 +40,7 @@ def test_a_worked_example() -> None:
     document second: SAP 1 and .5."""
     relevant = np.array([True, True, False, False])
     first, second = np.array([4.0, 3.0, 2.0, 1.0]), np.array([3.0, 2.0, 4.0, 1.0])
-    result = difference(first, second, relevant, near=np.array([0, 1, 2, 2]))
+    result = difference(first, second, relevant, duplicates=np.array([0, 1, 2, 2]))
     assert result.estimate == pytest.approx(1 - (1 / 2 + 2 / 3) / 2)
     assert result.low <= result.estimate <= result.high
 
@@ -49,7 +49,7 @@ def test_near_duplicates_do_not_make_it_surer() -> None:
     first, second, relevant = rankings(np.random.default_rng(2), 12, 3.0, 2.6)
     again = np.tile(np.arange(len(relevant)), 5)
     alone = difference(first, second, relevant)
-    repeated = difference(first[again], second[again], relevant[again], near=again)
+    repeated = difference(first[again], second[again], relevant[again], duplicates=again)
     assert repeated.high - repeated.low > 0.8 * (alone.high - alone.low)
 
 

@@ -230,10 +230,12 @@ STREAM = [Example(str(i), i % 3 == 0, bag([MARK[i % 3 == 0], 20 + i % 7, 30 + i]
 FITTED = {example.document: (0.8 if example.relevant else 0.1) - i / 1000 for i, example in enumerate(STREAM)}
 
 
-def recalled(kind: str, *, base: Model = BASE, also: int = 0, params: Mapping[str, object] | None = None) -> Trainer:
+def trainer_on_base(
+    kind: str, *, base: Model = BASE, also: int = 0, params: Mapping[str, object] | None = None
+) -> Trainer:
     trainer = Trainer(Spec(kind, params or {}, bag([9])), base=base, fitted=FITTED)
     for example in STREAM[:40]:
-        trainer.recall(example)
+        trainer.add_fitted(example)
     for example in STREAM[40 : 40 + also]:
         trainer.learn(example)
     return trainer
@@ -241,12 +243,12 @@ def recalled(kind: str, *, base: Model = BASE, also: int = 0, params: Mapping[st
 
 @each
 def test_what_a_base_was_fitted_on_keeps_the_score_of_a_model_without_it(kind: str) -> None:
-    held_out = recalled(kind, params={"combine": "mean"} if kind == "committee" else {}).held_out()
+    held_out = trainer_on_base(kind, params={"combine": "mean"} if kind == "committee" else {}).held_out()
     assert held_out == pytest.approx({example.document: FITTED[example.document] for example in STREAM[:40]}, abs=1e-6)
 
 
 def test_a_recalled_document_follows_what_others_teach_and_is_not_learned_again() -> None:
-    before, after = recalled("wh"), recalled("wh", also=1)
+    before, after = trainer_on_base("wh"), trainer_on_base("wh", also=1)
     assert before.model(EMPTY).linear.weights.tolist() == BASE.linear.weights.tolist()
     old, new = before.model(EMPTY).linear, after.model(EMPTY).linear
     moved = {e.document: new.score(view("tfidf", e.bag)) - old.score(view("tfidf", e.bag)) for e in STREAM[:40]}
@@ -257,7 +259,7 @@ def test_a_recalled_document_follows_what_others_teach_and_is_not_learned_again(
 
 
 def test_thresholds_rest_on_what_the_base_was_fitted_on() -> None:
-    model = recalled("wh").model(EMPTY)
+    model = trainer_on_base("wh").model(EMPTY)
     assert model.figures.relevant == 14
     assert 0.1 < model.accept_above < 0.75
     assert fold(Spec("wh", {}, bag([9])), [], EMPTY, base=BASE).figures.relevant == 0
@@ -270,8 +272,8 @@ def test_the_background_that_a_base_was_fitted_on_counts_with_the_scores_of_a_mo
     corrected = Trainer(Spec("wh", {}, bag([9])), base=BASE, fitted=fitted)
     uncorrected = Trainer(Spec("wh", {}, bag([9])), base=BASE, fitted=FITTED)
     for example in STREAM[:40]:
-        corrected.recall(example)
-        uncorrected.recall(example)
+        corrected.add_fitted(example)
+        uncorrected.add_fitted(example)
     assert corrected.model(background).accept_above > uncorrected.model(background).accept_above
 
 
@@ -279,11 +281,11 @@ def test_the_background_that_a_base_was_fitted_on_counts_with_the_scores_of_a_mo
 @each
 def test_stopping_after_a_base_and_going_on_equals_one_run(kind: str, name: View) -> None:
     base = replace(BASE, linear=replace(BASE.linear, view=name))
-    stopped = recalled(kind, base=base)
+    stopped = trainer_on_base(kind, base=base)
     for example in STREAM[40:]:
         stopped.model(EMPTY)
         stopped.learn(example)
-    same(stopped.model(EMPTY), recalled(kind, base=base, also=20).model(EMPTY))
+    same(stopped.model(EMPTY), trainer_on_base(kind, base=base, also=20).model(EMPTY))
 
 
 def test_a_learner_of_another_view_is_taught_what_the_base_was_fitted_on_and_wins_when_it_ranks_better() -> None:
@@ -291,18 +293,18 @@ def test_a_learner_of_another_view_is_taught_what_the_base_was_fitted_on_and_win
     poor = {document: -score for document, score in FITTED.items()}
     trainer = Trainer(Spec("wh", {}, bag([9])), base=wrong, fitted=poor)
     for example in STREAM[:40]:
-        trainer.recall(example)
+        trainer.add_fitted(example)
     assert trainer.model(EMPTY).linear.view == "presence"
-    for example in STREAM[40 : 40 + pocket.interval(40)]:
+    for example in STREAM[40 : 40 + pocket.check_interval(40)]:
         trainer.learn(example)
     assert trainer.model(EMPTY).linear.view == "tfidf"
-    good = recalled("wh", base=wrong, also=pocket.interval(40))
+    good = trainer_on_base("wh", base=wrong, also=pocket.check_interval(40))
     assert good.model(EMPTY).linear.view == "presence"
 
 
 @pytest.mark.parametrize("combine", ["mean", "vote"])
 def test_a_committee_goes_on_from_a_base_too(combine: str) -> None:
-    trainer = recalled("committee", also=15, params={"combine": combine})
+    trainer = trainer_on_base("committee", also=15, params={"combine": combine})
     assert np.isfinite(trainer.model(EMPTY).linear.weights).all()
     assert set(trainer.held_out()) == {example.document for example in STREAM[:55]}
 
@@ -322,7 +324,7 @@ def test_auto_serves_the_first_learner_until_the_pocket_has_chosen() -> None:
 def test_checks_grow_rarer_so_that_a_replay_stays_cheap() -> None:
     n, checks = pocket.CHECK_EVERY, 0
     while n <= 5000:
-        n, checks = n + pocket.interval(n), checks + 1
+        n, checks = n + pocket.check_interval(n), checks + 1
     assert checks < 200
 
 

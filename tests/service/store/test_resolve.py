@@ -160,7 +160,7 @@ def test_what_came_while_a_base_was_made_is_folded_after_it() -> None:
     events = _judged(("a", True), ("b", True), ("a", False))
     events += [Event("published", 0, 0, 5, model=b"m", cause="retrain", made_from=3)]
     resolved = resolve(events)
-    assert [(s.first.document, s.relevant) for s in resolved.to_recall()] == [("b", True)]
+    assert [(s.first.document, s.relevant) for s in resolved.base_judgements()] == [("b", True)]
     assert [(s.first.document, s.relevant) for s in resolved.to_fold()] == [("a", False)]
 
 
