@@ -4,6 +4,7 @@ The two are alike line by line. What to send and when to retry is decided in `ca
 """
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ class BlockingSender:
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._http = httpx.Client(base_url=_parse_url(url), timeout=timeout_s, transport=transport)
+        address = _parse_url(url)
+        self._http = httpx.Client(base_url=address, timeout=timeout_s, verify=_verify(address), transport=transport)
         self._retries, self._rng = retries, SystemRandom()
 
     def send(self, call: Call[T]) -> T:
@@ -122,7 +124,10 @@ class AsyncSender:
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._http = httpx.AsyncClient(base_url=_parse_url(url), timeout=timeout_s, transport=transport)
+        address = _parse_url(url)
+        self._http = httpx.AsyncClient(
+            base_url=address, timeout=timeout_s, verify=_verify(address), transport=transport
+        )
         self._retries, self._rng = retries, SystemRandom()
 
     async def send(self, call: Call[T]) -> T:
@@ -201,6 +206,12 @@ def _parse_url(url: str) -> httpx.URL:
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise Unreachable("The address of the service must be a URL that begins with http:// or https://.")
     return parsed
+
+
+def _verify(address: httpx.URL) -> bool | ssl.SSLContext:
+    """Which certificates to trust. Reading the usual ones takes longer than a call, so for plain HTTP it is none: if a
+    connection were encrypted after all, it would be refused."""
+    return address.scheme == "https" or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 async def _iterate(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:

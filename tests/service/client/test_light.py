@@ -1,10 +1,13 @@
 """The client and the command line load what they need and no more, counted in modules and never in seconds."""
 
+import ssl
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
+from service.client import AsyncClient, Client
 from service.config import Config
 
 HEAVY = {"fastapi", "numba", "numpy", "redis", "scipy", "sklearn", "starlette", "uvicorn"}
@@ -31,6 +34,24 @@ def test_the_client_loads_nothing_of_the_server() -> None:
     assert "service.client.transport" in modules
     assert not HEAVY & set(modules)
     assert len(modules) < 550
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+def test_certificates_are_loaded_only_for_an_address_that_needs_them(
+    client: type[Client | AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, contexts = ssl.SSLContext.load_verify_locations, list[ssl.SSLContext]()
+
+    def counted(context: ssl.SSLContext, *args: Any, **kwargs: Any) -> None:
+        contexts.append(context)
+        load(context, *args, **kwargs)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", counted)
+    client("http://sluice")
+    assert not contexts
+    client("https://sluice")
+    assert contexts
+    assert all(context.verify_mode == ssl.CERT_REQUIRED and context.check_hostname for context in contexts)
 
 
 @pytest.mark.parametrize(
