@@ -54,6 +54,8 @@ class TopicRules:
 
     def decides(self, document: Document, topics: Collection[str] | None) -> dict[str, RuleName]:
         """The rule that decides about this document, by topic, for those of the topics (None: all) that have one."""
+        if not self._rules:  # the usual case, and this is called for each document
+            return {}
         candidates = {topic: rules for topic, rules in self._rules.items() if topics is None or topic in topics}
         if not candidates:
             return {}
