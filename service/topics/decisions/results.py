@@ -43,19 +43,22 @@ class DocumentResult(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of `schemas.Result`."""
-        decisions: list[dict[str, Any]] = [
-            {
-                "topic": verdict.topic.name,
-                "decision": decision,
-                "score": round(verdict.score, DIGITS),
-                "probability": verdict.probability,
-                "version": verdict.topic.version,
-                "decided_by": verdict.rule or MODEL,
-            }
-            for decision, verdict in self.decisions
-        ]
-        for fields, explanation in zip(decisions, self.explanations, strict=False):
-            fields |= explanation.to_dict()
+        decisions: list[dict[str, Any]] = []
+        for decision, verdict in self.decisions:
+            topic, score, rule, _ = verdict
+            decisions.append(
+                {
+                    "topic": topic.name,
+                    "decision": decision,
+                    "score": round(score, DIGITS),
+                    "probability": verdict.probability,
+                    "version": topic.version,
+                    "decided_by": rule or MODEL,
+                }
+            )
+        if self.explanations:
+            for fields, explanation in zip(decisions, self.explanations, strict=True):
+                fields |= explanation.to_dict()
         result: dict[str, Any] = {"document": self.document, "decisions": decisions}
         return result | {"duplicate_of": self.duplicate_of} if self.duplicate_of else result
 
