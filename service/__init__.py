@@ -8,9 +8,10 @@
 5. `topics`: a topic, from its log to decisions
 6. `store`, `client`: Redis, and nobody else knows it; HTTP from Python
 7. `schemas`: the public contract as types
-8. the leaves, each of one idea: `config.py`, `errors.py`, `logs.py`, `clock.py`, `tasks.py` (threads and background
-   tasks), `processes.py` (modules that run as processes), `tether.py` (a child that ends with its parent),
-   `addresses.py` (which addresses are public), `redis_url.py` (the address of a cluster)
+8. the leaves, each of one idea: `config.py`, `errors.py`, `sentences.py` (what is wrong with invalid input, in words),
+   `logs.py`, `clock.py`, `tasks.py` (threads and background tasks), `processes.py` (modules that run as processes),
+   `tether.py` (a child that ends with its parent), `addresses.py` (which addresses are public), `redis_url.py` (the
+   address of a cluster)
 
 CONTRIBUTING.md follows a document, a judgement, a retraining and a stream through them.
 """

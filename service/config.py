@@ -5,6 +5,7 @@ precedence over the environment. An invalid value stops the start with a sentenc
 never repeats the store's address, which may contain a password.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from models.core.names import METHOD_KINDS
 from service import redis_url
+from service.sentences import describe
 
 PREFIX = "SLUICE_"
 # Variables that the supervisor sets for its children, not for users: the process's name, and the directory of the
@@ -28,7 +30,7 @@ class StartError(Exception):
 
 def _store_address(url: str) -> str:
     if not url.startswith(SCHEMES):
-        raise ValueError(f"must start with one of {', '.join(SCHEMES)}")
+        raise ValueError(f"This must start with one of {', '.join(SCHEMES)}.")
     if redis_url.is_cluster(url):
         redis_url.nodes(url)
     return url
@@ -41,15 +43,15 @@ def _known_stemmer(language: str) -> str:
     try:
         import Stemmer
     except ModuleNotFoundError:
-        raise ValueError("needs PyStemmer, which is not installed: .venv/bin/pip install PyStemmer") from None
+        raise ValueError("This needs PyStemmer, which is not installed: .venv/bin/pip install PyStemmer") from None
     if language not in Stemmer.algorithms():
-        raise ValueError(f"unknown language; choose one of {', '.join(Stemmer.algorithms())}")
+        raise ValueError(f"This must be one of {', '.join(Stemmer.algorithms())}.")
     return language
 
 
 def _known_method(method: str) -> str:
     if method not in METHOD_KINDS:
-        raise ValueError(f"method must be one of {', '.join(METHOD_KINDS)}")
+        raise ValueError(f"This must be one of {', '.join(METHOD_KINDS)}.")
     return method
 
 
@@ -197,12 +199,14 @@ class Config(BaseSettings):
         try:
             return cls(**{name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
-            raise StartError("; ".join(_describe(e["loc"], e["msg"], e["input"]) for e in error.errors())) from None
+            raise StartError(" ".join(map(_describe, error.errors()))) from None
 
 
-def _describe(loc: tuple[int | str, ...], message: str, value: object) -> str:
+def _describe(finding: Mapping[str, Any]) -> str:
     """What is wrong with a setting, and the value it was given unless that is secret."""
-    name = str(loc[0]) if loc else ""
+    name = str(finding["loc"][0]) if finding["loc"] else ""
     secret = name not in Config.model_fields or not Config.model_fields[name].repr
-    got = "" if secret else f" (got {str(value)[:80]!r})"
-    return f"{PREFIX}{name.upper()}: {message.removeprefix('Value error, ')}{got}"
+    value = "" if secret else f" It is {str(finding['input'])[:80]!r}."
+    sentence, variable = describe(finding), f"{PREFIX}{name.upper()}"
+    about = f"{variable}{sentence.removeprefix('This')}" if sentence.startswith("This ") else f"{variable}: {sentence}"
+    return about + value

@@ -13,8 +13,8 @@
     x GroupGone         503   somebody deleted a stream that is being read
   x Busy                503   more listeners than the settings allow, or one that does not keep up
 
-`api/problems.py` turns each into an RFC 9457 problem document. The detail is a sentence that says what to do; it never
-repeats the input.
+`api/problems.py` turns each into an RFC 9457 problem document. The detail is a sentence that says what to do; it
+repeats nothing of the input but ids.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -33,11 +33,13 @@ def nodes(url: str) -> Nodes:
     user, at, hosts = rest[:end].rpartition("@")
     parsed = [urlparse(f"{scheme}://{user}{at}{host}{rest[end:]}") for host in hosts.split(",")]
     if not all(part.hostname for part in parsed):
-        raise ValueError("a Redis Cluster needs the name of a host, or several with commas between them")
+        raise ValueError(
+            "The address of a Redis Cluster needs the name of a host, or several with commas between them."
+        )
     places = [(unquote(part.hostname or ""), part.port or DEFAULT_PORT) for part in parsed]
     options = _options(parsed[0])
     if _database(parsed[0], options):
-        raise ValueError("a Redis Cluster has no databases but 0")
+        raise ValueError("A Redis Cluster has only the database 0.")
     return Nodes(places, options)
 
 
@@ -47,7 +49,7 @@ def _options(parsed: ParseResult) -> dict[str, Any]:
         try:
             options[name] = OPTION_TYPES.get(name, str)(values[0])
         except ValueError:
-            raise ValueError(f"Invalid value for '{name}' in connection URL.") from None
+            raise ValueError(f"The option {name!r} in the address of the store has an invalid value.") from None
     if parsed.username:
         options["username"] = unquote(parsed.username)
     if parsed.password:

@@ -54,7 +54,7 @@ class OnlineMethod:
 
 def parse(kind: str, params: Mapping[str, object]) -> Any:
     """Parses the parameters of a method, or raises a ValueError whose message says what is wrong."""
-    check(kind in METHOD_KINDS, f"method must be one of {', '.join(METHOD_KINDS)}")
+    check(kind in METHOD_KINDS, f"the method must be one of {', '.join(METHOD_KINDS)}")
     if kind in METHODS:
         return read_params(kind, METHODS[kind].Params, params)
     order = {name: params[name] for name in ("passes", "draws") if name in params}

@@ -51,7 +51,10 @@ class Params:
     view: View = "tfidf"
 
     def __post_init__(self) -> None:
-        check(self.eta is None or 0 < self.eta <= 1000, "eta must be null, for 2/(3R²), or above 0 and up to 1000")
+        check(
+            self.eta is None or 0 < self.eta <= 1000,
+            "eta must be null, for 2/(3R²), or a number above 0 and up to 1000",
+        )
         check(-100 <= self.low <= 100, "low must be a number from -100 to 100")
         check(self.low < self.target <= 100, "target must be a number above low and up to 100")
         check(2 <= self.d <= 1e9, "d must be a number from 2 to 1e9")

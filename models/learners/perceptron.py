@@ -44,7 +44,10 @@ class Params:
         check(0 < self.alpha <= 100, "alpha must be a number above 0 and up to 100")
         check(0 < self.theta <= 100, "theta must be a number above 0 and up to 100")
         check(0 <= self.margin <= 100, "margin must be a number from 0 to 100")
-        check(self.d is None or 1 <= self.d <= 1e9, "d must be null, for weights that start at 0, or from 1 to 1e9")
+        check(
+            self.d is None or 1 <= self.d <= 1e9,
+            "d must be null, for weights that start at 0, or a number from 1 to 1e9",
+        )
         check(0 <= self.discard <= 10**9, "discard must be a whole number from 0, for never, to 1e9")
 
 

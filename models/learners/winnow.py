@@ -59,7 +59,10 @@ class Params:
 
     def __post_init__(self) -> None:
         check(1 < self.alpha <= 100, "alpha must be a number above 1 and up to 100")
-        check(self.beta is None or 0.01 <= self.beta < 1, "beta must be null, for 1/alpha, or from 0.01 to below 1")
+        check(
+            self.beta is None or 0.01 <= self.beta < 1,
+            "beta must be null, for 1/alpha, or a number from 0.01 to below 1",
+        )
         check(0 < self.theta <= 100, "theta must be a number above 0 and up to 100")
         check(0 <= self.margin <= 100, "margin must be a number from 0 to 100")
         check(1 <= self.d <= 1e9, "d must be a number from 1 to 1e9")

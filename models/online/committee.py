@@ -63,11 +63,11 @@ class Params:
     def __post_init__(self) -> None:
         check(
             self.k is None or 1 <= self.k <= MAX_MEMBERS,
-            f"k must be null, for the search's choice, or 1 to {MAX_MEMBERS}",
+            f"k must be null, for the search's choice, or a whole number from 1 to {MAX_MEMBERS}",
         )
         check(
             self.k is not None or self.method == "split",
-            "only the k of a split can be null: there is no estimate for resampling",
+            "k can be null only for a split: there is no estimate for resampling",
         )
         check(0 < self.max_loss <= 1, "max_loss must be a number above 0 and up to 1")
         check(0 <= self.seed < 2**32, "seed must be a whole number from 0 to 4294967295")

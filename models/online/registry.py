@@ -56,9 +56,9 @@ AUTO = ("wh", "eg", "winnow", "perceptron")
 def parse_params(kind: str, params: Mapping[str, object]) -> Params:
     """The parameters of a learner; of `auto` those of its first learner, of a committee those of its members. Raises a
     ValueError with a sentence that says what is wrong."""
-    check(kind in LEARNER_KINDS, f"learner must be one of {', '.join(LEARNER_KINDS)}")
+    check(kind in LEARNER_KINDS, f"the learner must be one of {', '.join(LEARNER_KINDS)}")
     if kind == "auto":
-        check(not params, "auto has no parameters: its learners use their defaults")
+        check(not params, "the learner auto has no parameters: its learners use their defaults")
         kind = AUTO[0]
     if kind == "committee":
         whole = parse_committee(params)
@@ -78,9 +78,12 @@ def read_params(
     types = get_type_hints(Kind)
     names = [f.name for f in dataclasses.fields(Kind)]
     for name, value in params.items():
-        check(name in names, f"{kind} has no parameter {name[:40]!r}; it has {', '.join(names)}")
-        check(_fits(value, types[name]), f"{name} must be {_described(types[name])}")
-    return Kind(**{**defaults, **params})
+        check(name in names, f"there is no parameter {name[:40]!r}; {kind} has {', '.join(names)}")
+        check(_fits(value, types[name]), f"the parameter {name} must be {_described(types[name])}")
+    try:
+        return Kind(**{**defaults, **params})
+    except ValueError as error:  # its message begins with the parameter's name
+        raise ValueError(f"the parameter {error}") from None
 
 
 def _variant(kind: str, params: Mapping[str, object]) -> Mapping[str, object]:

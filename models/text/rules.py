@@ -51,7 +51,7 @@ class RuleError(ValueError):
         self.position, self.message = position, message
 
     def __str__(self) -> str:
-        return f"{self.message} (at character {self.position})"
+        return f"{self.message} (at character {self.position + 1})"  # people count from 1
 
 
 class Zone(NamedTuple):
@@ -204,7 +204,7 @@ class _Parser:
         if named := self.take("field"):
             field = named[0][:-1]
             if field not in FIELDS:
-                raise RuleError(named.start(), f"'{field[:40]}' is not a field; fields are {', '.join(FIELDS)}")
+                raise RuleError(named.start(), f"'{field[:40]}' is not a field; the fields are {' and '.join(FIELDS)}")
         if opened := self.take("open"):
             self.depth += 1
             if self.depth > MAX_DEPTH:
@@ -217,7 +217,7 @@ class _Parser:
         if token := self.take("word", "phrase"):
             return ((Clause(self.word(field, token)),),)
         where = f"after {self.before}" if self.before else f"before {self.token[0] or 'the end'}"
-        raise RuleError(self.token.start(), f"expected a word {where}")
+        raise RuleError(self.token.start(), f"a word is expected {where}")
 
     def word(self, field: str | None, token: re.Match[str]) -> Word:
         text, start = token[0], token.start()
@@ -226,8 +226,10 @@ class _Parser:
                 raise RuleError(start, "this quote is never closed")
             text, start = text[1:-1].rstrip(), start + 1
         elif foreign := _FOREIGN.search(text):
-            hint = "to exclude a word write NOT before it" if foreign[0] in "-!" else f"{foreign[0]} means nothing here"
-            raise RuleError(start + foreign.start(), f"{hint}; if it belongs to the word, use quotes")
+            hint = (
+                "to exclude a word, write NOT before it" if foreign[0] in "-!" else f"{foreign[0]} means nothing here"
+            )
+            raise RuleError(start + foreign.start(), f"{hint}; if {foreign[0]} belongs to the word, use quotes")
         stem = text.removesuffix("*")
         terms = tuple(_terms(stem))
         if not terms:

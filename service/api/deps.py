@@ -19,7 +19,7 @@ from service import schemas
 from service.api import present
 from service.api.bodies import JSON, body, media_type
 from service.errors import BadInput, FieldError, Forbidden, StoreUnavailable, TooLarge
-from service.schemas.fields import TopicId
+from service.schemas.fields import NUMBER, TopicId
 from service.schemas.parsing import MAX_FIELD_ERRORS, parse
 from service.sluice import Sluice
 from service.topics.published import PublishedModel
@@ -55,9 +55,7 @@ DocumentPath = Annotated[str, Path(description="The document's id; slashes need 
 VersionPath = Annotated[int, Path(ge=1, lt=2**53, examples=[1])]
 Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of items in the answer.")]
 Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the previous page.")]
-NumberCursor = Annotated[
-    str | None, Query(pattern="^[1-9][0-9]{0,14}$", description="`next` of the previous page.", examples=["17"])
-]
+NumberCursor = Annotated[str | None, Query(pattern=NUMBER, description="`next` of the previous page.", examples=["17"])]
 
 
 def new_router() -> APIRouter:

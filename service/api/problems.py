@@ -16,6 +16,7 @@ from service.errors import BadInput, FieldError, NotFound, ServiceError
 from service.schemas.parsing import MAX_FIELD_ERRORS, sentence
 
 MEDIA_TYPE = "application/problem+json"
+MAX_ID_CHARS = 60  # of an id that is repeated
 ROUTING = {
     404: ("Not found", "There is nothing at this path; /docs lists what there is."),
     405: ("Method not allowed", "This path does not support this method; the Allow header lists those it does."),
@@ -53,8 +54,10 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     @app.exception_handler(RequestValidationError)
     async def parameters(_: Request, error: RequestValidationError) -> Response:
         findings = error.errors()
-        if any(finding["loc"][0] == "path" for finding in findings):  # no id has this form
-            return answer(NotFound("There is nothing with this id.", _parameter_errors(findings)))
+        for finding in findings:
+            place, name = finding["loc"][:2]
+            if place == "path":  # nothing has an id of this form
+                return answer(NotFound(f"There is no {name} {finding['input'][:MAX_ID_CHARS]!r}."))
         return answer(BadInput("Some parameters are not valid.", _parameter_errors(findings)))
 
     @app.exception_handler(Exception)
@@ -71,9 +74,8 @@ def _allowed(request: Request, routes: Sequence[BaseRoute]) -> str:
 
 
 def _parameter_errors(findings: Sequence[Any]) -> list[FieldError]:
-    """Errors of parameters, which have no pointer into the body: `?limit` is in the query, `{topic}` in the path."""
-    forms = {"query": "?{}", "path": "{{{}}}"}
+    """Errors of parameters, which have no pointer into the body: `?limit` is in the query, others are headers."""
     return [
-        FieldError(pointer=forms.get(finding["loc"][0], "{}").format(finding["loc"][1]), detail=sentence(finding))
-        for finding in findings[:MAX_FIELD_ERRORS]
+        FieldError(pointer=f"{'?' * (e['loc'][0] == 'query')}{e['loc'][1]}", detail=sentence(e))
+        for e in findings[:MAX_FIELD_ERRORS]
     ]

@@ -24,7 +24,7 @@ def _base64(text: str) -> str:
     try:
         b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ValueError("is not base64") from error
+        raise ValueError("This is not base64.") from error
     return text
 
 
@@ -41,9 +41,9 @@ class Words(Request):
     @model_validator(mode="after")
     def _equally_long(self) -> Self:
         if not len(self.terms) == len(self.counts) == len(self.idf):
-            raise ValueError("terms, counts and idf must be equally long")
+            raise ValueError("`terms`, `counts` and `idf` must be equally long.")
         if len(set(self.terms)) < len(self.terms):
-            raise ValueError("a term is listed twice")
+            raise ValueError("A term is listed twice.")
         return self
 
     @classmethod
@@ -114,9 +114,9 @@ class EventLine(Request):
             "compacted": not self.kept,
         }
         if missing[self.kind]:
-            raise ValueError(f"an event of kind {self.kind!r} lacks a field that it needs")
+            raise ValueError(f"An event of kind {self.kind!r} lacks a field that it needs.")
         if self.settings and self.kind not in ("created", "edited", "refreshed", "restored"):
-            raise ValueError(f"an event of kind {self.kind!r} has no settings")
+            raise ValueError(f"An event of kind {self.kind!r} has no settings.")
         return self
 
     @classmethod

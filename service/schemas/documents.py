@@ -20,7 +20,7 @@ class Document(Request):
     @model_validator(mode="after")
     def _is_not_empty(self) -> Self:
         if not self.text.strip() and not self.title.strip():
-            raise ValueError("the document is empty: title and text are blank")
+            raise ValueError("The document is empty: its title and its text are blank.")
         return self
 
 

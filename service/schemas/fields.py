@@ -12,10 +12,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Wi
 TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 CANONICAL = r"^[^\n\x00]{1,400}$"  # a term in canonical form
 PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"  # an entry's id in a Redis stream
+JOB_ID = r"^[0-9a-f]{20}$"
+FEATURE = r"^[0-9a-f]{16}$"  # the hash of a term
+NUMBER = r"^[1-9][0-9]{0,14}$"  # as a cursor
 SHAPES = {  # patterns in words, for errors
     TOPIC_ID: "An id has 1 to 128 characters out of a-z, 0-9, dot, _ and -, and begins with a letter or digit.",
     CANONICAL: "A term has 1 to 400 characters, on one line.",
     PLACE: "A place in a stream is a number, or two numbers joined by a hyphen.",
+    JOB_ID: "A job's id has 20 characters out of 0-9 and a-f.",
+    FEATURE: "A feature has 16 characters out of 0-9 and a-f.",
+    NUMBER: "This must be a whole number above 0.",
 }
 # Tags of the members of unions. Pydantic puts them into the location of an error, though they are not in the request.
 SINGLE, BATCH, BY_ID, WHOLE, PLAIN, NESTED = "<single>", "<batch>", "<id>", "<document>", "<plain>", "<nested>"
@@ -31,28 +37,28 @@ MAX_NUMBER = 1e15  # in an imported model: no learner reaches it, and sums of su
 
 def no_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("contains a NUL character")
+        raise ValueError("This contains a NUL character.")
     return text
 
 
 def _addressable(text: str) -> str:
     """Refuses ids that cannot be used in logs, headers and paths; clients drop dot segments from paths."""
     if not text.isprintable():
-        raise ValueError("contains control characters")
+        raise ValueError("This contains control characters.")
     if any(segment in (".", "..") for segment in text.split("/")):
-        raise ValueError("contains a path segment `.` or `..`")
+        raise ValueError("This contains a path segment `.` or `..`, which clients remove.")
     return text
 
 
 def _scalar(value: JsonValue) -> JsonValue:
     if isinstance(value, list | dict):
-        raise ValueError("must be a number, a string, true, false or null")
+        raise ValueError("This must be a number, a string, true, false or null.")
     return _plain(value)
 
 
 def _plain(value: JsonValue) -> JsonValue:
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("contains a number that is not finite")
+        raise ValueError("This contains a number that is not finite.")
     return no_nul(value) if isinstance(value, str) else value
 
 
@@ -71,7 +77,9 @@ def bounded(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
         elif isinstance(value, str):
             chars += len(value)
         if values > MAX_METADATA_VALUES or chars > MAX_METADATA_CHARS:
-            raise ValueError(f"contains more than {MAX_METADATA_VALUES:,} values or {MAX_METADATA_CHARS:,} characters")
+            raise ValueError(
+                f"This contains more than {MAX_METADATA_VALUES:,} values or {MAX_METADATA_CHARS:,} characters."
+            )
     return metadata
 
 

@@ -63,17 +63,18 @@ class Flow(Answer):
 
 
 def _receiver(url: str) -> str:
-    parts = urlsplit(url)  # `port` raises ValueError if it is not valid
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-        raise ValueError("must be a URL that begins with https:// or http://")
     try:
+        parts = urlsplit(url)
+        port = parts.port
         host = httpx.URL(url).raw_host.decode()  # as it will be resolved
-    except httpx.InvalidURL:
-        host = ""
+    except (ValueError, httpx.InvalidURL):
+        raise ValueError("This URL does not have a valid host name and port.") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise ValueError("This must be a URL that begins with https:// or http://.")
     if not NAME.fullmatch(host) and ":" not in host:  # a colon: an IPv6 address, which httpx has checked
-        raise ValueError("does not have a valid host name")
+        raise ValueError("This URL does not have a valid host name and port.")
     if parts.username is not None or parts.password is not None or parts.fragment or not url.isprintable():
-        raise ValueError("must not have a user, a fragment or control characters")
+        raise ValueError("This URL must not have a user, a fragment or control characters.")
     return url
 
 
@@ -84,13 +85,13 @@ def _secret(secret: str) -> str:
     except ValueError:
         key = b""
     if not secret.startswith("whsec_") or not low <= len(key) <= high:
-        raise ValueError(f"must be whsec_, followed by {low} to {high} random bytes in base64")
+        raise ValueError(f"This must be whsec_, followed by {low} to {high} random bytes in base64.")
     return secret
 
 
 def _not_ours(key: str) -> str:
     if key.lstrip("{").startswith("sluice:") or not key.isprintable():
-        raise ValueError("must not have control characters, nor begin with sluice:, which is reserved")
+        raise ValueError("This must not have control characters, nor begin with sluice:, which is reserved.")
     return key
 
 
@@ -128,7 +129,7 @@ def _to(route: object) -> str | None:
 
 Route = Annotated[
     Annotated[ToWebhook, Tag(WEBHOOK)] | Annotated[ToStream, Tag(STREAM)],
-    Discriminator(_to, custom_error_type="route", custom_error_message="`to` must be webhook or stream"),
+    Discriminator(_to, custom_error_type="route", custom_error_message="`to` must be webhook or stream."),
 ]
 
 

@@ -10,6 +10,7 @@ from service.schemas.fields import Answer, Line, Request, Scalar, TopicId
 
 Kind = Literal["retrain", "compare", "backfill"]
 RETRAIN, COMPARE, BACKFILL = "<retrain>", "<compare>", "<backfill>"  # pydantic's tags, left out of error pointers
+UNKNOWN_KIND = "unknown_kind"  # type of the error; its pointer is /kind
 TAGS = {"retrain": RETRAIN, "compare": COMPARE, "backfill": BACKFILL}
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Publish = Literal["if_better", "always", "never"]
@@ -22,7 +23,7 @@ _Topics = Annotated[list[TopicId], Field(min_length=1, max_length=1000)]
 class Retrain(Request):
     """Retrain topics on all their judgements, and serve the result if it is better."""
 
-    kind: Kind = Field(json_schema_extra={"const": "retrain"})
+    kind: Literal["retrain"]
     topics: _Topics | None = Field(None, description="null: all topics.")
     method: str = Field(description=f"One of {', '.join(METHOD_KINDS)}.", examples=["svm"])
     params: Params = Field(default_factory=dict)
@@ -56,15 +57,17 @@ class Backfill(Request):
     review: bool = Field(True, description="Offer remembered documents that are not rejected for review.")
 
 
-def _kind(asked: object) -> str:
-    """The tag of a job's kind. An unknown kind counts as `retrain`, whose error names the field and all kinds."""
-    kind = asked.get("kind") if isinstance(asked, dict) else getattr(asked, "kind", None)
-    return TAGS.get(str(kind), RETRAIN)
+def _kind(asked: object) -> str | None:
+    """The tag of a job's kind; None if there is no such kind. What is no object is refused as a retraining."""
+    kind = asked.get("kind") if isinstance(asked, dict) else getattr(asked, "kind", "retrain")
+    return TAGS.get(str(kind))
 
 
 NewJob = Annotated[
     Annotated[Retrain, Tag(RETRAIN)] | Annotated[Compare, Tag(COMPARE)] | Annotated[Backfill, Tag(BACKFILL)],
-    Discriminator(_kind),
+    Discriminator(
+        _kind, custom_error_type=UNKNOWN_KIND, custom_error_message="This must be retrain, compare or backfill."
+    ),
 ]
 
 

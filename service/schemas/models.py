@@ -8,12 +8,12 @@ from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from models.core.names import LEARNER_KINDS, View
 from service.schemas.documents import Pinnable
-from service.schemas.fields import Answer, Canonical, Number, Request, Threshold
+from service.schemas.fields import FEATURE, Answer, Canonical, Number, Request, Threshold
 
 
 def _learner(kind: str) -> str:
     if kind not in LEARNER_KINDS:
-        raise ValueError(f"must be one of {', '.join(LEARNER_KINDS)}")
+        raise ValueError(f"This must be one of {', '.join(LEARNER_KINDS)}.")
     return kind
 
 
@@ -72,7 +72,7 @@ class Form(Request):
     bias: Number
     rest: Number
     terms: dict[Canonical, Number]
-    features: dict[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], Number] = Field(
+    features: dict[Annotated[str, Field(pattern=FEATURE)], Number] = Field(
         default_factory=dict, description="Weights of terms whose word is not known, by hash."
     )
 
@@ -87,7 +87,7 @@ class Voters(Request):
     @model_validator(mode="after")
     def _every_member_has_a_weight(self) -> Self:
         if len(self.weights) != len(self.members) or not abs(sum(self.weights) - 1) < 1e-6:
-            raise ValueError("there must be a weight for each member, and their sum must be 1")
+            raise ValueError("There must be a weight for each member, and their sum must be 1.")
         return self
 
 
@@ -108,5 +108,5 @@ class ModelFile(Form):
     @model_validator(mode="after")
     def _thresholds_in_order(self) -> Self:
         if self.reject_below > self.accept_above:
-            raise ValueError("reject_below must not be above accept_above")
+            raise ValueError("`reject_below` must not be above `accept_above`.")
         return self

@@ -15,12 +15,26 @@ from service.config import Config
 from service.errors import BadInput, BadRequest, FieldError, ServiceError, TooLarge
 from service.schemas import fields, jobs
 from service.schemas.fields import SHAPES
+from service.sentences import describe
 
 MAX_VALUES = 100_000  # numbers, strings, lists … in one JSON text: parsing that many takes about 50 ms
 MAX_DEPTH = 100  # lists and objects inside one another
 MAX_FIELD_ERRORS = 20  # in one answer
 
 TAGS = (*fields.TAGS, *jobs.TAGS.values())  # of union members; left out of pointers
+ADDED_TO_POINTERS = {jobs.UNKNOWN_KIND: ("kind",)}  # pydantic's location is that of the whole job
+SYNTAX_ERRORS = {
+    "Invalid JSON: ": "",
+    " at line 1 column ": " at column ",
+    "EOF while parsing a value": "it ends where a value is expected",
+    "EOF while parsing": "it ends inside",
+    "trailing comma": "there is a trailing comma",
+    "trailing characters": "there is more after its end",
+    "expected value": "expected a value",
+    "expected ident": "expected true, false or null",
+    "unexpected end of hex escape": "a \\u escape is not complete",
+    "lone leading surrogate in hex escape": "half a surrogate pair in a \\u escape",
+}
 
 T = TypeVar("T")
 
@@ -63,31 +77,28 @@ def from_validation(error: ValidationError) -> ServiceError:
     """Pydantic's error as one of ours: BadRequest if it is not JSON, BadInput if the JSON does not fit the type."""
     findings = error.errors(include_url=False, include_input=False)
     if findings[0]["type"] == "json_invalid":
-        message = findings[0]["msg"].removeprefix("Invalid JSON: ")
-        return BadRequest(f"This is not valid JSON: {message.replace(' at line 1 column ', ' at column ')}.")
+        return BadRequest(f"This is not valid JSON: {_syntax_error(findings[0]['msg'])}.")
     return BadInput("Some fields are not valid.", _field_errors(findings))
 
 
 def sentence(finding: Any) -> str:
     """A finding of pydantic, in our words."""
-    if finding["type"] == "extra_forbidden":
-        return "There is no such field."
-    if finding["type"] == "missing":
-        return "This field is required."
-    if finding["type"] == "int_parsing":
-        return "This must be a whole number."
-    if finding["type"] == "too_short":
-        return f"This needs at least {finding['ctx']['min_length']}."
-    if finding["type"] in ("union_tag_not_found", "union_tag_invalid"):
-        return "This has none of the forms allowed here; see /docs."
-    if finding["type"] == "string_pattern_mismatch":
-        return SHAPES.get(finding["ctx"]["pattern"], "This does not have the right form; see /docs.")
-    message = str(finding["msg"]).removeprefix("Value error, ")[:300]
-    return message[:1].upper() + message[1:].rstrip(".") + "."
+    shape = SHAPES.get(finding["ctx"]["pattern"]) if finding["type"] == "string_pattern_mismatch" else None
+    return shape or describe(finding)
+
+
+def _syntax_error(message: str) -> str:
+    """The parser's message, in other words where those are the jargon of parsers."""
+    for jargon, words in SYNTAX_ERRORS.items():
+        message = message.replace(jargon, words)
+    return message
 
 
 def _field_errors(findings: Sequence[Any]) -> list[FieldError]:
-    return [FieldError(pointer=_pointer(e["loc"]), detail=sentence(e)) for e in findings[:MAX_FIELD_ERRORS]]
+    return [
+        FieldError(pointer=_pointer((*e["loc"], *ADDED_TO_POINTERS.get(e["type"], ()))), detail=sentence(e))
+        for e in findings[:MAX_FIELD_ERRORS]
+    ]
 
 
 def _pointer(location: Sequence[int | str]) -> str:

@@ -121,7 +121,7 @@ class NewTopic(TopicFields):
     @model_validator(mode="after")
     def _has_an_id_or_a_name(self) -> Self:
         if self.id is None and not self.name.strip():
-            raise ValueError("give the topic an id or a name")
+            raise ValueError("Give the topic an id or a name.")
         return self
 
 
@@ -205,7 +205,7 @@ class PooledRecall(Answer):
     """Recall over all topics that audit, taken together: known with confidence long before that of a single topic."""
 
     topics: int
-    estimate: float | None = Field(description="null while there is no evidence.")
+    estimate: float | None = Field(description="null while there is no evidence, as before the first judged audit.")
     low: float | None
     high: float | None
     confidence: float

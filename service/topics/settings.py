@@ -18,6 +18,7 @@ from service.clock import now_ms
 from service.errors import BadInput, FieldError
 from service.schemas import EFFECTS, Effect, Learner, Pins, Policy, TopicFields
 from service.schemas.fields import Canonical, Millis, Request, Share
+from service.sentences import as_sentence
 from service.topics.decisions import rules
 
 MAX_AUDIT_RATES = 20  # in the history
@@ -35,7 +36,7 @@ class CanonicalTerms(Request):
     @model_validator(mode="after")
     def _no_term_twice(self) -> Self:
         if len({*self.pin, *self.ban}) < len(self.pin) + len(self.ban):
-            raise ValueError("a term is listed twice")
+            raise ValueError("A term is listed twice.")
         return self
 
 
@@ -62,7 +63,7 @@ class TopicSettings(TopicFields):
     def _terms_are_canonical_too(self) -> Self:
         terms, read = self.terms, self.read
         if (bool(terms.pin), bool(terms.ban)) != (bool(read.pin), bool(read.ban)):
-            raise ValueError("the canonical form of its terms is missing")
+            raise ValueError("The canonical form of its terms is missing.")
         return self
 
     @model_serializer(mode="wrap")
@@ -122,8 +123,8 @@ def check_learner(learner: Learner) -> None:
     try:
         parse_params(learner.kind, learner.params)
     except ValueError as error:
-        detail = str(error)
-        raise BadInput("The learner is not valid.", [FieldError(pointer="/learner", detail=detail)]) from None
+        field_error = FieldError(pointer="/learner", detail=as_sentence(error))
+        raise BadInput("The learner is not valid.", [field_error]) from None
 
 
 def check_policy(policy: Policy | None) -> None:
@@ -137,9 +138,8 @@ def check_method(method: str, params: Mapping[str, object], pointer: str) -> Non
         registry.parse(method, params)
     except ValueError as error:
         field = f"{pointer}/params" if method in METHOD_KINDS else f"{pointer}/method"
-        raise BadInput(
-            "The method or its parameters are not valid.", [FieldError(pointer=field, detail=str(error))]
-        ) from None
+        field_error = FieldError(pointer=field, detail=as_sentence(error))
+        raise BadInput("The method or its parameters are not valid.", [field_error]) from None
 
 
 def effect_of(settings: TopicFields, before: TopicFields) -> Effect:

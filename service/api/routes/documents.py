@@ -1,7 +1,7 @@
 """Documents and judgements about them: the routes that carry most of the traffic, one at a time or as NDJSON."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query, Request
 from pydantic import TypeAdapter
@@ -52,7 +52,7 @@ async def classify(
     topics: Annotated[list[TopicId] | None, Query(description="NDJSON: topics to decide for; default: all.")] = None,
     explain: Annotated[bool, Query(description="NDJSON: explain each decision.")] = False,
     store: Annotated[bool, Query(description="NDJSON: remember the documents.")] = True,
-    include: Annotated[str | None, Query(pattern="^all$", description="NDJSON: list rejections, too.")] = None,
+    include: Annotated[Literal["all"] | None, Query(description="NDJSON: list rejections, too.")] = None,
     duplex: Duplex = False,
 ) -> Response:
     """Decide accept, reject or abstain for each document and topic."""

@@ -10,11 +10,10 @@ from service.api.deps import Limit, ReadySluice, new_router, paged, read, reply
 from service.api.openapi import answers, takes
 from service.jobs.jobs import topics_of
 from service.schemas import Page
-from service.schemas.fields import TopicId
+from service.schemas.fields import JOB_ID, TopicId
 from service.schemas.jobs import Backfill, Compare, Job, Kind, NewJob, Retrain, State
 
 NEW_JOB: TypeAdapter[NewJob] = TypeAdapter(NewJob)
-JOB_ID = "^[0-9a-f]{20}$"
 
 JobPath = Annotated[str, Path(pattern=JOB_ID, description="The job's id.", examples=["019a8c5d3f2e4b7a9c01"])]
 JobCursor = Annotated[str | None, Query(pattern=JOB_ID, description="`next` of the previous page.")]

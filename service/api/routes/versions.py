@@ -1,6 +1,6 @@
 """Versions of a topic, and its model: shown, exported, replaced."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query, Request
 from pydantic import TypeAdapter
@@ -53,7 +53,7 @@ async def restore_version(sluice: ReadySluice, topic: TopicPath, version: Versio
 async def read_model(
     sluice: ReadySluice,
     topic: TopicPath,
-    format: Annotated[str | None, Query(pattern="^export$", description="`export`: a portable file.")] = None,
+    format: Annotated[Literal["export"] | None, Query(description="`export`: a portable file.")] = None,
 ) -> Response:
     """What decides: thresholds, and the terms that count most for and against."""
     published, words = await sluice.topics.find(topic), await sluice.learning.read(topic, TopicState.terms)

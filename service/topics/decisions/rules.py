@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from models.text.rules import Rule, RuleError, Subject, parse
 from service.errors import BadInput, FieldError
 from service.schemas import Decision, Document, Rules
+from service.sentences import as_sentence
 
 RuleName = Literal["accept_if", "reject_if"]
 DECIDES: Mapping[str, Decision] = {"accept_if": "accept", "reject_if": "reject"}
@@ -33,7 +34,7 @@ def compile_rules(rules: Rules) -> CompiledRules | None:
         try:
             return parse(text) if text is not None and text.strip() else None
         except RuleError as error:
-            field_error = FieldError(pointer=f"/rules/{name}", detail=str(error))
+            field_error = FieldError(pointer=f"/rules/{name}", detail=as_sentence(error))
             raise BadInput("A rule cannot be parsed.", [field_error]) from None
 
     both = CompiledRules(compiled("accept_if", rules.accept_if), compiled("reject_if", rules.reject_if))

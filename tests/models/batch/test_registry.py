@@ -219,16 +219,16 @@ def test_svm_by_hand() -> None:
 
 def test_parameters_are_refused_in_a_sentence() -> None:
     wrong: list[tuple[str, Mapping[str, object], str]] = [
-        ("nothing", {}, "method must be one of boosting, bayes"),
-        ("svm", {"C": 0}, "C must be a number above 0"),
-        ("svm", {"c": 1}, "svm has no parameter 'c'; it has C, view"),
-        ("bayes", {"alpha": float("nan")}, "alpha must be a finite number"),
-        ("bayes", {"counts": "presence"}, "counts must be one of tf"),
-        ("wh", {"passes": 0}, "passes must be a whole number from 1"),
-        ("wh", {"passes": 1.5}, "passes must be a whole number"),
-        ("eg", {"draws": -1}, "draws must be"),
-        ("eg", {"kind": "wh"}, "eg has no parameter 'kind'"),
-        ("wh", {"eta": -1}, "eta must be"),
+        ("nothing", {}, "the method must be one of boosting, bayes"),
+        ("svm", {"C": 0}, "the parameter C must be a number above 0"),
+        ("svm", {"c": 1}, "there is no parameter 'c'; svm has C, view"),
+        ("bayes", {"alpha": float("nan")}, "the parameter alpha must be a finite number"),
+        ("bayes", {"counts": "presence"}, "the parameter counts must be one of tf"),
+        ("wh", {"passes": 0}, "the parameter passes must be a whole number from 1"),
+        ("wh", {"passes": 1.5}, "the parameter passes must be a whole number"),
+        ("eg", {"draws": -1}, "the parameter draws must be"),
+        ("eg", {"kind": "wh"}, "there is no parameter 'kind'; eg has "),
+        ("wh", {"eta": -1}, "the parameter eta must be"),
     ]
     for kind, params, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):

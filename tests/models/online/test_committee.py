@@ -122,7 +122,7 @@ def test_between_the_thresholds_nothing_is_said() -> None:
     [
         ({"k": 0}, "k must be null"),
         ({"k": MAX_MEMBERS + 1}, "k must be null"),
-        ({"k": None, "method": "resample_a"}, "only the k of a split"),
+        ({"k": None, "method": "resample_a"}, "k can be null only for a split"),
         ({"max_loss": 0.0}, "max_loss"),
         ({"max_loss": float("nan")}, "max_loss"),
         ({"seed": -1}, "seed"),

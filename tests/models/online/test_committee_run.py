@@ -255,14 +255,14 @@ def test_every_learner_can_be_a_member() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"of": "committee"}, "of must be one of wh"),
-        ({"k": 2.5}, "k must be a whole number or null"),
+        ({"of": "committee"}, "the parameter of must be one of wh"),
+        ({"k": 2.5}, "the parameter k must be a whole number or null"),
         ({"k": 99}, "1 to 16"),
-        ({"params": 3}, "params must be an object"),
-        ({"params": {"eta": "x"}}, "eta must be"),
-        ({"of": "pa", "params": {"eta": 1}}, "pa has no parameter 'eta'"),
-        ({"combine": "loudest"}, "combine must be one of unanimous"),
-        ({"size": 3}, "committee has no parameter 'size'"),
+        ({"params": 3}, "the parameter params must be an object"),
+        ({"params": {"eta": "x"}}, "the parameter eta must be"),
+        ({"of": "pa", "params": {"eta": 1}}, "there is no parameter 'eta'; pa has "),
+        ({"combine": "loudest"}, "the parameter combine must be one of unanimous"),
+        ({"size": 3}, "there is no parameter 'size'; committee has of"),
     ],
 )
 def test_parameters_that_make_no_committee_are_refused_with_a_sentence(params: dict[str, object], message: str) -> None:

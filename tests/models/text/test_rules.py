@@ -257,24 +257,24 @@ def test_what_readers_expect(text: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "position", "message"),
     [
-        ("", 0, "expected a word before the end"),
-        ("  ", 2, "expected a word before the end"),
-        ("AND a", 0, "expected a word before AND"),
-        ("a AND", 5, "expected a word after AND"),
-        ("a AND OR b", 6, "expected a word after AND"),
-        ("a OR )", 5, "expected a word after OR"),
-        ("NOT", 3, "expected a word after NOT"),
-        ("a ()", 3, "expected a word after ("),
-        ("title:", 6, "expected a word after title:"),
-        ("title:source:a", 6, "expected a word after title:"),
-        ("title:NOT a", 6, "expected a word after title:"),
+        ("", 0, "a word is expected before the end"),
+        ("  ", 2, "a word is expected before the end"),
+        ("AND a", 0, "a word is expected before AND"),
+        ("a AND", 5, "a word is expected after AND"),
+        ("a AND OR b", 6, "a word is expected after AND"),
+        ("a OR )", 5, "a word is expected after OR"),
+        ("NOT", 3, "a word is expected after NOT"),
+        ("a ()", 3, "a word is expected after ("),
+        ("title:", 6, "a word is expected after title:"),
+        ("title:source:a", 6, "a word is expected after title:"),
+        ("title:NOT a", 6, "a word is expected after title:"),
         ("a (b OR (c)", 2, "this parenthesis is never closed"),
         ("a (b)) c", 5, "this parenthesis closes nothing"),
         ('a "b c', 2, "this quote is never closed"),
         ('a "', 2, "this quote is never closed"),
-        ("a titel:b", 2, "'titel' is not a field; fields are title, source"),
-        ("a :b", 2, "'' is not a field; fields are title, source"),
-        ("at 10:30", 3, "'10' is not a field; fields are title, source"),
+        ("a titel:b", 2, "'titel' is not a field; the fields are title and source"),
+        ("a :b", 2, "'' is not a field; the fields are title and source"),
+        ("at 10:30", 3, "'10' is not a field; the fields are title and source"),
         ("a & b", 2, "a word without letters or digits matches nothing"),
         ("a *", 2, "a word without letters or digits matches nothing"),
         ('a "--" b', 2, "a phrase without letters or digits matches nothing"),
@@ -283,11 +283,11 @@ def test_what_readers_expect(text: str, expected: bool) -> None:
         ("a b**", 3, "a * can only end a word, right after a letter or digit"),
         ("a U.S.*", 6, "a * can only end a word, right after a letter or digit"),
         ('a "b* c"', 4, "a * can only end a word, right after a letter or digit"),
-        ("oil -sport", 4, "to exclude a word write NOT before it; if it belongs to the word, use quotes"),
-        ("oil !sport", 4, "to exclude a word write NOT before it; if it belongs to the word, use quotes"),
-        ("oil gas|coal", 7, "| means nothing here; if it belongs to the word, use quotes"),
-        ("oil te?t", 6, "? means nothing here; if it belongs to the word, use quotes"),
-        ("“oil” roam~2", 10, "~ means nothing here; if it belongs to the word, use quotes"),
+        ("oil -sport", 4, "to exclude a word, write NOT before it; if - belongs to the word, use quotes"),
+        ("oil !sport", 4, "to exclude a word, write NOT before it; if ! belongs to the word, use quotes"),
+        ("oil gas|coal", 7, "| means nothing here; if | belongs to the word, use quotes"),
+        ("oil te?t", 6, "? means nothing here; if ? belongs to the word, use quotes"),
+        ("“oil” roam~2", 10, "~ means nothing here; if ~ belongs to the word, use quotes"),
         ("a " * 500 + "b", 1000, "a rule may have at most 500 words"),
         ("x " + "東" * 501, 2, "a rule may have at most 500 words"),
         ("(" * 60, 50, "parentheses may be nested at most 50 deep"),
@@ -298,7 +298,7 @@ def test_an_error_says_what_is_wrong_and_where(text: str, position: int, message
     with pytest.raises(RuleError) as caught:
         parse(text)
     assert (caught.value.position, caught.value.message) == (position, message)
-    assert str(caught.value) == f"{message} (at character {position})"
+    assert str(caught.value) == f"{message} (at character {position + 1})"
 
 
 def test_a_rule_too_long_once_written_out_is_refused() -> None:
@@ -311,7 +311,7 @@ def test_a_rule_too_long_once_written_out_is_refused() -> None:
 def test_an_error_can_be_copied() -> None:
     """As is done on the way from one process to another."""
     error = copy.copy(RuleError(3, "no"))
-    assert (error.position, error.message, str(error)) == (3, "no", "no (at character 3)")
+    assert (error.position, error.message, str(error)) == (3, "no", "no (at character 4)")
 
 
 def test_the_deepest_rule_can_be_read_written_compared_and_asked() -> None:

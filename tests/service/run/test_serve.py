@@ -101,8 +101,7 @@ def test_a_bad_setting_is_refused_with_a_sentence(
 ) -> None:
     monkeypatch.setenv("SLUICE_WORKERS", "many")
     refusal = serve().refusal()
-    assert refusal.startswith("sluice: SLUICE_WORKERS: ")
-    assert refusal.count("\n") == 1
+    assert refusal == "sluice: SLUICE_WORKERS must be a whole number. It is 'many'.\n"
 
 
 def test_an_application_that_cannot_start_ends_the_start(serve: Callable[..., ServeProcess]) -> None:
