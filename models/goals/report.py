@@ -49,6 +49,7 @@ class PartReport:
     judged: int  # judgements (for abstention: documents) behind the estimate
     detail: str
     confidence: float = BOUND_CONFIDENCE  # with which each bound holds
+    estimated: bool = True  # else only the bounds of the share mean something
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,11 @@ def recall(evidence: Evidence, counts: StreamCounts) -> Interval | None:
     # Audited documents are known; of the others, at most all were missed.
     limit = evidence.finds + max(0, counts.rejected - evidence.audits)
     return _kept(evidence, counts, missed._replace(high=min(missed.high, limit)))
+
+
+def can_estimate_recall(evidence: Evidence, counts: StreamCounts) -> bool:
+    """Whether recall can be estimated, not only bounded. Without audits nothing is known about what was rejected."""
+    return evidence.audits > 0 or not counts.rejected
 
 
 def pooled_recall(topics: Iterable[tuple[Evidence, StreamCounts]]) -> Interval | None:
@@ -206,30 +212,33 @@ def _at_risk_unwatched(part: PartReport, documents: int) -> PartReport:
 
 
 def _recall(goal: float, evidence: Evidence, counts: StreamCounts) -> PartReport:
-    n = evidence.shown + evidence.audits
-    share = recall(evidence, counts)
+    share, estimated = recall(evidence, counts), can_estimate_recall(evidence, counts)
+
+    def part(state: GoalState, detail: str) -> PartReport:
+        return PartReport(state, share, evidence.shown + evidence.audits, detail, estimated=estimated)
+
     if share is None:
-        return PartReport("learning", None, n, "No relevant document is known yet, so recall cannot be estimated.")
+        return part("learning", "No relevant document is known yet, so recall cannot be estimated.")
     if not (counts.rejected or evidence.lost or evidence.finds):
         detail = "Nothing has been rejected yet, so nothing has been missed."
-        return PartReport("learning" if counts.documents < MIN_SAMPLE else "met", share, n, detail)
+        return part("learning" if counts.documents < MIN_SAMPLE else "met", detail)
     if share.low >= goal:
         detail = f"At least {_percent(share.low)} of the relevant documents are not rejected."
-        return PartReport("met", share, n, detail)
+        return part("met", detail)
     if share.high < goal:
         detail = (
             f"At most {_percent(share.high)} of the relevant documents are not rejected. A recall of {goal:g} needs "
             "more abstention."
         )
-        return PartReport("at_risk", share, n, detail)
+        return part("at_risk", detail)
     certain = f"Recall is at least {_percent(share.low)}"
     may_be_missed = evidence.kept * (1 - goal) / goal if goal else math.inf
     if may_be_missed < evidence.lost + evidence.finds:
         detail = f"{certain}, but more documents are known to be missed than a recall of {goal:g} allows."
-        return PartReport("at_risk", share, n, detail)
+        return part("at_risk", detail)
     audits = _round(_audits_missing(goal, evidence, counts))
     detail = f"{certain}; about {audits} more audits without a find would show a recall of {goal:g}."
-    return PartReport("learning", share, n, detail)
+    return part("learning", detail)
 
 
 def _audits_missing(goal: float, evidence: Evidence, counts: StreamCounts) -> int:

@@ -83,7 +83,11 @@ def retraining(published: PublishedModel, counts: TopicCounts | None, config: Co
 def _estimate(part: PartReport | None) -> schemas.Estimate | None:
     if part is None:
         return None
-    share = part.share._asdict() if part.share else {"estimate": None, "low": None, "high": None}
+    share: dict[str, float | None] = (
+        part.share._asdict() if part.share else {"estimate": None, "low": None, "high": None}
+    )
+    if not part.estimated:
+        share["estimate"] = None
     fields = {"state": part.state, "confidence": part.confidence, "judged": part.judged, "detail": part.detail}
     return schemas.Estimate.model_validate(fields | share)
 

@@ -16,11 +16,13 @@ import numpy as np
 
 from models.goals import report as assurance
 from models.goals.audit import drawn, hashes
-from models.goals.evidence import BOUND_CONFIDENCE
+from models.goals.evidence import BOUND_CONFIDENCE, Evidence
 from models.goals.promises import Targets
 from models.goals.report import Report
+from models.goals.volume import StreamCounts
 from service.config import Config
 from service.schemas import PooledRecall
+from service.sentences import number_of
 from service.store.signatures import SignatureLog
 from service.topics.counts import TopicCounters, TopicCounts
 from service.topics.decisions.registry import Registry
@@ -70,15 +72,15 @@ class Goals:
         counts = await self._counters.load([published.topic for published in auditing])
         every = [(topic.model.evidence, of_topic.ever) for topic, of_topic in zip(auditing, counts, strict=True)]
         share = assurance.pooled_recall(every)
-        audits = sum(evidence.audits for evidence, _ in every)
+        evidence, passed = sum((e for e, _ in every), Evidence()), sum((c for _, c in every), StreamCounts())
         return PooledRecall(
             topics=len(auditing),
-            estimate=share.estimate if share else None,
+            estimate=share.estimate if share and assurance.can_estimate_recall(evidence, passed) else None,
             low=share.low if share else None,
             high=share.high if share else None,
             confidence=BOUND_CONFIDENCE,
-            audits=audits,
-            detail=_detail(len(auditing), audits, share.low if share else None),
+            audits=evidence.audits,
+            detail=_detail(len(auditing), evidence.audits, passed.rejected, share.low if share else None),
         )
 
 
@@ -87,12 +89,14 @@ def report(published: PublishedModel, counts: TopicCounts) -> Report | None:
     return assurance.report(goal, published.model.evidence, counts.ever, counts.as_now)
 
 
-def _detail(topics: int, audits: int, low: float | None) -> str:
+def _detail(topics: int, audits: int, rejected: int, low: float | None) -> str:
     if not topics:
         return "No topic audits. Give one a goal with `min_recall` or `max_error`, or set its `audit` rate."
     if low is None:
         return "No relevant document is known yet, so recall cannot be estimated."
+    if not rejected:
+        return "Nothing has been rejected yet, so nothing has been missed."
+    bound = f"At least {100 * low:.3g} % of the relevant documents are not rejected"
     if not audits:
-        return "No audit has been judged yet, so nobody knows how much of what was rejected is relevant."
-    where = f"{audits:,} audit{'s' * (audits > 1)} in {topics:,} topic{'s' * (topics > 1)}"
-    return f"At least {100 * low:.3g} % of the relevant documents are not rejected, judging by {where}."
+        return f"{bound}. No audit has been judged yet, so more than that is not known."
+    return f"{bound}, judging by {number_of(audits, 'audit')} in {number_of(topics, 'topic')}."

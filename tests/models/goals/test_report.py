@@ -77,6 +77,21 @@ def test_recall_says_how_many_audits_would_show_it() -> None:
     assert report_on(Targets(min_recall=0.9), fewer, StreamCounts(9000, 100, 100)).state == "learning"
 
 
+def test_recall_without_audits_is_bounded_but_not_estimated() -> None:
+    """What was rejected may all have been relevant, or none of it: nothing says which."""
+    passed = StreamCounts(12, 2, 0)
+    part = report_on(Targets(min_recall=0.9), Evidence(shown=2, kept=2), passed).recall
+    assert part is not None
+    assert part.share is not None
+    assert (part.estimated, part.share.low, part.share.high) == (False, 2 / 12, 1.0)
+    audited = report_on(Targets(min_recall=0.9), Evidence(shown=2, kept=2, audits=1), passed).recall
+    assert audited is not None
+    assert audited.estimated
+    all_shown = report_on(Targets(min_recall=0.9), Evidence(shown=2, kept=2), StreamCounts(2, 2, 0)).recall
+    assert all_shown is not None
+    assert all_shown.estimated
+
+
 def test_misses_that_somebody_noticed_put_recall_at_risk() -> None:
     result = report_on(
         Targets(min_recall=0.9), Evidence(shown=60, kept=50, audits=500, lost=20), StreamCounts(9000, 100, 100)

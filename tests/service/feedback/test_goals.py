@@ -118,6 +118,15 @@ async def test_recall_is_pooled_over_all_topics_that_audit(api: Api) -> None:
     recall = await pooled()
     assert (recall["topics"], recall["estimate"], recall["audits"]) == (2, None, 0)
     await classify(api, [*oil(50), *grain(250)])
+    await api.ok("POST", "/feedback", {"topic": "one", "document": oil(1)[0]["id"], "relevant": True})
+    recall = await pooled()
+    assert (recall["estimate"], recall["audits"]) == (None, 0)
+    assert 0 < recall["low"] < recall["high"] == 1
+    detail = f"At least {100 * recall['low']:.3g} % of the relevant documents are not rejected."
+    assert recall["detail"] == f"{detail} No audit has been judged yet, so more than that is not known."
+    part = (await status(api, "one"))["goal"]["recall"]
+    assert (part["estimate"], part["high"]) == (None, 1)
+    assert 0 < part["low"] < 1
     for topic in ("one", "two", "deaf"):
         await judge_all(api, topic, 50)
     recall = await pooled()
