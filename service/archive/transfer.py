@@ -139,7 +139,9 @@ class Transfer:
         finally:
             await imports.discard(topic, head.born)
         if outcome == "taken":
-            raise Conflict(f"There is a topic {topic!r} already. Choose another `id`, or send `replace=true`.")
+            raise Conflict(
+                f"There is a topic {topic!r} already; choose another with `id`, or replace it with `replace=true`."
+            )
         return outcome
 
 

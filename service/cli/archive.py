@@ -29,7 +29,7 @@ def export_topic(
     try:
         to.write_bytes(content)
     except OSError as error:
-        raise Failed(f"{to}: {error.strerror}.") from error
+        raise Failed(f"The file {str(to)!r} cannot be written: {error.strerror}.") from error
 
 
 def import_topic(
@@ -43,10 +43,15 @@ def import_topic(
 
     A file is imported completely or not at all.
     """
-    with opened(source) as file:
+    with opened(source, "a file from `sluice export`") as file:
         content = file.read()
     with connected(url) as sluice:
-        Output(as_json).put(sluice.import_topic(content, id, replace), _imported)
+        from service.client import Refused
+
+        try:
+            Output(as_json).put(sluice.import_topic(content, id, replace), _imported)
+        except Refused as error:
+            raise Failed(str(error).replace("`id`", "--id").replace("`replace=true`", "--replace")) from error
 
 
 def _imported(topic: "Topic") -> str:

@@ -11,6 +11,7 @@ from service.cli.terminal import (
     STDIN,
     AsJson,
     Failed,
+    Misused,
     Output,
     Source,
     Url,
@@ -44,7 +45,11 @@ def classify(
     """
     output = Output(as_json)
     refused = lines = 0
-    with connected(url) as sluice, opened(source) as file, progress_counter("documents") as progress:
+    with (
+        connected(url) as sluice,
+        opened(source, "a file of documents") as file,
+        progress_counter("documents") as progress,
+    ):
         documents = _texts(file) if text else _lines(file)
         options: dict[str, Any] = {"explain": explain, "store": store, "all": all, "progress": progress}
         for result in sluice.classify_all(documents, topic, **options):
@@ -73,9 +78,12 @@ def feedback(
             output.put(sluice.feedback(topic, document, answer == "yes", by), _learned)
             return
         if len(what) != 1:
-            raise typer.BadParameter("give TOPIC DOCUMENT yes|no, or a file of judgements, or -")
+            raise Misused("Give TOPIC DOCUMENT yes|no, or a file of judgements, or - for stdin.")
         refused = lines = 0
-        with opened(what[0]) as file, progress_counter("judgements") as progress:
+        with (
+            opened(what[0], "TOPIC DOCUMENT yes|no, or a file of judgements") as file,
+            progress_counter("judgements") as progress,
+        ):
             for result in sluice.feedback_all(_lines(file), progress=progress):
                 lines += 1
                 refused += _is_problem(result)

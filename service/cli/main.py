@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from service.cli import archive, documents, jobs, review, topics
 from service.cli.demo import demo
@@ -19,7 +20,25 @@ from service.cli.terminal import Failed, print_error
 
 WRITE_ERRORS = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
+
+class Commands(TyperGroup):
+    """All commands. A value that does not fit its option is refused in our words, not in those of pydantic."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            from pydantic import ValidationError
+
+            from service.sentences import describe
+
+            if isinstance(error.__cause__, ValidationError):
+                error.message = describe(error.__cause__.errors()[0])
+            raise
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

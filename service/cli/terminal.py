@@ -42,13 +42,20 @@ class Failed(Exception):
     """A command failed; the message is a sentence for the person at the terminal."""
 
 
+class Misused(typer.BadParameter):
+    """A command was called wrongly; the message is a sentence that is printed after the command's usage."""
+
+    def format_message(self) -> str:
+        return self.message
+
+
 def parse_params(params: Sequence[str] | None) -> dict[str, Any]:
     """Parses parameters as they are typed: a value is JSON if it can be parsed as such, and a string if not."""
     parsed: dict[str, Any] = {}
     for text in params or ():
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise typer.BadParameter(f"{text!r} is not of the form C=2")
+            raise Misused(f"A parameter has the form C=2, not {text!r}.")
         try:
             parsed[name] = json.loads(value, parse_constant=lambda constant: constant)
         except ValueError:
@@ -66,7 +73,7 @@ def has_no_command(context: typer.Context) -> bool:
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
         if source and source.name == "COMMANDLINE":
-            raise typer.BadParameter(f"{option.opts[0]} goes after {context.invoked_subcommand}", ctx=context)
+            raise Misused(f"Write {option.opts[0]} after {context.invoked_subcommand}, not before it.", ctx=context)
     return False
 
 
@@ -86,15 +93,18 @@ def connected(url: str) -> "Iterator[Client]":
 
 
 @contextmanager
-def opened(source: str) -> Iterator[IO[bytes]]:
+def opened(source: str, expected: str) -> Iterator[IO[bytes]]:
+    """The file, or stdin. `expected` says what to give where there is no such file."""
     if source == STDIN:
         yield sys.stdin.buffer
         return
     with ExitStack() as stack:
         try:
             file = stack.enter_context(open(source, "rb"))
+        except FileNotFoundError as error:
+            raise Failed(f"There is no file {source!r}; give {expected}, or - for stdin.") from error
         except OSError as error:
-            raise Failed(f"{source}: {error.strerror}.") from error
+            raise Failed(f"The file {source!r} cannot be read: {error.strerror}.") from error
         yield file  # outside of the `try`: an OSError of the command is not about this file
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from service.cli.terminal import Params, parse_params
+from service.cli.terminal import Misused, Params, parse_params
 
 
 class TopicOptions(NamedTuple):
@@ -34,9 +34,9 @@ class TopicOptions(NamedTuple):
     def settings(self) -> dict[str, Any]:
         """The settings that were given, as the API takes them; of rules and terms, only the parts that were given."""
         if self.param and not self.learner:
-            raise typer.BadParameter("--param needs --learner")
+            raise Misused("Give --learner, too: --param is a parameter of it.")
         if self.audit is not None and not math.isfinite(self.audit):
-            raise typer.BadParameter("--audit takes a share, such as .01")
+            raise Misused("A share for --audit is a number such as .01.")
         rules = {"accept_if": self.accept_if, "reject_if": self.reject_if}
         terms = {"pin": self.pin, "ban": self.ban}
         settings: dict[str, Any] = {
@@ -74,5 +74,5 @@ def _parse_goal(text: str) -> tuple[str, float]:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise typer.BadParameter(f"{text!r} is not of the form min_precision=.9")
+        raise Misused(f"A goal has the form min_precision=.9, not {text!r}.")
     return name, value

@@ -7,6 +7,7 @@ import typer
 from service.cli.terminal import (
     LOCALHOST,
     AsJson,
+    Misused,
     Output,
     Url,
     connected,
@@ -75,7 +76,7 @@ def change(
     """
     settings = options.settings()
     if not settings:
-        raise typer.BadParameter("give at least one setting to change")
+        raise Misused("Give at least one setting to change.")
     with connected(url) as sluice:
         nested = settings.keys() & {"rules", "terms"}
         current = sluice.topic(topic).model_dump(include=nested) if nested else {}

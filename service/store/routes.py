@@ -262,7 +262,7 @@ def _status(stored: Mapping[bytes, bytes], dead: int, pending: int) -> DeliveryS
 
 def _errors(i: int, route: StoredRoute, others: Sequence[StoredRoute], private: bool) -> Iterator[FieldError]:
     if route.id in [other.id for other in others]:
-        yield FieldError(pointer=f"/routes/{i}", detail="There is another with the same target.")
+        yield FieldError(pointer=f"/routes/{i}", detail="Another route has the same target.")
     if isinstance(route.route, ToWebhook):
         if route.route.secret is None:
             yield FieldError(pointer=f"/routes/{i}/secret", detail="A new webhook needs a secret.")

@@ -111,9 +111,9 @@ class Learning:
         def propose(state: TopicState) -> Amendment:
             oldest = max(state.head.floor, 1)
             if not oldest <= version <= state.resolved.version:
-                raise NotFound(
-                    f"Version {version} cannot be restored; those from {oldest} to {state.resolved.version} can."
-                )
+                newest = state.resolved.version
+                those = f"only those from {oldest} to {newest}" if oldest < newest else f"only version {newest}"
+                raise NotFound(f"Version {version} cannot be restored, {those}.")
             then = resolve(state.events, version)
             # With the background of that time it decides as it did; if that was forgotten, the current one has to do.
             epoch = then.epoch if then.epoch in (0, *epochs) else self._epochs.current.number

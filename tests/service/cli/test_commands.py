@@ -130,7 +130,10 @@ def test_a_change_is_previewed_and_parameters_are_given(sluice: Client, run: Run
     assert sluice.topic("crude").learner.params == {"variant": "positive", "alpha": 1.5}
     for wrong in (["--param", "alpha=2"], ["--learner", "eg", "--param", "eta"]):
         assert run("topics", "change", "crude", *wrong).code == 2
-    assert "eta must be" in run("topics", "change", "crude", "--learner", "eg", "--param", "eta=NaN").err
+    assert (
+        "/learner: The parameter eta must be a finite number or null."
+        in run("topics", "change", "crude", "--learner", "eg", "--param", "eta=NaN").err
+    )
 
 
 def test_plain_text_is_classified_and_explained_and_not_remembered(sluice: Client, run: Runner, tmp_path: Path) -> None:
@@ -212,7 +215,8 @@ def test_a_topic_leaves_as_a_file_and_comes_back(sluice: Client, run: Runner, tm
     file = tmp_path / "crude.ndjson"
     assert run("export", "crude", "--to", str(file)) == (0, "", "")
     assert run("export", "crude").out == file.read_text()
-    assert run("import", str(file)).code == 1
+    taken = "sluice: There is a topic 'crude' already; choose another with --id, or replace it with --replace.\n"
+    assert run("import", str(file)) == (1, "", taken)
     (copy,) = run("import", str(file), "--id", "copy").lines
     assert (copy["id"], copy["status"]["version"]) == ("copy", 2)
     sluice.withdraw("crude", "d1")
@@ -250,16 +254,49 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
     [
         (["topics", "show", "none"], 1, "sluice: There is no topic 'none'."),
         (["topics", "create", "Crude!"], 1, "sluice: Some fields are not valid. /id"),
-        (["classify", "no-such-file"], 1, "sluice: no-such-file: No such file or directory."),
+        (
+            ["classify", "no-such-file"],
+            1,
+            "sluice: There is no file 'no-such-file'; give a file of documents, or - for stdin.\n",
+        ),
+        (
+            ["feedback", "oil"],
+            1,
+            "sluice: There is no file 'oil'; give TOPIC DOCUMENT yes|no, or a file of judgements, or - for stdin.\n",
+        ),
+        (["import", "oil"], 1, "sluice: There is no file 'oil'; give a file from `sluice export`, or - for stdin.\n"),
+        (["classify", "/"], 1, "sluice: The file '/' cannot be read: Is a directory.\n"),
+        (["jobs", "show", "nope"], 1, "sluice: There is no job 'nope'.\n"),
+        (["topics", "show", "Nope"], 1, "sluice: There is no topic 'Nope'.\n"),
         (["topics", "--url", "localhost:8000"], 1, "sluice: The address of the service must be a URL"),
         (["topics", "--url", "http://"], 1, "sluice: The address of the service must be a URL"),
         (["feedback", "crude", "d1", "perhaps"], 2, "Usage:"),
-        (["topics", "change", "crude"], 2, "give at least one setting to change"),
-        (["topics", "create", "x", "--goal", "precise"], 2, "is not of the form min_precision=.9"),
-        (["topics", "create", "x", "--goal", "min_precision=nan"], 2, "is not of the form min_precision=.9"),
-        (["topics", "create", "x", "--audit", "inf"], 2, "takes a share"),
-        (["topics", "--url", "http://127.0.0.1:9", "delete", "crude"], 2, "--url goes after delete"),
-        (["jobs", "--json", "list"], 2, "--json goes after list"),
+        (
+            ["feedback", "crude", "d1"],
+            2,
+            "Error: Give TOPIC DOCUMENT yes|no, or a file of judgements, or - for stdin.\n",
+        ),
+        (["topics", "restore", "crude", "x"], 2, "Error: Invalid value for 'VERSION': This must be a whole number.\n"),
+        (["review", "crude", "--limit", "101"], 2, "Error: Invalid value for '--limit': This must be at most 100.\n"),
+        (["topics", "restore", "crude", "9"], 1, "sluice: Version 9 cannot be restored, only version 1.\n"),
+        (["topics", "change", "crude"], 2, "\nError: Give at least one setting to change.\n"),
+        (
+            ["topics", "create", "x", "--goal", "precise"],
+            2,
+            "Error: A goal has the form min_precision=.9, not 'precise'.\n",
+        ),
+        (
+            ["topics", "create", "x", "--goal", "min_precision=nan"],
+            2,
+            "form min_precision=.9, not 'min_precision=nan'.\n",
+        ),
+        (["topics", "create", "x", "--audit", "inf"], 2, "Error: A share for --audit is a number such as .01.\n"),
+        (
+            ["topics", "--url", "http://127.0.0.1:9", "delete", "crude"],
+            2,
+            "Error: Write --url after delete, not before it.\n",
+        ),
+        (["jobs", "--json", "list"], 2, "Error: Write --json after list, not before it.\n"),
         (["no-such-command"], 2, "Usage:"),
         (["demo", "--stories", "5"], 2, "Usage:"),
     ],
