@@ -24,7 +24,8 @@ from service.jobs.compare import compare
 from service.jobs.context import JobContext
 from service.jobs.retrain import retrain
 from service.schemas.fields import Answer
-from service.schemas.jobs import Compare, NewJob, Retrain, RetrainResult
+from service.schemas.jobs import Backfill, Compare, NewJob, Retrain, RetrainResult
+from service.sentences import number_of
 from service.store.jobs import Claim
 from service.store.topics import Store
 from service.tasks import Pool
@@ -34,6 +35,7 @@ from service.topics.learning import Learning
 NEW_JOB: TypeAdapter[NewJob] = TypeAdapter(NewJob)
 NICENESS = 10  # requests come first
 PROGRESS_S = 0.3
+MAX_REASONS = 3  # in the message of a job
 
 log = structlog.get_logger("sluice.jobs")
 
@@ -51,7 +53,7 @@ async def main(claim: Claim) -> int:
         reporting = asyncio.create_task(_keep_reporting(context))
         try:
             result = await _run(context)
-            fields = {"message": _summary(result), "result": result.model_dump_json()}
+            fields = {"message": summary(result), "result": result.model_dump_json()}
             await jobs.end(claim, "succeeded", now_ms(), progress=1.0, **fields)
         except StoreUnavailable as error:
             log.warning("lost the store", job=claim.job, detail=error.detail)
@@ -71,16 +73,29 @@ async def _run(context: JobContext) -> Answer:
     context.checkpoint = record.checkpoint
     request = NEW_JOB.validate_json(record.request)
     await context.epochs.follow()
-    if isinstance(request, Retrain):
-        return await retrain(context, request)
-    return await compare(context, request) if isinstance(request, Compare) else await backfill(context, request)
+    match request:
+        case Retrain():
+            return await retrain(context, request)
+        case Compare():
+            return await compare(context, request)
+        case Backfill():
+            return await backfill(context, request)
 
 
-def _summary(result: Answer) -> str:
+def summary(result: Answer) -> str:
+    """The message of a job that succeeded; of a retraining, with the reasons why topics were not published."""
     if not isinstance(result, RetrainResult):
         return "Done."
-    detail = f" {result.topics[0].detail}" if result.total == 1 else ""
-    return f"Done: {result.published:,} of {result.total:,} topic{'s' * (result.total != 1)} published.{detail}"
+    if not result.total:
+        return "Done: There is no topic to retrain."
+    done = f"Done: {result.published:,} of {number_of(result.total, 'topic')} published."
+    if result.total == 1:
+        return f"{done} {result.topics[0].detail}"
+    unpublished = [topic for topic in result.topics if not topic.published]
+    reasons = [f"{topic.topic}: {topic.detail}" for topic in unpublished[:MAX_REASONS]]
+    more = result.total - result.published - len(reasons)
+    rest = [f"The result says why {more:,} more {'was' if more == 1 else 'were'} not published."] if more else []
+    return " ".join([done, *reasons, *rest])
 
 
 async def _keep_reporting(context: JobContext) -> None:

@@ -26,6 +26,7 @@ from rich.progress import track
 from service import logs
 from service.config import Config, StartError
 from service.errors import StoreUnavailable
+from service.sentences import number_of
 from service.store.events import Head
 from service.store.redis.embedded import Embedded, running
 from service.store.topics import Store
@@ -131,9 +132,9 @@ def main(
         print(f"sluice: {error}", file=sys.stderr)
         raise typer.Exit(1) from error
     for result in replayed:
-        typer.echo(f"{result.outcome:10} {result.digest}  {result.topic} ({result.events} events)")
+        typer.echo(f"{result.outcome:10} {result.digest}  {result.topic} ({number_of(result.events, 'event')})")
     wrong = [result for result in replayed if result.outcome in ("different", "missing", "broken")]
-    typer.echo(f"{len(replayed)} topics, {len(wrong)} not as their log says")
+    typer.echo(f"Replayed {number_of(len(replayed), 'topic')} and found {number_of(len(wrong), 'problem')}.")
     raise typer.Exit(1 if wrong else 0)
 
 

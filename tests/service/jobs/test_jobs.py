@@ -107,6 +107,8 @@ async def test_a_job_waits_until_somebody_does_it_and_can_be_cancelled_before(id
         ({"kind": "backfill", "archive": "../secret"}, 422, "/archive"),
         ({"kind": "backfill", "archive": "absent.ndjson"}, 422, "/archive"),
         ({"kind": "dance", "method": "svm"}, 422, "/kind"),
+        ({"kind": "dance"}, 422, "/kind"),
+        ({}, 422, "/kind"),
     ],
 )
 async def test_what_could_only_fail_later_is_refused_at_once(
@@ -350,7 +352,9 @@ async def test_what_is_not_better_is_not_published_unless_it_is_wanted(api: Api)
 
 @MODULE
 async def test_all_topics_are_retrained_and_those_with_too_little_are_named(api: Api) -> None:
-    result = (await run_job(api, kind="retrain", method="rocchio", publish="never"))["result"]
+    job = await run_job(api, kind="retrain", method="rocchio", publish="never")
+    result = job["result"]
+    assert job["message"].startswith(f"Done: 0 of {result['total']} topics published. ")
     by_topic = {retrained["topic"]: retrained for retrained in result["topics"]}
     assert result["total"] == len(by_topic) >= 3
     assert "0 relevant documents" in by_topic["young"]["detail"]

@@ -146,7 +146,7 @@ async def test_verifying_finds_every_model_equal_and_says_how_many(filled: str) 
     ran = run("--redis", filled, "--verify")
     assert ran.returncode == 0
     assert outcomes(ran) == dict.fromkeys(TOPICS, "equal")
-    assert ran.stdout.splitlines()[-1] == "4 topics, 0 not as their log says"
+    assert ran.stdout.splitlines()[-1] == "Replayed 4 topics and found 0 problems."
     assert ran.stderr == ""
 
 
@@ -161,7 +161,7 @@ async def test_verifying_names_a_topic_whose_model_was_tampered_with(filled: str
     ran = run("--redis", filled, "--verify")
     expected = {"crude": "different", "grain": "different", "ships": "missing", "trade": "equal"}
     assert (ran.returncode, outcomes(ran)) == (1, expected)
-    assert ran.stdout.splitlines()[-1] == "4 topics, 3 not as their log says"
+    assert ran.stdout.splitlines()[-1] == "Replayed 4 topics and found 3 problems."
     assert stored(filled) == tampered  # it only looks
     assert run("--redis", filled).returncode == 0
     assert run("--redis", filled, "--verify").returncode == 0
