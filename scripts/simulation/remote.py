@@ -175,9 +175,10 @@ def _topics(
 
 
 def _interval(recall: Estimate | None) -> Interval | None:
-    if recall is None or recall.estimate is None or recall.low is None or recall.high is None:
+    if recall is None or recall.low is None or recall.high is None:
         return None
-    return Interval(recall.estimate, recall.low, recall.high)
+    # Without audits there is no estimate; a claim is judged by its bounds alone.
+    return Interval(recall.low if recall.estimate is None else recall.estimate, recall.low, recall.high)
 
 
 def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
