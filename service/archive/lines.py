@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, RootModel, model_validator
 
 from service.schemas import Decision
-from service.schemas.fields import Canonical, DocumentId, Line, Millis, Number, Request, Share, TopicId
+from service.schemas.fields import Canonical, DocumentId, Line, MaybeDocumentId, Millis, Number, Request, Share, TopicId
 from service.store import codec
 from service.store.events import Event, Kind
 from service.topics.published import Base
@@ -80,13 +80,13 @@ class EventLine(Request):
     kind: Kind
     at_ms: Millis
     epoch: Count = 0
-    document: DocumentId | Literal[""] = ""
+    document: MaybeDocumentId = ""
     relevant: bool = False
     words: Words | None = None
     title: Line = ""
     by: Line = ""
-    decision: Decision | Literal[""] = ""
-    delivered: Decision | Literal[""] = ""
+    decision: Literal[Decision, ""] = ""
+    delivered: Literal[Decision, ""] = ""
     rule: Literal["accept_if", "reject_if", ""] = ""
     score: Number = 0.0
     probability: Share | None = None

@@ -87,6 +87,7 @@ TopicId = Annotated[str, Field(pattern=TOPIC_ID, examples=["crude"])]
 Canonical = Annotated[str, Field(pattern=CANONICAL)]
 Place = Annotated[str, Field(pattern=PLACE, examples=["1795000000000-0"])]
 DocumentId = Annotated[str, Field(min_length=1, max_length=DOCUMENT_ID_CHARS), AfterValidator(_addressable)]
+MaybeDocumentId = Annotated[str, Field(max_length=DOCUMENT_ID_CHARS), AfterValidator(_addressable)]  # empty: none
 Text = Annotated[str, AfterValidator(no_nul)]
 Line = Annotated[str, Field(max_length=1000), AfterValidator(no_nul)]
 Rule = Annotated[str, Field(max_length=10_000), AfterValidator(no_nul)]
