@@ -8,10 +8,10 @@ from service.store.redis.keys import DECIDED, GOALS, PASSED, topic_key
 from service.store.redis.scripts import BATCH_SIZE, Script, Step, topic_script
 from service.store.review import QUEUE_FUNCTION
 
-# Counts documents that were new, and queues for review those that were not rejected. A slot of the tally is taken over
-# when its bucket is an older one. Arguments: born, how many had passed before, bucket, slot, most kept in a queue;
-# counts of documents put to this topic by name, of accepted, of abstained; how many of the documents that follow are
-# likely, and these; all others are uncertain.
+# Counts new documents, and queues for review those that were not rejected. A slot of the tally is reused when its
+# bucket is an older one. Arguments: born, how many documents had passed before, bucket, slot, maximum length of a
+# queue; counts of documents sent to this topic by name, of accepted, of abstained; the number of likely documents, then
+# the likely documents and the uncertain ones.
 COUNT = f"""
 local topic, tally, likely, uncertain = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
@@ -33,7 +33,7 @@ queue(uncertain, middle + 1, #ARGV)
 return 1
 """
 
-# Notes the counts as they stand, because the topic decides differently from now on. Arguments: born, documents that
+# Records the current counts, because the topic decides differently from now on. Arguments: born, how many documents
 # have passed.
 RESET_WINDOW = """
 local topic, tally = KEYS[1], KEYS[2]
@@ -44,8 +44,8 @@ redis.call('HSET', tally, 'anew', ARGV[2] .. ' ' .. table.concat(counts, ' '))
 return 1
 """
 
-# Notes a retraining that was submitted by policy. Arguments: born, the note that must stand there (empty for none), the
-# note that takes its place.
+# Records a retraining that was submitted by policy. Arguments: born, the record expected there (empty for none), the
+# record that replaces it.
 MARK_RETRAINED = """
 local topic, tally = KEYS[1], KEYS[2]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
@@ -61,17 +61,17 @@ class CountStore:
         self._redis = connection.redis
 
     async def passed(self) -> int:
-        """How many documents have been put to all topics."""
+        """How many documents have been sent to all topics."""
         async with self._connection.acquire():
             return int(await self._redis.get(PASSED) or 0)
 
     async def totals(self) -> tuple[int, dict[str, int]]:
-        """How many documents have been put to all topics, and how all were decided."""
+        """How many documents have been sent to all topics, and counts of decisions."""
         passed, decided = await self._connection.run([("GET", PASSED), ("HGETALL", DECIDED)])
         return int(passed or 0), _numbers(decided)
 
     async def load(self, topics: Sequence[str]) -> tuple[int, list[dict[bytes, bytes]]]:
-        """How many documents have passed, and what each topic has counted of them."""
+        """How many documents have passed, and the tally of each topic."""
         replies: list[Any] = []
         async with self._connection.acquire():
             for start in range(0, max(1, len(topics)), BATCH_SIZE):
@@ -84,17 +84,17 @@ class CountStore:
         return int(passed or 0), replies
 
     async def reset_window(self, topic: str, born: str, passed: int) -> None:
-        """Notes that the topic decides differently from now on, when so many documents have passed."""
+        """Records that the topic decides differently from now on; `passed` documents have passed by now."""
         await self._connection.run([topic_script(RESET_WINDOW, topic, ("topic", "tally"), born, passed)])
 
     async def mark_retrained(self, topic: str, born: str, *, expected: str, note: str) -> bool:
-        """Notes a retraining in the place of the expected note; False if another note is there. Empty is no note."""
+        """Replaces the record of the last retraining; False if it is not the expected one. Empty means no record."""
         call = topic_script(MARK_RETRAINED, topic, ("topic", "tally"), born, expected, note)
         (marked,) = await self._connection.run([call])
         return bool(marked)
 
     async def save_goals(self, states: Mapping[str, int], kept_s: int) -> None:
-        """Remembers for a while how many goals are in which state."""
+        """Saves, for a while, how many goals are in each state."""
         flat = [part for pair in states.items() for part in pair]
         await self._connection.run([("DEL", GOALS), ("HSET", GOALS, *flat), ("EXPIRE", GOALS, kept_s)])
 
@@ -104,8 +104,8 @@ class CountStore:
 
 
 def count_cmds(documents: int, decided: Mapping[str, int]) -> list[Step]:
-    """Commands that count documents which were put to all topics, and how any were decided. The first reply is how many
-    documents have passed by now."""
+    """Commands that count documents that were sent to all topics, and the decisions on all documents. The first reply
+    is how many documents have passed by now."""
     return [("INCRBY", PASSED, documents), *(("HINCRBY", DECIDED, name, n) for name, n in decided.items() if n)]
 
 
@@ -123,8 +123,8 @@ def count_topic_cmd(
     uncertain: Sequence[str],
     kept: int,
 ) -> Script:
-    """Command that counts documents for one topic, and queues some for review, at most `kept` in a queue. `passed`: how
-    many had passed before them."""
+    """Command that counts documents for one topic, and queues some for review, at most `kept` in a queue. `passed` is
+    how many documents had passed before."""
     counts = (passed, bucket, slot, kept, named, accepted, abstained)
     parts = ("topic", "tally", "likely", "uncertain")
     return topic_script(COUNT, topic, parts, born, *counts, len(likely), *likely, *uncertain)

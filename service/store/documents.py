@@ -1,10 +1,11 @@
-"""The documents that are remembered, for feedback by id and for all that looks back.
+"""The documents that are remembered: for feedback by id, review, previews and backfills.
 
-A blob is a stamp of eight bytes, then the whole document as JSON, compressed if it is long. The stamp is when the
-document first came, in milliseconds, plus NAMED_FLAG if it was put to topics by their names. So it tells which topics
-the document has passed: all that were there already, or only some of these.
+A blob is a stamp of eight bytes, then the whole document as JSON, compressed if it is long. The stamp is the time when
+the document first arrived, in milliseconds, plus NAMED_FLAG if the request named its topics. So the stamp shows which
+topics the document has passed: all that existed at that time, or only some of them.
 
-A document of 900 bytes would shrink to 500, and that would take as long as all topics take to decide about it.
+Short documents are not compressed: 900 bytes would shrink to 500, but take as long as all topics take to decide on
+them.
 """
 
 import zlib
@@ -22,9 +23,9 @@ NAMED_FLAG = 1 << 48
 MIN_COMPRESSED = 4000  # bytes of JSON; shorter documents are not compressed
 PARTITIONS = 16
 
-# Remembers documents in one partition and deletes the oldest beyond the limit. Replies 1 for each that is new; one that
-# comes again keeps its first stamp. A command for BATCH documents: one for each would take the store twice as long.
-# Arguments: limit, then document, blob, …
+# Remembers documents in one partition and deletes the oldest beyond the limit. Replies 1 for each new document; one
+# that is sent again keeps its first stamp. There is one command for BATCH documents: one for each would take the store
+# twice as long. Arguments: limit, then document, blob, …
 REMEMBER = f"""
 local documents, order, BATCH = KEYS[1], KEYS[2], 500
 local ids, fresh = {{}}, {{}}
@@ -58,15 +59,15 @@ return fresh
 class Remembered(NamedTuple):
     document: Document
     came_ms: int
-    everywhere: bool  # it was put to every topic that there was
+    everywhere: bool  # it was sent to every topic that existed
 
     def passed(self, created_ms: int) -> bool:
-        """Whether a topic that was made then was there when the document came."""
+        """Whether a topic that was created at that time existed when the document arrived."""
         return self.came_ms >= created_ms
 
 
 def pack(ids: Sequence[str], documents: Sequence[Document], now_ms: int, everywhere: bool) -> dict[str, bytes]:
-    """By id, the blobs of documents that come now, to all topics or to named ones."""
+    """By id, the blobs of documents that arrive now, for all topics or for named ones."""
     stamp = (now_ms + (0 if everywhere else NAMED_FLAG)).to_bytes(STAMP_BYTES)
     pairs = zip(ids, documents, strict=True)
     texts = {name: d.model_copy(update={"id": name}).model_dump_json().encode() for name, d in pairs}
@@ -92,7 +93,7 @@ class DocumentStore:
         return call.blobs(await self._connection.run(call.cmds))
 
     async def newest(self, start: int, stop: int) -> list[str]:
-        """Ids of remembered documents, newest first, from the start-th on; of each partition as many."""
+        """Ids of remembered documents, newest first: of each partition, those from place `start` to `stop`."""
         first, last = start // PARTITIONS, -(-stop // PARTITIONS)
         async with self._connection.acquire():
             pipe = self._redis.pipeline(transaction=False)
@@ -102,8 +103,8 @@ class DocumentStore:
 
 
 class RememberCall:
-    """Commands that remember documents by id, deleting the oldest, and load those that are wanted; and what their
-    replies mean."""
+    """Commands that remember documents by id, delete the oldest, and load the `wanted` ones; and a parser of the
+    replies."""
 
     def __init__(self, documents: Mapping[str, bytes], kept: int, wanted: Sequence[str] = ()) -> None:
         self._documents = documents
@@ -118,7 +119,7 @@ class RememberCall:
         self.cmds = [*remember, *self._load.cmds]
 
     def results(self, replies: Sequence[Any]) -> tuple[set[str], dict[str, bytes | None]]:
-        """The documents that are new; and the blobs of these and of the wanted ones."""
+        """The ids of new documents; and the blobs of the remembered and of the wanted ones."""
         count = len(self._partitions)
         pairs = zip(self._partitions.values(), replies[:count], strict=True)
         new = {document for ids, flags in pairs for document, flag in zip(ids, flags, strict=True) if flag}
@@ -127,7 +128,7 @@ class RememberCall:
 
 
 class _LoadCall:
-    """Commands that load documents, and what their replies mean."""
+    """Commands that load documents, and a parser of the replies."""
 
     def __init__(self, documents: Sequence[str]) -> None:
         self._documents = documents

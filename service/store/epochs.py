@@ -19,8 +19,8 @@ redis.call('HSET', epochs, ARGV[2], ARGV[3])
 return 1
 """
 
-# Adds an epoch of another server, which counts as old as the one that is in force here. Where none is yet, the one that
-# was in force there is. Arguments: number, blob, the one that was in force there.
+# Adds an epoch of another server, which counts as being as old as the epoch in force here. If none is in force here
+# yet, the one that was in force there becomes current. Arguments: number, blob, the epoch that was in force there.
 LEND = """
 local current, epochs, lent = KEYS[1], KEYS[2], KEYS[3]
 redis.call('HSET', epochs, ARGV[1], ARGV[2])
@@ -29,7 +29,7 @@ redis.call('HSET', lent, ARGV[1], redis.call('GET', current) or '0')
 return 1
 """
 
-# Deletes old epochs that no log names. Arguments: the least number that is not old, then those named.
+# Deletes old epochs that no log names. Arguments: the lowest number that is not old, then the named ones.
 FORGET = """
 local epochs, lent = KEYS[1], KEYS[2]
 local named, forgotten = {}, {}
@@ -71,15 +71,15 @@ class EpochStore:
         return bool(advanced)
 
     async def lend(self, number: int, blob: bytes, current: int) -> None:
-        """Adds an epoch of another server. Where none is in force yet, the `current` one of that server is, if it has
-        been added."""
+        """Adds an epoch of another server. If none is in force here yet, the one that was `current` on that server is,
+        as soon as it has been added."""
         await self._run([Script(LEND, [CURRENT_EPOCH, EPOCHS, LENT_EPOCHS], [number, blob, current])])
 
     async def lent(self) -> dict[int, int]:
-        """For each epoch of another server, the one of ours that was in force when it was added."""
+        """For each epoch of another server, our epoch that was in force when it was added."""
         async with self._acquire():
             return {int(number): int(then) for number, then in (await self._redis.hgetall(LENT_EPOCHS)).items()}
 
     async def forget(self, before: int, named: Collection[int]) -> None:
-        """Deletes those that came before that number and are not named."""
+        """Deletes the epochs before that number that are not named."""
         await self._run([Script(FORGET, [EPOCHS, LENT_EPOCHS], [before, *named])])

@@ -1,7 +1,7 @@
-"""Topics that come as a file: written part by part, then put in place by one script.
+"""Topics that are imported from a file: written part by part, then put in place by one script.
 
-A log may be too long for one command, so it is first staged under names that nobody reads and that expire; then one
-script renames all of it. A process that dies meanwhile leaves nothing.
+A log may be too long for one command, so it is first staged under keys that nobody reads and that expire; then one
+script renames them all. A process that dies in between leaves nothing behind.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,10 +14,11 @@ from service.store.redis.keys import PARTS
 from service.store.redis.scripts import Arg, flat, topic_script
 
 STAGED = ("log", "judged", "versions", "known", "skipped")
-BATCH_SIZE = 200  # entries a command
+BATCH_SIZE = 200  # entries per command
 EXPIRES_S = 600
 
-# Writes a part of what will be a topic, under a name that expires. Arguments: command, seconds, then entries, counted.
+# Writes a part of a topic under a key that expires. Arguments: command, seconds, then the entries, each after its
+# length.
 STAGE = """
 local at = 3
 while at <= #ARGV do
@@ -31,9 +32,9 @@ return 1
 
 DISCARD = "return redis.call('DEL', unpack(KEYS))"
 
-# Makes a topic of what was staged. Keys: the topic's parts, then pairs of a part and the name it was staged under.
-# Where the topic is there already, it stays, unless it is to be replaced; one that came with the same file is reported
-# as `there`. Arguments: born, seq, floor, digest of the file, "1" to replace, how many parts, then the tally.
+# Creates a topic from what was staged. Keys: the topic's parts, then pairs of a part and the key it was staged under.
+# An existing topic stays, unless it is to be replaced; one that was imported from the same file is reported as `there`.
+# Arguments: born, seq, floor, digest of the file, "1" to replace, number of parts, then the tally.
 IMPORT = """
 local topic, log, tally, parts = KEYS[1], KEYS[2], KEYS[6], tonumber(ARGV[6])
 if redis.call('EXISTS', KEYS[parts + 2]) == 0 then return redis.error_reply('TRYAGAIN what was staged has expired') end
@@ -59,7 +60,7 @@ T = TypeVar("T")
 
 
 class StagedTopic(NamedTuple):
-    """All of a topic but the head of its log and its tally."""
+    """Everything about a topic except the head of its log and its tally."""
 
     events: Sequence[Event]
     judged: Mapping[str, bool]
@@ -68,7 +69,7 @@ class StagedTopic(NamedTuple):
     skipped: Mapping[str, int]  # document -> time
 
     def entries(self) -> dict[str, tuple[str, Iterable[list[Arg]]]]:
-        """By part, the command that writes an entry, and the arguments of each."""
+        """By part, the command that writes an entry, and the arguments of each entry."""
         return {
             "log": ("XADD", ([f"{event.seq}-0", *flat(event.to_fields())] for event in self.events)),
             "judged": ("HSET", ([document, int(label)] for document, label in self.judged.items())),
@@ -83,7 +84,7 @@ class ImportStore:
         self._connection = connection
 
     async def stage(self, topic: str, born: str, staged: StagedTopic) -> None:
-        """Writes the parts under names of their own."""
+        """Writes the parts under temporary keys."""
         for part, (command, rows) in staged.entries().items():
             for batch in _batches(rows):
                 counted = [arg for row in batch for arg in (len(row), *row)]
@@ -91,14 +92,14 @@ class ImportStore:
                 await self._connection.run([topic_script(STAGE, topic, [name], command, EXPIRES_S, *counted)])
 
     async def put(self, topic: str, head: Head, tally: Sequence[Arg], *, digest: str, replace: bool) -> Outcome:
-        """Makes the topic of what was staged with this `born`; the digest is that of the file it came with."""
+        """Creates the topic from what was staged with this `born`; `digest` is that of the file."""
         pairs = [name for part in STAGED for name in (part, _staged(part, head.born))]
         args = (head.born, head.seq, head.floor, digest, int(replace), len(PARTS), *tally)
         (outcome,) = await self._connection.run([topic_script(IMPORT, topic, [*PARTS, *pairs], *args)])
         return OUTCOMES[outcome.decode()]
 
     async def discard(self, topic: str, born: str) -> None:
-        """Deletes what was staged and not put in place."""
+        """Deletes what was staged but not put in place."""
         await self._connection.run([topic_script(DISCARD, topic, [_staged(part, born) for part in STAGED])])
 
 

@@ -1,9 +1,9 @@
-"""Documents that come by a stream rather than by HTTP, and the consumers that decide them.
+"""Documents that arrive by a stream rather than by HTTP, and the consumers that decide them.
 
-All consumers are one consumer group (see store/redis/consumer_group.py), so each document is decided at least once,
+All consumers form one consumer group (see store/redis/consumer_group.py), so each document is decided at least once,
 whichever process dies. Nothing here drops an entry to make room: consumers read no more than they can hold, and the
-rest stays in the stream for as long as Redis has memory. Then Redis refuses further entries, and the producers get its
-error.
+rest stays in the stream as long as Redis has memory. When it has none left, Redis refuses further entries, and
+producers get its error.
 
 An entry is deleted when it is acknowledged, so what is in the stream is pending or was never delivered.
 """
@@ -22,19 +22,19 @@ from service.store.redis.scripts import Arg, Script, Step, entry_number, flat
 
 GROUP = "sluice"
 SILENT_S = 30  # without a report, after which a consumer does not count as alive
-MAX_DEAD_BYTES, CUT_BYTES = 1_000_000, 1000  # a larger entry is kept among the dead with each field cut to so much
+MAX_DEAD_BYTES, CUT_BYTES = 1_000_000, 1000  # of a dead letter; if it is larger, each field is cut to CUT_BYTES
 
-# How many entries there are, the oldest, and each consumer with how many entries it has pending. Arguments: group.
+# The number of entries, the oldest one, and each consumer with its number of pending entries. Arguments: group.
 STATUS = """
-local length, found = redis.call('XLEN', KEYS[1]), {}
+local length, pending = redis.call('XLEN', KEYS[1]), {}
 local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
 for _, flat in ipairs(consumers) do
   local consumer = {}
   for i = 1, #flat, 2 do consumer[flat[i]] = flat[i + 1] end
-  found[#found + 1] = {consumer.name, consumer.pending}
+  pending[#pending + 1] = {consumer.name, consumer.pending}
 end
 local oldest = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
-return {length, oldest and oldest[1] or false, found}
+return {length, oldest and oldest[1] or false, pending}
 """
 
 
@@ -104,8 +104,8 @@ class Inbox:
             return bool(await self._redis.xread({IN: "0"}, count=1, block=self._connection.block_ms))
 
     def ack_cmds(self, places: Sequence[str], dead: Sequence[Dead], kept: int) -> list[Step]:
-        """Commands that acknowledge and delete entries whose results are durable, and those that are `dead`, which are
-        kept apart, at most `kept`."""
+        """Commands that acknowledge and delete entries whose results are durable, and move those that are `dead` to the
+        dead letters, of which at most `kept` are kept."""
         steps: list[Step] = [("XADD", DEAD, "MAXLEN", "~", kept, "*", *_dead_fields(entry)) for entry in dead]
         return [*steps, self.group.ack_cmd(*places), ("XDEL", IN, *places)]
 
@@ -120,11 +120,11 @@ class Inbox:
         await self._connection.run(steps)
 
     def report_cmds(self, stats: ConsumerStats) -> list[Step]:
-        """Commands that write the statistics. A full Redis refuses them, and all that is in the same round trip."""
+        """Commands that write the statistics. A full Redis refuses them, and all others in the same round trip."""
         name = consumer_key(self.name)
         return [("HSET", name, *flat(stats._asdict())), ("EXPIRE", name, SILENT_S)]
 
-    # -- for those who watch -------------------------------------------------------------------------------------------
+    # -- for monitoring ------------------------------------------------------------------------------------------------
 
     async def load_status(self) -> InboxStatus:
         dead, (entries, oldest, rows) = await self._connection.run([("XLEN", DEAD), Script(STATUS, [IN], [GROUP])])

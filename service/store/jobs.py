@@ -1,12 +1,13 @@
-"""Jobs as the store keeps them, and the queue that they form: what was requested, who works on it, what came of it.
+"""Jobs as the store keeps them, and the queue that they form: what was requested, who works on it, and the result.
 
     queued → running → succeeded | failed | cancelled, and from running back to queued when a process died under it
 
-The record is the queue: there is no second list of who does what that could disagree with it. A job worker claims the
-oldest job that waits, or whose worker has not renewed its lease (`lease_ms`), and writes a token (`claim`) into the
-record. Whatever it, or the child process that it starts, writes later is accepted only while that token stands there.
-So a worker that was paused, or cut off, and comes back after another has taken its job over, changes nothing. Leases
-are counted by the store's clock: those of several machines may differ. Keys are described in store/redis/keys.py.
+The records are the queue: there is no second list of who does what that could disagree with them. A job worker claims
+the oldest job that is queued, or whose worker has not renewed its lease (`lease_ms`), and writes a token (`claim`) into
+the record. Whatever the worker or its child process writes later is accepted only while the record has that token. So a
+worker that was paused or cut off, and comes back after another has taken over its job, changes nothing. Leases are
+measured by the store's clock, because the clocks of several machines may differ. store/redis/keys.py describes the
+keys.
 
 Each step is one script that checks the state first, so that it does not matter which of two processes comes first, and
 a step that is repeated after a lost reply does no harm.
@@ -27,8 +28,8 @@ from service.store.redis.scripts import Arg, Script
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
 STATES: tuple[State, ...] = ("queued", "running", *OVER)
 
-# Arguments: id, how many jobs are kept, how many may be unfinished, then the record. Returns whether it was accepted;
-# the oldest jobs that are over make room.
+# Arguments: id, how many jobs are kept, how many may be unfinished, then the record. Returns whether it was accepted.
+# The oldest finished jobs are deleted to make room.
 SUBMIT = """
 local job, all, unfinished = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('EXISTS', job) == 1 then return 1 end
@@ -51,7 +52,7 @@ redis.call('SADD', unfinished, ARGV[1])
 return 1
 """
 
-# Completes the set of unfinished jobs: earlier versions kept only some of them there. Returns how many were missing.
+# Completes the set of unfinished jobs: earlier versions kept only some of them in it. Returns how many were missing.
 ADOPT = """
 local adopted = 0
 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
@@ -94,7 +95,7 @@ end
 return false
 """
 
-# Arguments: token, milliseconds of the lease. Returns whether the worker still has the job, and should go on.
+# Arguments: token, milliseconds of the lease. Returns whether the worker still has the job and should continue.
 RENEW = f"""
 {NOW}
 local state, claim, cancel = unpack(redis.call('HMGET', KEYS[1], 'state', 'claim', 'cancel'))
@@ -103,7 +104,7 @@ redis.call('HSET', KEYS[1], 'lease_ms', now + tonumber(ARGV[2]))
 return cancel and 'cancelled' or 'held'
 """
 
-# Arguments: token, then fields of the record. Returns whether the claim was still held, and they were written.
+# Arguments: token, then fields of the record. Returns 1 if the claim was still held and the fields were written.
 UPDATE = """
 local state, claim = unpack(redis.call('HMGET', KEYS[1], 'state', 'claim'))
 if state ~= 'running' or claim ~= ARGV[1] then return 0 end
@@ -111,7 +112,7 @@ redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 return 1
 """
 
-# Arguments: id, time. A job that waits is over at once; one that runs is marked, for its worker to see.
+# Arguments: id, time. A queued job ends at once; a running one is marked, for its worker to see.
 CANCEL = """
 local state = redis.call('HGET', KEYS[1], 'state')
 if not state then return false end
@@ -124,9 +125,9 @@ end
 return state
 """
 
-# One retraining a topic at a time. Arguments: topic, job. Returns the job that has the topic: this one, if the topic is
-# free, or if the other is over or its worker died. (Otherwise the only worker that is left might wait for a job that
-# waits for a worker.)
+# Reserves a topic, so that one job at a time retrains it. Arguments: topic, job. Returns the job that has the topic:
+# this one, if the topic was free, or if the other job is over or its worker died. (Otherwise the last worker alive
+# might wait for a job that waits for a worker.)
 TAKE = f"""
 {NOW}
 local holder = redis.call('HGET', KEYS[1], ARGV[1])

@@ -9,8 +9,8 @@ from service.store.redis.connection import Connection
 from service.store.redis.keys import topic_key
 from service.store.redis.scripts import topic_script
 
-# Adds known items, all or none. Answers how many there are now and how many of them are new, or an empty list if they
-# would be too many. Arguments: born, most, then document, blob, …
+# Adds known items, all or none. Returns how many there are now and how many of them are new, or an empty list if there
+# would be too many. Arguments: born, limit, then document, blob, …
 ADD = """
 local topic, known = KEYS[1], KEYS[2]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
@@ -41,8 +41,8 @@ class KnownStore:
         self._connection = connection
 
     async def add(self, topic: str, born: str, blobs: Mapping[str, bytes], limit: int) -> tuple[int, int] | None:
-        """Adds items by document, all or none; how many there are now, and how many of them are new. None if they would
-        be more than the limit."""
+        """Adds items by document, all or none. Returns how many there are now, and how many of them are new; None if
+        there would be more than the limit."""
         pairs = [part for pair in blobs.items() for part in pair]
         (counts,) = await self._connection.run([topic_script(ADD, topic, ("topic", "known"), born, limit, *pairs)])
         if counts is None:
@@ -55,6 +55,6 @@ class KnownStore:
         return {document.decode(): blob for document, blob in stored.items()}
 
     async def remove(self, topic: str, document: str) -> bool:
-        """False if the document is not among them."""
+        """Removes an item; False if the document is not among them."""
         (removed,) = await self._connection.run([("HDEL", topic_key(topic, "known"), document)])
         return bool(removed)

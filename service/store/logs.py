@@ -10,7 +10,7 @@ from service.store.redis.connection import Connection
 from service.store.redis.keys import topic_key
 from service.store.redis.scripts import BATCH_SIZE, Arg, entry_fields, entry_number, flat, topic_script
 
-# The head of a log and its next events. Arguments: first id, most events.
+# The head of a log and its next events. Arguments: first id, maximum number of events.
 READ = """
 local head = redis.call('HMGET', KEYS[1], 'born', 'seq', 'floor')
 if not head[1] then return false end
@@ -49,9 +49,9 @@ return answers
 """
 
 # Appends one event that may change everything (new settings, restore, publish, compaction), unless another process was
-# faster: compares `seq`, appends, and where a new set of judgements in force is given, replaces the old one. Versions
-# from before the floor can no longer be restored and are not listed. Arguments: born, expected seq, floor, "1" to
-# replace judgements, then three counted lists: event fields, document and label pairs, ids of events that are no longer
+# faster: compares `seq`, appends, and replaces the judgements in force if new ones are given. Versions from before the
+# floor can no longer be restored and are not listed. Arguments: born, expected seq, floor, "1" to replace judgements,
+# then three lists, each after its length: event fields, document and label pairs, ids of events that are no longer
 # needed.
 AMEND = """
 local topic, log, judged, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -104,8 +104,8 @@ class LogStore:
                 return head, events
 
     async def append(self, topic: str, born: str, events: Sequence[Event]) -> list[tuple[str, Event]]:
-        """Appends judgements and withdrawals, all or none. For each its status, and the event as the log has it: with
-        its number, or that of the last event if it changes nothing."""
+        """Appends judgements and withdrawals, all or none. Returns for each its status, and the event as the log has
+        it: with its number, or that of the last event if it changes nothing."""
         args: list[Arg] = [born, len(events)]
         for event in events:
             fields = flat(event.to_fields())
@@ -129,8 +129,8 @@ class LogStore:
         judged: Mapping[str, bool] | None = None,
         obsolete: Sequence[int] = (),
     ) -> int | None:
-        """Appends an event that changes more than a judgement, if the log still ends at `head`; its number, or None if
-        the log has moved on."""
+        """Appends an event that changes more than a judgement, if the log still ends at `head`. Returns its number, or
+        None if the log has grown."""
         labels = [part for document, label in (judged or {}).items() for part in (document, int(label))]
         args: list[Arg] = [head.born, head.seq, head.floor if floor is None else floor, int(judged is not None)]
         for counted in (flat(event.to_fields()), labels, [f"{seq}-0" for seq in obsolete]):

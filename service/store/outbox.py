@@ -1,14 +1,14 @@
-"""Streams of what topics let through, for others to read.
+"""The output streams of topics: the decisions they let through, for others to read.
 
 A stream's owner is the topic whose decisions it holds. The stream is not in the slot of the topic's other keys (see
-store/redis/keys.py), so the two never change in one script: `owner` keeps a process that has not heard that the topic
-was deleted from writing to the stream of its successor. After a deletion `owner` is empty for as long as that can take.
+store/redis/keys.py), so no script can change both. A process that does not know yet that the topic was deleted must not
+write to the stream of a new topic of the same name: `owner` prevents that. After a deletion it stays empty for GONE_S.
 
-An entry is appended after its document is remembered and before anybody is told the decision. If the process is killed
-in between, the document is sent again, so the entry is there at least once. The sets `lately` and `before` make it
-exactly once, except for documents that come again after at least `kept` others, or that are decided differently by
-then; such entries have the same `id`. When `lately` has `kept` members it becomes `before`, so nothing has to be kept
-in order of time. (A sorted set, and entries in JSON, took the store half as long again.)
+An entry is appended after its document is remembered and before the request is answered. If the process is killed in
+between, the document is sent again, so the entry is there at least once. The sets `lately` and `before` make it exactly
+once, except for documents that are sent again after at least `kept` others, or that are decided differently by then;
+such entries have the same `id`. When `lately` has `kept` members it becomes `before`, so nothing has to be sorted by
+time. (A sorted set, and entries in JSON, took the store half as long again.)
 """
 
 import asyncio
@@ -27,21 +27,22 @@ from service.store.redis.errors import translated_errors
 from service.store.redis.keys import out_key, out_part_key
 from service.store.redis.scripts import Script, Step
 
-GONE_S = 60  # in which every process hears that a topic was deleted
+GONE_S = 60  # within which every process learns that a topic was deleted
 READ_SIZE = 100  # entries of a stream that are read together
-APPEND_SIZE = 500  # entries that are appended together: a script can unpack so many
+APPEND_SIZE = 500  # entries that are appended together: a script cannot unpack many more
 START = "0-0"  # before every entry
 POLL_S = 0.05  # between two reads of streams of a cluster
 
-# A member of the sets is the 16 bytes of an entry's id and a byte for the decision, and for whether the document was
-# new. Only what was decided of a new document says how it was decided when it passed. Either byte means that the entry
-# was appended: a batch that was claimed from another consumer may be written before the original.
+# A member of the sets is the 16 bytes of an entry's id, and a byte for the decision and for whether the document was
+# new. Only the decision on a new document is the one that was made when it passed. Either byte means that the entry was
+# appended: a batch that was claimed from another consumer may be written before the original.
 MEMBER_BYTES = 17
 ACCEPTED, ABSTAINED = b"+", b"?"
 ACCEPTED_AGAIN, ABSTAINED_AGAIN = b"*", b"!"
 
-# Appends the entries that have not been appended yet. Arguments: born, most entries kept, the entries' members, and the
-# entries, each value after its length: one argument is sent and read in a fraction of the time that thousands take.
+# Appends the entries that have not been appended yet. Arguments: born, maximum length of the stream, the entries'
+# members, and the entries, each value after its length: one argument is sent and read in a fraction of the time that
+# thousands take.
 APPEND = f"""
 local out, lately, before, owner = unpack(KEYS)
 local standing = redis.call('GET', owner)
@@ -79,9 +80,9 @@ end
 return #new
 """
 
-# Which of these members were appended; and the time since when every other document was not. That is −1 if it is not
-# known: if there is no `began`, or if the sets, of which one has been dropped, hold less than the stream does.
-# Arguments: members.
+# Returns which of these members were appended, and a time: documents that arrived since then and are in neither set
+# were not appended. The time is −1 if it is not known: if there is no `began`, or if a set was dropped and the others
+# hold less than the stream does. Arguments: members.
 LOOK_UP = f"""
 local out, lately, before, began = KEYS[1], KEYS[2], KEYS[3], redis.call('GET', KEYS[5])
 local names = {{}}
@@ -97,7 +98,7 @@ end
 return {{since, known}}
 """
 
-# Gives the stream to a new topic; whatever another has left is deleted. Arguments: born, milliseconds.
+# Gives the stream to a new topic, and deletes whatever an earlier one has left. Arguments: born, milliseconds.
 BEGIN = """
 local out, lately, before, owner, began = unpack(KEYS)
 if redis.call('GET', owner) == ARGV[1] then return 0 end
@@ -127,7 +128,7 @@ class Entry(NamedTuple):
     title: str
     text: str
     duplicate_of: str = ""  # the document that this one repeats, if it does (see signatures.py)
-    source: str = ""  # this and what follows as it came with the document, if it did
+    source: str = ""  # this and the fields below are those of the document; empty if it has none
     published: str = ""
     metadata: str = ""  # JSON
 
@@ -139,7 +140,7 @@ class Entry(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """An entry, and its place in the stream (the id that Redis gave it), from which one can go on reading."""
+    """An entry, and its place in the stream: the id that Redis gave it, after which reading can resume."""
 
     place: str
     entry: Entry
@@ -184,8 +185,8 @@ class Outbox:
         return newest[0].place if newest else START
 
     async def decisions(self, came: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], Decision]:
-        """By topic and document, what was decided when the document passed, as far as that is still known. `came`: by
-        topic and document, when it did, in milliseconds."""
+        """By topic and document, the decision that was made when the document passed, as far as it is still known.
+        `came` has the time when it did, in milliseconds, by topic and document."""
         parts = [
             (topic, list(documents)[start : start + APPEND_SIZE // 2])
             for topic, documents in came.items()
@@ -212,8 +213,8 @@ class Outbox:
         return {topics[name]: [Placed.from_row(row) for row in entries] for name, entries in rows or ()}
 
     async def _poll(self, places: Mapping[str, str]) -> dict[str, list[Placed]]:
-        """The same on a cluster, where no command blocks on streams of several slots, and to block on each by itself
-        would take a connection a topic."""
+        """Does the same on a cluster, where no command can block on streams of several slots, and blocking on each
+        stream would take a connection per topic."""
         deadline_s = time.monotonic() + self._connection.block_ms / 1000
         reads: list[Step] = [
             ("XRANGE", out_key(topic), f"({place}", "+", "COUNT", READ_SIZE) for topic, place in places.items()
@@ -230,7 +231,7 @@ class Outbox:
 def append_cmds(
     topic: str, born: str, entries: Sequence[Entry], kept: int, again: Collection[str] = frozenset()
 ) -> list[Script]:
-    """Commands that append the entries; each replies how many were new. `again`: documents that had come before."""
+    """Commands that append the entries; each replies how many were new. `again`: documents that were sent before."""
     parts = [entries[start : start + APPEND_SIZE] for start in range(0, len(entries), APPEND_SIZE)]
     members = [b"".join(_member(entry, entry.document in again) for entry in part) for part in parts]
     packed = [b"".join(map(_packed, part)) for part in parts]

@@ -6,8 +6,8 @@ model is a function of these alone:
 
     model = fold(learn, base or query, judgements after the base)
 
-A correction cannot change a published base: a judgement that the base was made from and that is corrected is learned
-after it, with the new label, until the base is fitted again (see feedback/judge.py).
+A correction cannot change a published base: if a judgement that the base was fitted to is corrected, it is learned
+after the base, with the new label, until the base is fitted again (see feedback/judge.py).
 
 Forgetting is an event, too, so that every version before it stays what it was. An event leaves the log when no version
 that can still be restored needs it.
@@ -34,7 +34,8 @@ class StandingJudgement:
 
     @property
     def delivered(self) -> str:
-        """The decision when the document passed; if it did not, or that is not known any more, before the judgement."""
+        """The decision when the document passed; if it never did, or that is not known any more, the one before the
+        judgement."""
         return self.first.delivered or self.first.decision
 
     @property
@@ -111,15 +112,15 @@ class Resolved:
 
 def resolve(events: Sequence[Event], upto: int | None = None) -> Resolved:
     """The state after all events, or after those up to version `upto`."""
-    # From the end back: a restored version replaces all that came before the restoring, so only the last one of each
-    # stretch counts. (To resolve every one on the way would take twice as long for each that restores another.)
+    # Backwards from the end: a restored version replaces everything before the event that restored it, so only the last
+    # such event counts. (Resolving forwards would take twice as long for each restored version that restores another.)
     end = events[-1].seq if upto is None else upto
     stretches: list[tuple[Event, int]] = []
     for event in reversed(events):
         if event.kind == "restored" and event.seq <= end:
             stretches.append((event, end))
             end = event.restores
-    # A compaction may leave judgements before the settings in force, so begin with the first settings there are.
+    # A compaction may leave judgements from before the settings in force, so begin with the first settings in the log.
     begin = next(event for event in events if event.settings)
     resolved = Resolved(begin.seq, begin.epoch, begin)
     resolved.follow(events, 0, end)
@@ -130,9 +131,9 @@ def resolve(events: Sequence[Event], upto: int | None = None) -> Resolved:
 
 
 def obsolete(events: Sequence[Event], floor: int) -> list[int]:
-    """The events that no version from `floor` on needs. Those versions stay, to the bit, what they were.
+    """The events that no version from `floor` on needs. Without them those versions stay the same, to the bit.
 
-    Empty while some later event still restores a version from before the floor.
+    Empty while a later event still restores a version from before the floor.
     """
     if any(event.kind == "restored" and event.restores < floor < event.seq for event in events):
         return []

@@ -11,8 +11,8 @@ from service.store.redis.connection import Connection
 from service.store.redis.keys import topic_key
 from service.store.redis.scripts import Script, topic_script
 
-# Queues the arguments from `first` to `last`, where later arguments came later. `order` is that of arrival, a number
-# that only grows: how many documents the topic has counted. `kept`: most documents in a queue.
+# Queues the arguments from `first` to `last`, which are in order of arrival. `order` is the number of documents that
+# the topic has counted, which only grows. `kept` is the maximum length of a queue.
 QUEUE_FUNCTION = """
 local function queue(key, first, last)
   local pairs = {}
@@ -27,8 +27,8 @@ local function queue(key, first, last)
 end
 """
 
-# Queues documents without counting them. Arguments: born, most documents in a queue, how many of the documents that
-# follow are likely, and the documents; all others are uncertain.
+# Queues documents without counting them. Arguments: born, maximum length of a queue, the number of likely documents,
+# then the likely documents and the uncertain ones.
 QUEUE = f"""
 local topic, tally, likely, uncertain = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return 0 end
@@ -46,12 +46,12 @@ return 1
 # The documents in these queues, newest first. Arguments: born.
 QUEUED = """
 if redis.call('HGET', KEYS[1], 'born') ~= ARGV[1] then return false end
-local found = {}
-for i = 2, #KEYS do found[i - 1] = redis.call('ZREVRANGE', KEYS[i], 0, -1) end
-return found
+local queues = {}
+for i = 2, #KEYS do queues[i - 1] = redis.call('ZREVRANGE', KEYS[i], 0, -1) end
+return queues
 """
 
-# Takes a document from the queues for good. Arguments: born, document, time, most skipped documents that are kept.
+# Removes a document from the queues for good. Arguments: born, document, time, how many skipped documents are kept.
 SKIP = """
 local topic, skipped, likely, uncertain = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
@@ -83,11 +83,11 @@ class ReviewStore:
         return Queued(*([document.decode() for document in queue] for queue in queues))
 
     async def queue(self, offers: Sequence["Offered"], kept: int) -> None:
-        """Queues documents that were decided by a backfill, at most so many in a queue."""
+        """Queues documents that were decided by a backfill, at most `kept` in a queue."""
         await self._connection.run([_queue_cmd(offer, kept) for offer in offers])
 
     async def skip(self, topic: str, born: str, document: str, *, at_ms: int, kept: int) -> None:
-        """The document is not to be offered again; the newest `kept` that were skipped are remembered."""
+        """Makes sure that the document is not offered again; the newest `kept` skipped documents are remembered."""
         parts = ("topic", "skipped", "likely", "uncertain")
         (done,) = await self._connection.run([topic_script(SKIP, topic, parts, born, document, at_ms, kept)])
         if not done:

@@ -1,10 +1,10 @@
 """Where topics send what they let through, and the status of the deliveries.
 
-A route is a consumer group on its topic's stream: an entry that was delivered is acknowledged there, others are
-pending, and how often delivery was tried is Redis's delivery count. So any process may deliver, and none has anything
-to lose. A route that is put again with the same target stays the same one, and goes on where it was.
+A route is a consumer group on its topic's stream: entries are acknowledged once they are delivered and pending until
+then, and Redis's delivery count is the number of attempts. So any process may deliver, and nothing is lost with a
+process that dies. If routes are replaced, one with the same target as before continues where it was.
 
-Routes stand beside the log: they are no part of the model, and a secret must not be in anything that is exported.
+Routes are stored beside the log: they are not part of the model, and an exported topic must not contain secrets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,22 +23,22 @@ from service.store.redis.consumer_group import Arrived, Group
 from service.store.redis.keys import DELIVERIES, ROUTES, out_key, route_dead_key, route_key
 from service.store.redis.scripts import BATCH_SIZE, Script, Step
 
-READER = "-"  # a consumer's name for whoever does not deliver
+READER = "-"  # name of the consumer in processes that do not deliver
 DEAD_KEPT = 1000  # entries of a route; the oldest are deleted
 MAX_LISTED = 1000  # routes whose status is loaded for an overview
 State = Literal["waiting", "delivering", "failing"]
 
-# Adds an entry to a stream; replies the error if the key holds something else. Arguments: most entries kept, then
-# fields.
+# Adds an entry to a stream; replies with the error if the key is not a stream. Arguments: maximum length of the stream,
+# then fields.
 ADD = """
 local added = redis.pcall('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', unpack(ARGV, 2))
 return type(added) == 'table' and added.err or ''
 """
 
-# How many entries are pending; 0 where there is no stream. Arguments: group.
+# The number of pending entries; 0 if there is no stream. Arguments: group.
 PENDING = """
-local found = redis.pcall('XPENDING', KEYS[1], ARGV[1])
-return type(found[1]) == 'number' and found[1] or 0
+local summary = redis.pcall('XPENDING', KEYS[1], ARGV[1])
+return type(summary[1]) == 'number' and summary[1] or 0
 """
 
 
@@ -50,7 +50,7 @@ class StoredRoute(Answer):
 
     @property
     def id(self) -> str:
-        """The same whenever the topic has a route with this target."""
+        """An id that depends only on the topic and the target."""
         target = self.route.url if isinstance(self.route, ToWebhook) else self.route.key
         return blake2b(f"{self.topic} {self.route.to} {target}".encode(), digest_size=8).hexdigest()
 
@@ -119,7 +119,7 @@ class RouteStore:
         return routes
 
     async def forget(self, topic: str) -> None:
-        """Deletes the routes of a topic whose stream is gone, and with it all groups on it."""
+        """Deletes the routes of a topic whose stream, with all its consumer groups, is gone."""
         routes = await self.load(topic)
         await self._connection.run([("HDEL", ROUTES, topic)])
         await self._connection.run([("DEL", key) for route in routes for key in _keys(route)])
@@ -154,7 +154,8 @@ class RouteStore:
         return [_status(stored, int(dead), int(pending)) for stored, dead, pending in rows]
 
     async def load_dead(self, route: StoredRoute, before: str | None, limit: int) -> list[tuple[str, GivenUp]]:
-        """Entries that were given up, newest first, each with its place among the dead, which is before `before`."""
+        """Entries that were given up, newest first, each with its place among the dead letters; those before
+        `before`."""
         if before and outbox.order(before) == outbox.order(outbox.START):
             return []
         async with self._connection.acquire():
@@ -166,7 +167,7 @@ class RouteStore:
         ]
 
     async def replay(self, route: StoredRoute, after: str | None, idle_s: float) -> int:
-        """Requeues the dead entries, or all entries after that place; how many these are."""
+        """Requeues the dead entries, or all entries after that place, and returns how many there are."""
         if after is None:
             dead = await self.load_dead(route, None, DEAD_KEPT)
             places = [given_up.place for _, given_up in dead]
@@ -174,7 +175,7 @@ class RouteStore:
         else:
             places, delete = await self._places(route.topic, after), []
         group = self.group(route, READER)
-        # In this order: if Redis fails half-way, some are delivered twice rather than never.
+        # In this order: if Redis fails halfway, some are delivered twice rather than never.
         replies = await self._connection.run([*(group.requeue_cmd(place, idle_s) for place in places), *delete])
         return sum(replies[: len(places)])
 
@@ -188,19 +189,19 @@ class RouteStore:
             if len(rows) < BATCH_SIZE:
                 return places
 
-    # -- for those who deliver -----------------------------------------------------------------------------------------
+    # -- for deliveries ------------------------------------------------------------------------------------------------
 
     def group(self, route: StoredRoute, consumer: str) -> Group:
         return Group(self._connection, out_key(route.topic), f"route:{route.id}", consumer)
 
     async def add(self, key: str, topic: str, arrived: Arrived, kept: int) -> str:
-        """Adds the entry to another stream, with the topic that let it through; the error if that fails, or ""."""
+        """Adds the entry to another stream, with its topic. Returns the error if that fails, or ""."""
         fields = [part for pair in arrived.fields.items() for part in pair]
         (error,) = await self._connection.run([Script(ADD, [key], [kept, "topic", topic, *fields])])
         return str(error.decode())
 
     async def drop_idle(self, group: Group, idle_s: float) -> None:
-        """Deletes consumers that have been idle for so long and have nothing pending."""
+        """Deletes consumers that have been idle for that long and have nothing pending."""
         await self._connection.run([group.drop_idle_cmd(idle_s)])
 
     async def skip(self, group: Group, arrived: Arrived) -> None:
@@ -221,7 +222,7 @@ class RouteStore:
     async def failed(
         self, route: StoredRoute, group: Group, arrived: Arrived, reason: str, now_ms: int, idle_s: float | None
     ) -> None:
-        """Postpones an entry, as if it had been idle for `idle_s`; gives it up where that is None."""
+        """Postpones an entry, as if it had been idle for `idle_s`; gives it up if that is None."""
         stats, dead = _keys(route)
         document = arrived.fields[b"document"]
         steps: list[Step] = [

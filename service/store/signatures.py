@@ -1,14 +1,14 @@
-"""Near-duplicates in the stream: which of the documents that came lately a new one repeats.
+"""Near-duplicates in the stream: which of the recent documents a new one repeats.
 
-The stream of signatures is a log, and what a document repeats follows from reading it in order (see
-models/text/duplicates.py). So all processes agree, and those that start later do, too: what is kept of the log is
-enough. The command that notes a process's own documents replies with what the others have noted since.
+The stream of signatures is a log, and reading it in order determines what each document repeats (see
+models/text/duplicates.py). So all processes agree, including those that start later: what is kept of the log is enough.
+The command that appends a process's own signatures replies with those that other processes have appended since.
 
-What documents repeat is certain once they are noted. But most of it can be guessed before, from what was read so far,
-so the documents that they seem to repeat are loaded in the same round trip.
+What documents repeat is certain once their signatures are appended. But most of it can be guessed before, from the log
+as read so far, so the documents that they seem to repeat are loaded in the same round trip.
 
-Rejected: to look documents up in Redis by their bands. That takes ten fields a document, twice the memory of the
-document itself, and as much of the store's time as all the rest of a decision.
+Rejected: looking documents up in Redis by their bands. That takes ten fields per document, twice the memory of the
+document itself, and as much of the store's time as the rest of a decision.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from service.store.redis.scripts import Script, entry_fields, entry_number
 
 READ_SIZE = 200  # entries that are read together
 
-# Notes documents. Replies the number of the last, the last that the caller had read, and what was noted since.
-# Arguments: how many documents, their ids, their signatures, the first that must be kept, the last that the caller has
-# read, most entries in the reply.
+# Appends signatures. Replies with the number of the last document, the last number that the caller had read, and what
+# was appended since. Arguments: number of documents, their ids, their signatures, the first number that must be kept,
+# the last number that the caller has read, maximum number of entries in the reply.
 NOTE = """
 local last = redis.call('INCRBY', KEYS[1], ARGV[1])
 redis.call('XADD', KEYS[2], 'MINID', '~', math.min(tonumber(ARGV[4]), last), last .. '-0',
@@ -50,7 +50,8 @@ class SignatureLog:
         self._read_upto = 0
 
     async def note_cmd(self, ids: Sequence[str], signed: Signatures) -> tuple[Script, list[str]]:
-        """Command that notes these documents, whose reply is for `repeats`; and documents that they seem to repeat."""
+        """Command that appends signatures (pass its reply to `repeats`), and the documents that these seem to
+        repeat."""
         async with self._reading:
             return await asyncio.to_thread(self._note_cmd, ids, signed)
 
@@ -61,23 +62,22 @@ class SignatureLog:
         return note, list({name for name in self._recent.find(signed) if name})
 
     async def repeats(self, ids: Sequence[str], reply: Any) -> dict[str, str]:
-        """Of these documents, which have just been noted, those that repeat another, and which."""
+        """Those of the documents that repeat another one, each with that other one."""
         last, read_upto, rows = reply
         async with self._reading:
             if last <= read_upto:
-                self._forget()  # Redis was emptied, or is another than before
+                self._forget()  # Redis was emptied or replaced
             await self._add([(id, entry_fields(fields)) for id, fields in rows])
             while self._read_upto < last and (more := await self._load_more()):
                 await self._add(more)
             return {name: self._first[name] for name in ids if name in self._first}
 
     def first(self, name: str) -> str:
-        """The document that this one repeats, as far as has been read; or itself."""
+        """The document that this one repeats, going by the log as read so far; or itself."""
         return self._first.get(name, name)
 
     async def catch_up(self) -> None:
-        """Reads all that others have noted: before this process began, so that its first document need not wait for
-        that, or since it last noted something itself."""
+        """Reads all that other processes have appended, so that the next document need not wait for that."""
         async with self._reading:
             while rows := await self._load_more():
                 await self._add(rows)
@@ -97,7 +97,7 @@ class SignatureLog:
     def _add_in_thread(self, rows: Sequence[tuple[int, Mapping[bytes, bytes]]]) -> None:
         for number, fields in rows:
             ids = json.loads(fields[b"ids"])
-            # A copy, because what is read is read-only, and numba would compile everything twice for it.
+            # A copy, because the array is read-only, and numba would compile everything a second time for that.
             signed = np.frombuffer(fields[b"signatures"], "<u4").astype(np.uint32).reshape(-1, HASHES)
             for name, first in zip(ids, self._recent.add(ids, signed, number), strict=True):
                 self._first.pop(name, None)

@@ -19,12 +19,12 @@ from service.store.outbox import Outbox
 from service.store.redis.connection import Connection
 from service.store.redis.keys import CHANGES, PARTS, TOPICS, out_part_key, topic_key
 from service.store.redis.scripts import Arg, flat, topic_script
-from service.store.redis.scripts import Step as Step  # for others, who pass steps on
+from service.store.redis.scripts import Step as Step  # for callers that pass steps on
 from service.store.review import ReviewStore
 from service.store.routes import RouteStore
 from service.store.versions import ModelChange, VersionStore
 
-# Makes a topic with its first event, unless it is there. Arguments: born, how many documents have passed so far, the
+# Creates a topic with its first event, unless it exists. Arguments: born, how many documents have passed so far, the
 # event's fields.
 CREATE = """
 local topic, log, tally = KEYS[1], KEYS[2], KEYS[3]
@@ -44,9 +44,9 @@ redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1
 """
 
-# Rebuilds what can be derived from a log: its head, if that is lost, the judgements in force, and the list of versions,
-# if that is lost. The model is deleted, for the next to save it. Arguments: born, seq, floor, then two counted lists:
-# document and label pairs, version and record pairs.
+# Rebuilds what can be derived from a log: the judgements in force, and the head and the list of versions if they are
+# lost. The model is deleted; the next process that folds the log saves it again. Arguments: born, seq, floor, then two
+# lists: document and label pairs, after their number, and version and record pairs.
 REBUILD = """
 local topic, judged, model, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('EXISTS', topic) == 0 then
@@ -90,7 +90,7 @@ class Store:
             await self.connection.ping()
 
     async def memory(self) -> tuple[int, int]:
-        """Bytes that Redis holds, and those it may; 0 where there is no limit."""
+        """Bytes that Redis uses, and its limit; 0 if there is none."""
         nodes = await self.connection.info("memory")
         limits = [int(node.get("maxmemory", 0)) for node in nodes]
         return sum(int(node["used_memory"]) for node in nodes), sum(limits) if all(limits) else 0
@@ -102,7 +102,7 @@ class Store:
     # -- topics --------------------------------------------------------------------------------------------------------
 
     async def topics(self, after: str = "", limit: int | None = None) -> list[str]:
-        """Ids of topics in order, those that come after the given one."""
+        """Ids of topics in order, beginning after the given one."""
         async with self._acquire():
             rows = await self._redis.zrangebylex(
                 TOPICS, f"({after}" if after else "-", "+", start=0, num=-1 if limit is None else limit
@@ -114,7 +114,7 @@ class Store:
             return int(await self._redis.zcard(TOPICS))
 
     async def heads(self, topics: Sequence[str]) -> list[Head | None]:
-        """Where each topic's log stands, in one round trip; None where there is no topic."""
+        """The head of each topic's log, in one round trip; None where there is no topic."""
         async with self._acquire():
             pipe = self._redis.pipeline(transaction=False)
             for topic in topics:
@@ -123,19 +123,19 @@ class Store:
         return [Head(row[0].decode(), int(row[1]), int(row[2])) if row[0] else None for row in rows]
 
     async def create(self, topic: str, born: str, first: Event) -> bool:
-        """Makes the topic with its first event; False if the id is taken."""
-        # Listed first: a crash in between leaves an id without a topic, which reading skips, never the reverse. And
-        # listed again, for another process may just be deleting a topic of this name, whose last step is to unlist it.
+        """Creates the topic with its first event; False if the id is taken."""
+        # Listed first: a crash in between leaves an id without a topic, which readers skip, never the reverse. And
+        # listed again, because another process may be deleting a topic of this name, and unlists it last.
         await self.enlist(topic)
         passed = await self.counts.passed()
-        made = await self._call(CREATE, topic, ("topic", "log", "tally"), born, passed, *flat(first.to_fields()))
-        if made:
+        created = await self._call(CREATE, topic, ("topic", "log", "tally"), born, passed, *flat(first.to_fields()))
+        if created:
             await self.begin_stream(topic, born)
         await self.enlist(topic)
-        return bool(made)
+        return bool(created)
 
     async def begin_stream(self, topic: str, born: str) -> None:
-        """Gives the topic an empty stream of its own for what it lets through."""
+        """Gives the topic an empty output stream."""
         await self.connection.run([outbox.begin_cmd(topic, born, now_ms())])
 
     async def delete(self, topic: str, born: str, version: int | None = None) -> bool:
@@ -152,7 +152,8 @@ class Store:
         async with self._acquire():
             listed = await self._redis.zscore(TOPICS, topic)
             owner = await self._redis.get(out_part_key(topic, "owner"))
-        # In this order: if another topic has been made meanwhile, the stream is its own, or has the owner it had.
+        # In this order: if a new topic of this name was created meanwhile, its stream stays, or still has its old
+        # owner.
         if listed is None or (await self.heads([topic]))[0]:
             return False
         if owner:
@@ -161,7 +162,7 @@ class Store:
         return True
 
     async def rebuild(self, topic: str, head: Head, judged: Mapping[str, bool], records: Mapping[int, str]) -> bool:
-        """Lists the topic and rebuilds what its log implies, but for the model; False if the log has moved on."""
+        """Lists the topic and rebuilds what its log implies, except the model; False if the log has grown."""
         await self.enlist(topic)
         args: list[Arg] = [head.born, head.seq, head.floor]
         labels = {document: int(label) for document, label in judged.items()}
@@ -175,7 +176,7 @@ class Store:
     async def _unlist(self, topic: str) -> None:
         await self.connection.run([("ZREM", TOPICS, topic)])
         if (await self.heads([topic]))[0]:
-            await self.enlist(topic)  # another process has made a topic of this name meanwhile
+            await self.enlist(topic)  # another process has created a topic of this name meanwhile
 
     async def _call(self, script: str, topic: str, parts: Sequence[str], *args: Arg) -> Any:
         (reply,) = await self.connection.run([topic_script(script, topic, parts, *args)])

@@ -10,9 +10,9 @@ from service.store.redis.connection import Connection
 from service.store.redis.keys import CHANGES, topic_key
 from service.store.redis.scripts import BATCH_SIZE, entry_number, topic_script
 
-# Publishes a model unless a newer one is there. A fold is deterministic, so whoever saves version n saves the same
-# bytes, and the loser has nothing to do over. Arguments: born, version, blob, digest, record, versions kept, channel,
-# message.
+# Publishes a model unless this version or a newer one is published already. A fold is deterministic, so every process
+# saves the same bytes for a version, and the slower one has nothing to repeat. Arguments: born, version, blob, digest,
+# record, versions kept, channel, message.
 SAVE = """
 local topic, model, versions = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', topic, 'born') ~= ARGV[1] then return false end
@@ -64,7 +64,7 @@ class VersionStore:
         self._redis = connection.redis
 
     async def save(self, topic: str, model: Saved, record: str, kept: int) -> bool:
-        """Publishes the model, and tells the other processes; False if a newer one is there."""
+        """Publishes the model and notifies the other processes; False if it, or a newer one, is published already."""
         message = ModelChange(topic, model.born, model.version).to_message()
         args = (model.born, model.version, model.blob, model.digest, record, kept, CHANGES, message)
         (saved,) = await self._connection.run([topic_script(SAVE, topic, ("topic", "model", "versions"), *args)])
@@ -106,7 +106,7 @@ class VersionStore:
         return [(entry_number(id), fields[b"record"].decode()) for id, fields in rows]
 
     async def forget(self, topic: str) -> None:
-        """Deletes the published model, so that the next to fold the log saves it again."""
+        """Deletes the published model, so that the next process that folds the log saves it again."""
         async with self._connection.acquire():
             await self._redis.delete(topic_key(topic, "model"))
 

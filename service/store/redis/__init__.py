@@ -9,6 +9,6 @@ Reading order:
 5. `consumer_group.py`: how consumers share a stream: claim, pending, ack, delivery count
 6. `embedded.py`: the server that Sluice starts when it is given none
 
-Only this package imports `redis`. Only the store uses `scripts.py` and `connection.py`; what other rooms see of it are
-a consumer group, where they take part in one, and the embedded server, which the supervisor starts.
+Only this package imports `redis`. Only the store uses `scripts.py` and `connection.py`; other rooms use only consumer
+groups and, in the supervisor, the embedded server.
 """

@@ -4,7 +4,7 @@ A command that gets no reply in time raises StoreUnavailable; it may have been a
 are written for.
 
 The store is one server, or a Redis Cluster (see redis_url.py). A cluster must be whole: nearly every request concerns
-several nodes, so while one is away and has no successor yet, all are refused.
+several nodes, so while one is down and no replica has replaced it, all requests are refused.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Connection:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncGenerator[None, None]:
-        """Waits until one of the connections is free, and translates the errors of whatever is done with it."""
+        """Waits until a connection is free, and translates the errors of what is done with it."""
         if self._timed_out and time.monotonic() >= self._next_probe_s:
             await self._probe()
         self._refuse_if_timed_out()
@@ -83,7 +83,7 @@ class Connection:
             with translated_errors():
                 yield
         except StoreUnavailable as error:
-            # A pipeline that found a node of a cluster gone does not ask where its slots are now; a probe does.
+            # After a pipeline found a node of a cluster gone, it does not ask where its slots are now; a probe does.
             if self.cluster or isinstance(error, TimedOut):
                 await self._probe()
             raise
@@ -169,8 +169,8 @@ class Connection:
                 yield subscription
 
     def _refuse_if_timed_out(self) -> None:
-        """Raises after a timeout, until a probe has had an answer. Otherwise those who wait in line, for a connection
-        or for a topic's turn, would wait one after the other, each for as long as the first."""
+        """Raises after a timeout, until a probe has been answered. Otherwise requests that wait for a connection, or
+        for their turn at a topic, would time out one after the other."""
         if self._timed_out:
             raise StoreUnavailable(TIMED_OUT)
 
@@ -224,7 +224,7 @@ def _typed(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _no_retry() -> Retry:
-    """No second try: it could apply a write twice, and a frozen server must give 503 within two timeouts. A connection
-    that broke while it lay idle, say because the server was restarted, is noticed when it is taken. (A command that a
-    node of a cluster redirects, because a slot has moved, was not applied.)"""
+    """No retries: one could apply a write twice, and a frozen server must give 503 within two timeouts. A connection
+    that broke while it was idle, say because the server was restarted, is noticed when it is acquired. (A command that
+    a node of a cluster redirects, because a slot has moved, was not applied.)"""
     return Retry(NoBackoff(), 0)

@@ -2,7 +2,7 @@
 
 An entry that was delivered to a consumer is pending until it is acknowledged. What a consumer has not acknowledged
 after a while may be claimed by another, so nothing is lost with a process that is killed. Redis counts how often an
-entry was delivered: so an entry that kills everybody who reads it can be told from one that was unlucky.
+entry was delivered, which distinguishes an entry that kills every consumer from one that happened to be there.
 """
 
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ from service.store.redis.connection import Connection
 from service.store.redis.errors import translated_errors
 from service.store.redis.scripts import Arg, Command, Script, entry_fields
 
-# Makes the stream, the group and this consumer unless they are there. Arguments: group, consumer, the group's start.
+# Creates the stream, the group and this consumer unless they exist. Arguments: group, consumer, the group's start.
 OPEN = """
-local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], ARGV[3], 'MKSTREAM')
-if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP') then return made end
+local created = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], ARGV[3], 'MKSTREAM')
+if type(created) == 'table' and created.err and not string.find(created.err, 'BUSYGROUP') then return created end
 redis.call('XGROUP', 'CREATECONSUMER', KEYS[1], ARGV[1], ARGV[2])
 return 1
 """
 
 # Deletes consumers that have been idle for long, unless they have pending entries, which would be deleted with them. A
-# consumer that was only slow is made again by its next read. Arguments: group, milliseconds.
+# consumer that was only slow is created again by its next read. Arguments: group, milliseconds.
 DROP_IDLE = """
 local dropped = 0
 for _, flat in ipairs(redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
@@ -36,22 +36,22 @@ return dropped
 """
 
 # This consumer's pending entries, oldest first, with their delivery counts. Entries that somebody deleted are
-# acknowledged. Arguments: group, consumer, most entries.
+# acknowledged. Arguments: group, consumer, maximum number of entries.
 OWN_PENDING = """
-local found, rows = {}, {}
+local entries, rows = {}, {}
 repeat
   rows = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[3], ARGV[2])
   if rows.err then return rows end
   for _, row in ipairs(rows) do
     local entry = redis.call('XRANGE', KEYS[1], row[1], row[1])[1]
     if entry then
-      found[#found + 1] = {entry[1], entry[2], row[4]}
+      entries[#entries + 1] = {entry[1], entry[2], row[4]}
     else
       redis.call('XACK', KEYS[1], ARGV[1], row[1])
     end
   end
-until #found > 0 or #rows == 0
-return found
+until #entries > 0 or #rows == 0
+return entries
 """
 
 # Claims an entry, and replies 1 if it exists. Arguments: those of XCLAIM.
@@ -77,7 +77,7 @@ class Group:
         self.stream, self.group, self.consumer = stream, group, consumer
 
     async def open(self, start: str = "0") -> None:
-        """Makes the stream, the group and this consumer unless they are there; a new group reads from `start` on."""
+        """Creates the stream, the group and this consumer unless they exist; a new group reads from `start` on."""
         await self._connection.run([Script(OPEN, [self.stream], [self.group, self.consumer, start])])
 
     async def wait_new(self, limit: int) -> list[Arrived]:
@@ -95,7 +95,7 @@ class Group:
         return _arrived(rows)
 
     async def claim_idle(self, limit: int, idle_s: float) -> list[Arrived]:
-        """Claims entries of any consumer that have been pending for so long."""
+        """Claims entries of any consumer that have been idle for that long."""
         async with self._connection.acquire():
             idle_ms = int(1000 * idle_s)
             _, claimed, *_ = await self._redis.xautoclaim(
@@ -138,11 +138,12 @@ class Group:
         return self._claim_cmd(place, "RETRYCOUNT", count)
 
     def heartbeat_cmd(self) -> Command:
-        """Command that resets this consumer's idle time: a claim of entries idle for longer than any can be."""
+        """Command that resets this consumer's idle time: a claim of entries that are idle for longer than any can
+        be."""
         return ("XAUTOCLAIM", self.stream, self.group, self.consumer, 1 << 40, "0", "COUNT", 1, "JUSTID")
 
     def drop_idle_cmd(self, idle_s: float) -> Script:
-        """Command that deletes consumers which have been idle for so long and have nothing pending."""
+        """Command that deletes consumers that have been idle for that long and have nothing pending."""
         return Script(DROP_IDLE, [self.stream], [self.group, int(1000 * idle_s)])
 
     def _claim_cmd(self, place: str, *options: Arg) -> Script:

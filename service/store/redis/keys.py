@@ -19,14 +19,14 @@ versions.py, its models:
 counts.py, how the stream was decided:
 
     sluice:{ID}:tally              hash     counts of decisions, in total and lately (see topics/counts.py)
-    sluice:{stream}:passed         string   how many documents have been put to all topics
-    sluice:{stream}:decided        hash     documents put to named topics; decisions to accept, abstain: ever
+    sluice:{stream}:passed         string   how many documents have been sent to all topics
+    sluice:{stream}:decided        hash     documents sent to named topics; decisions to accept, abstain: ever
     sluice:{stream}:goals          hash     state -> how many topics' goals are in it; expires
 
 review.py, what waits for a judgement:
 
     sluice:{ID}:likely             zset     accepted documents worth a judgement, by when they passed; bounded
-    sluice:{ID}:uncertain          zset     the same of those abstained from
+    sluice:{ID}:uncertain          zset     the same of those it abstained on
     sluice:{ID}:skipped            zset     documents not to be offered again, by when; bounded
 
 known.py and imports.py:
@@ -50,7 +50,7 @@ signatures.py, near-duplicates:
     sluice:{repeats}:noted         string   how many documents have been noted
     sluice:{repeats}:signatures    stream   ids (JSON) and signatures of some documents, numbered by the last; bounded
 
-inbox.py, documents that come by a stream:
+inbox.py, documents that arrive by a stream:
 
     sluice:in                      stream   documents to decide, added by anybody; each is deleted once it is decided
     sluice:dead                    stream   entries that could not be decided, with the reason; bounded

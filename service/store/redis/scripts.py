@@ -1,16 +1,16 @@
-"""Steps, the language in which a connection is told what to do: commands, and calls of Lua scripts.
+"""Steps, which a connection runs: commands, and calls of Lua scripts.
 
 Each script stands beside the code that calls it, in the module whose keys it touches. It runs alone inside Redis, on
 keys of one slot. What writes to a topic first compares `born`, the token of this incarnation of it, so that a process
 which still holds a deleted topic cannot write into its successor. `seq` counts the topic's events and is the version of
 the model that has folded them all.
 
-A write whose reply got lost may have been applied. Each script is therefore harmless when run again: a judgement that
-stands already is `known`, a save of an old version is ignored, and the rest compare `seq`, or a number like it, first.
-(COUNT alone counts twice then, some documents of a stream of thousands.)
+A write whose reply got lost may have been applied. So each script is harmless when it runs again: a judgement that is
+already in force is `known`, a save of an old version is ignored, and the others first compare `seq`, or a number like
+it. (Only COUNT then counts some documents twice, in a stream of thousands.)
 
 Scripts are sent whole (EVAL): Redis keeps them compiled by digest anyway, and a restarted store needs no reloading.
-Redis reports each command to whoever waits, so calls of one script in a row are merged into one command (EACH).
+Redis notifies waiting clients after each command, so calls of one script in a row are merged into one command (EACH).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ end
 return answers
 """
 
-BATCH_SIZE = 1000  # entries or topics a command, so that a long read or write never holds Redis up
+BATCH_SIZE = 1000  # entries or topics per command, so that a long read or write never holds Redis up
 
 Arg = bytes | str | int | float
 Command = tuple[Arg, ...]
