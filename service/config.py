@@ -87,18 +87,18 @@ class Config(BaseSettings):
         le=256,
         description="Processes that decide documents from the Redis stream `sluice:in` and deliver along routes.",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe level to log.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest severity to log.")
 
-    max_body_bytes: int = Field(10_000_000, ge=1, description="Longest request body, except NDJSON.")
-    max_text_chars: int = Field(1_000_000, ge=1, description="Longest text of a document.")
-    max_documents: int = Field(1000, ge=1, description="Most documents or judgements in a JSON request.")
-    max_requests: int = Field(1000, ge=1, description="Most requests in progress per API process; any more get 503.")
+    max_body_bytes: int = Field(10_000_000, ge=1, description="Maximum bytes in a request body, except NDJSON.")
+    max_text_chars: int = Field(1_000_000, ge=1, description="Maximum characters in the text of a document.")
+    max_documents: int = Field(1000, ge=1, description="Maximum documents or judgements in a JSON request.")
+    max_requests: int = Field(1000, ge=1, description="Maximum requests in progress per API process; any more get 503.")
     max_listeners: int = Field(
-        500, ge=1, description="Most listeners to topic streams per API process; they count as requests, too."
+        500, ge=1, description="Maximum listeners to topic streams per API process; they count as requests, too."
     )
-    max_topics: int = Field(100_000, ge=1, description="Most topics.")
-    max_stream_lines: int = Field(1_000_000, ge=1, description="Most lines in an NDJSON request.")
-    max_stream_bytes: int = Field(1_000_000_000, ge=1, description="Longest NDJSON request.")
+    max_topics: int = Field(100_000, ge=1, description="Maximum number of topics.")
+    max_stream_lines: int = Field(1_000_000, ge=1, description="Maximum lines in an NDJSON request.")
+    max_stream_bytes: int = Field(1_000_000_000, ge=1, description="Maximum bytes in an NDJSON request.")
 
     judgements_kept: int = Field(5000, ge=1, description="Judgements kept per topic; the oldest are dropped.")
     versions_kept: int = Field(100, ge=1, description="Versions kept per topic, to list and restore.")
@@ -106,7 +106,7 @@ class Config(BaseSettings):
         500, ge=1, description="Accepted documents per topic that wait for review, and as many abstained ones."
     )
     skipped_kept: int = Field(5000, ge=1, description="Skipped documents per topic that review does not offer again.")
-    known_kept: int = Field(1000, ge=1, description="Most known items per topic.")
+    known_kept: int = Field(1000, ge=1, description="Maximum known items per topic.")
     audit_rate: float = Field(
         0.01,
         ge=0,
@@ -141,7 +141,7 @@ class Config(BaseSettings):
         5000, ge=1, description="Decisions kept per topic in its output stream, with their documents."
     )
     dead_kept: int = Field(
-        10_000, ge=1, description="Entries kept in `sluice:dead`, where those of `sluice:in` go that cannot be decided."
+        10_000, ge=1, description="Entries of `sluice:in` that could not be decided and are kept in `sluice:dead`."
     )
     documents_kept: int = Field(50_000, ge=1, description="Documents remembered for feedback by id.")
 
@@ -163,7 +163,7 @@ class Config(BaseSettings):
         gt=0,
         le=3600,
         allow_inf_nan=False,
-        description="Longest pause, in seconds, between two attempts to deliver a decision along a route.",
+        description="Maximum seconds between two attempts to deliver a decision along a route.",
     )
     webhook_timeout_s: float = Field(
         10.0, gt=0, le=60, allow_inf_nan=False, description="Seconds a webhook receiver may take to answer."
@@ -179,7 +179,7 @@ class Config(BaseSettings):
         description="Seconds between checks for changes that a process has missed.",
     )
 
-    served_weights: int = Field(2000, ge=1, description="Number of weights served per topic, the largest of its model.")
+    served_weights: int = Field(2000, ge=1, description="Maximum weights served per topic; the largest are kept.")
     title_weight: float = Field(
         2.0,
         gt=0,
