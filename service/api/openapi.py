@@ -38,7 +38,7 @@ _REASONS = {
 }
 _WITH_BODY = (400, 413, 415)
 _ETAG = {"ETag": {"description": "For If-Match.", "schema": {"type": "string"}}}
-_LOCATION = {"Location": {"description": "Path of what was made.", "schema": {"type": "string"}}}
+_LOCATION = {"Location": {"description": "Path of what was created.", "schema": {"type": "string"}}}
 _RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
 # The bodies of requests; examples.json has examples of each, by the name of the type.

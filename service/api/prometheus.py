@@ -1,6 +1,6 @@
 """Metrics of the whole service, for Prometheus: those that all processes on all machines share, from the store.
 
-Every process reports the same. Counters are incremented where things happen; none is a sum over topics or routes, which
+Every process reports the same. Counters are incremented at each event; none is a sum over topics or routes, which
 may be deleted, so none goes backwards. What needs every topic is computed by the housekeeper, every minute
 (`sluice_goals`). A setting limits how many topics have series of their own: the oldest ones, so that new topics change
 nothing. Rejections are not counted (see topics/counts.py); they are the rest of the documents.

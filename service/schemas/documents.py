@@ -52,7 +52,7 @@ class Flip(Answer):
     """What would have changed the decision: the fewest of the document's strongest terms without which, or of the
     query's missing terms with which, the model would have decided differently."""
 
-    decision: Decision = Field(description="The decision that it would have been.")
+    decision: Decision = Field(description="What the decision would have been.")
     without: list[str]
     with_: list[str] = Field(alias="with")
 

@@ -13,7 +13,7 @@ from service.schemas.documents import Decision
 from service.schemas.fields import STREAM, WEBHOOK, Answer, Place, Request
 
 NAME = re.compile(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*\.?)")  # on the internet or in a private network
-SECRET_BYTES = (24, 64)  # at least, at most: as Standard Webhooks says
+SECRET_BYTES = (24, 64)  # at least, at most, according to Standard Webhooks
 
 
 class Passed(Answer):
@@ -29,7 +29,7 @@ class Passed(Answer):
     text: str
     duplicate_of: str | None = Field(default=None, description="The document that this one is a near-duplicate of.")
     source: str | None = Field(
-        default=None, description="`source`, `published` and `metadata` are as the document came with them."
+        default=None, description="`source`, `published` and `metadata` are those that the document was sent with."
     )
     published: str | None = None
     metadata: dict[str, JsonValue] | None = None
@@ -104,7 +104,7 @@ def _both() -> list[NotRejected]:
 
 
 class ToWebhook(Request):
-    """Sends each decision to a URL as a POST request, signed as Standard Webhooks says."""
+    """Sends each decision to a URL as a POST request, signed according to Standard Webhooks."""
 
     to: Literal["webhook"]
     url: Annotated[str, Field(max_length=2000), AfterValidator(_receiver)]

@@ -26,10 +26,10 @@ class MetricFigures(Answer):
     precision: Figure | None = Field(description="Share of accepted documents that are relevant.")
     recall: Figure | None = Field(description="Share of relevant documents that are not rejected.")
     f1: Figure | None = Field(
-        description="F1 of the accepted documents; a relevant document abstained from counts as missed."
+        description="F1 of the accepted documents; a relevant document that was abstained on counts as missed."
     )
     error: Figure | None = Field(description="Share of wrong decisions among those to accept or reject.")
-    abstain: Figure | None = Field(description="Share of all documents that was abstained from.")
+    abstain: Figure | None = Field(description="Share of all documents that were abstained on.")
     sap: Figure | None = Field(description="Simple average precision of the ranking of the documents shown.")
     t11su: Figure | None = Field(description="Utility T11SU of the TREC filtering track, of the accepted documents.")
 

@@ -40,7 +40,7 @@ class StrongestTerms(Answer):
 
 
 class LossAndError(Answer):
-    loss: float = Field(description="Share of documents from which the committee would abstain.")
+    loss: float = Field(description="Share of documents on which the committee would abstain.")
     error: float = Field(description="Share of wrong decisions among the others.")
 
 

@@ -43,7 +43,7 @@ class NewKnown(Request):
 
 class KnownAdded(Answer):
     topic: str
-    added: int = Field(description="How many of these are new.")
+    added: int = Field(description="How many of the documents are new.")
     known: int = Field(description="How many known items the topic has now.")
 
 

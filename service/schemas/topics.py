@@ -40,7 +40,7 @@ class Learner(Request):
 
 
 class Goal(Request):
-    """What the user can tolerate. All fields are optional; the more is asked, the more judgements it takes."""
+    """What the user can tolerate. All fields are optional; the more you ask for, the more judgements it takes."""
 
     max_error: Share | None = None
     min_precision: Share | None = None
@@ -61,8 +61,8 @@ SingleTerm = Annotated[str, Field(max_length=400), AfterValidator(no_nul)]
 
 
 class Pins(Request):
-    """Feedback on single terms: whatever is judged, a pinned one counts for the topic, and a banned one does not count.
-    Each must be a single term, usually one word."""
+    """Feedback on single terms: whatever is judged, a pinned term counts in favour of the topic, and a banned one does
+    not count. Each must be a single term, usually one word."""
 
     pin: list[SingleTerm] = Field(default_factory=list, max_length=50, examples=[["opec", "brent"]])
     ban: list[SingleTerm] = Field(default_factory=list, max_length=50, examples=[["reuters"]])
@@ -181,7 +181,7 @@ class Counts(Answer):
 
 
 class PassedCounts(Counts):
-    """Remembered documents that the topic decided since it was created; `lately`: about the last 10,000."""
+    """Remembered documents that the topic has decided since it was created; `lately`: about the last 10,000."""
 
     lately: Counts
 

@@ -1,6 +1,6 @@
 """The public contract, path by path. A handler reads the request, asks the `Sluice` and answers; it decides nothing.
 
-    topics.py      topics: made, listed, read, changed, deleted
+    topics.py      topics: created, listed, read, changed, deleted
     documents.py   classify, feedback, and the list of judgements
     versions.py    versions of a topic, and its model
     review.py      what to judge next, known items, pooled recall

@@ -33,11 +33,11 @@ async def export_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
 async def import_topic(
     request: Request,
     sluice: ReadySluice,
-    id: Annotated[TopicId | None, Query(description="Another id for the topic.")] = None,
+    id: Annotated[TopicId | None, Query(description="Import the topic under this id.")] = None,
     replace: Annotated[bool, Query(description="Replace an existing topic of that id.")] = False,
 ) -> Response:
-    """Make a topic from an exported file, as a whole or not at all. It decides as it did where it was exported. Sending
-    the same file again changes nothing. If the id is taken, the file is refused, unless `replace` is true."""
+    """Create a topic from an exported file, completely or not at all. It decides as it did where it was exported.
+    Sending the same file again changes nothing. If the id is taken, the file is refused, unless `replace` is true."""
     media_type(request, NDJSON)
     reader = ArchiveReader(lambda line: parse(ARCHIVE_LINE, line, sluice.config))
     max_bytes = min(MAX_BYTES, sluice.config.max_stream_bytes)

@@ -124,13 +124,13 @@ async def feedback(request: Request, sluice: ReadySluice, duplex: Duplex = False
 async def list_judgements(
     sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: NumberCursor = None
 ) -> Response:
-    """The judgements that stand, newest first."""
+    """The judgements in force, newest first."""
     return paged(*await sluice.judge.page(topic, int(cursor) if cursor else None, limit))
 
 
 @router.delete("/topics/{topic}/judgements/{document:path}", tags=["documents"], **answers(schemas.Withdrawn, 404))
 async def withdraw_judgement(sluice: ReadySluice, topic: TopicPath, document: DocumentPath) -> Response:
-    """Take a judgement back. The model becomes what it would have been without it."""
+    """Withdraw a judgement. The model becomes what it would have been without it."""
     version = await sluice.judge.withdraw(topic, document)
     return reply(schemas.Withdrawn(topic=topic, document=document, version=version))
 

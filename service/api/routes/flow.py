@@ -1,4 +1,4 @@
-"""What topics let through: as events, as a list, and along routes; and how the stream of documents stands."""
+"""What topics let through: as events, as a list, and along routes; and the state of the stream of documents."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -46,7 +46,7 @@ router = new_router()
 
 @router.get("/topics/{topic}/stream", tags=["flow"], **answers(None, 404, events=Passed))
 async def listen(sluice: ReadySluice, topic: TopicPath, last_event_id: LastEventId = None) -> Response:
-    """What the topic lets through (accepted or abstained from), as it happens: server-sent events, resumable."""
+    """What the topic accepts or abstains on, live: server-sent events that resume with `Last-Event-ID`."""
     await sluice.topics.find(topic)
     return Events(sluice.subscribers.subscribe(topic, last_event_id))
 
@@ -55,7 +55,7 @@ async def listen(sluice: ReadySluice, topic: TopicPath, last_event_id: LastEvent
 async def list_passed(
     sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: PlaceCursor = None
 ) -> Response:
-    """What the topic has let through (accepted or abstained from), newest first."""
+    """What the topic has accepted or abstained on, newest first."""
     await sluice.topics.find(topic)
     entries = await sluice.outbox.newest(topic, cursor, limit + 1)
     items = [entry.passed(topic) for entry in entries[:limit]]

@@ -1,4 +1,4 @@
-"""How a topic has done, and what it would do under other settings."""
+"""How well a topic has done, and what it would do under other settings."""
 
 from fastapi import Request
 from pydantic import TypeAdapter
@@ -17,7 +17,8 @@ router = new_router()
 
 @router.get("/topics/{topic}/metrics", tags=["measures"], **answers(Metrics, 404))
 async def read_metrics(sluice: ReadySluice, topic: TopicPath) -> Response:
-    """How the topic has done, on documents it had decided before they were judged; each figure with an interval."""
+    """How well the topic has done on documents that it decided before they were judged; each figure with an
+    interval."""
     published = await sluice.topics.find(topic)
     judged = await sluice.learning.read(topic, evidence)
     (counts,) = await sluice.counters.load([topic])

@@ -25,7 +25,7 @@ router = new_router()
 
 @router.get("/topics/{topic}/review", tags=["review"], **answers(ReviewPage, 404))
 async def review(sluice: ReadySluice, topic: TopicPath, limit: ReviewLimit = 20) -> Response:
-    """Documents worth a judgement, best first, and whether more judgements would still help."""
+    """Documents worth judging, best first, and whether more judgements would still help."""
     published = await sluice.topics.find(topic)
     report = await sluice.goals.report(published)
     return reply(await sluice.review.offers(published, report, limit))

@@ -1,4 +1,4 @@
-"""Topics: made, listed, read, changed, deleted."""
+"""Topics: created, listed, read, changed, deleted."""
 
 from hashlib import blake2b
 from typing import Annotated
@@ -24,7 +24,7 @@ IfMatch = Annotated[str | None, Header()]
 
 @router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409))
 async def create_topic(request: Request, sluice: ReadySluice) -> Response:
-    """Make a topic. It works from its query text at once, before any judgement."""
+    """Create a topic. It decides by its query at once, before any judgement."""
     published = await sluice.topics.create(await read(request, NEW_TOPIC))
     return await reply_topic(sluice, published, 201, {"Location": f"/topics/{published.topic}"})
 

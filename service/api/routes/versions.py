@@ -67,7 +67,7 @@ async def read_model(
     **answers(schemas.Topic, 404, 409, tagged=True),
 )
 async def replace_model(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
-    """Serve a model that was exported, here or elsewhere. Learning goes on from it."""
+    """Serve a model that was exported, here or elsewhere. Learning continues from it."""
     file = await read(request, MODEL_FILE)
     model = present.model(file, sluice.config.served_weights)
     return await reply_topic(sluice, await sluice.topics.put_model(topic, model, present.words(file)))
