@@ -9,9 +9,9 @@
     {"line": "passed", "ever": [n, accepted, abstained], "lately": […]}
     {"line": "end", "lines": …, "digest": …}                      how many lines came before, and their digest
 
-The log is the truth, so an imported topic is folded again, to the same model bit for bit. The log depends on two things
-outside it. The hash function: the file holds words, not hashes, so it outlives the function and people can read it. And
-the background: each event names an epoch of the whole stream, and the other server has epochs of its own. But an
+The log is the truth, so an imported topic is folded again, to the same model bit for bit. The log depends on the hash
+function and the background. The file holds words, not hashes, so it outlives the function and people can read it. As
+for the background, each event names an epoch of the whole stream, and the other server has epochs of its own. But an
 epoch's number is derived from what it holds (topics/background.py), so the epochs come along under their own numbers,
 no event is rewritten, and topics from one server share them there.
 

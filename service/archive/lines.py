@@ -172,7 +172,7 @@ class SkippedLine(Request):
 
 
 class PassedLine(Request):
-    """Counts of documents, of those accepted and of those abstained from."""
+    """Counts of documents, of those accepted and of those abstained on."""
 
     line: Literal["passed"] = "passed"
     ever: Annotated[list[Count], Field(min_length=3, max_length=3)]

@@ -6,8 +6,8 @@
             …
         sluice.feedback("crude", "d1", relevant=True)
 
-Results are models of `service.schemas`; what you send may be such a model or a mapping. A call that gets no reply, or
-is told to come back later, is retried only if that is safe. What goes wrong raises a `ClientError`.
+Results are models of `service.schemas`; what you send may be such a model or a mapping. A call that gets no reply, or a
+503, is retried only if that is safe. Every failure raises a `ClientError`.
 
 The names below are public, and so are the methods of the clients. Everything else is the inside, in reading order:
 

@@ -5,7 +5,7 @@
                  that exists now, 404 for one that is gone. The call then counts as done, and `instead`, if there is
                  one, fetches the result
 
-Nothing here does any I/O: `steps` is a generator that yields the next thing to do and receives its outcome, so the
+Nothing here does any I/O: `steps` is a generator that yields the next call or pause and receives its outcome, so the
 blocking and the async client differ only in how they carry out a step.
 """
 
@@ -74,8 +74,8 @@ Steps = Generator["Call[Any] | Pause", Any, T]
 
 
 def steps(call: Call[T], retries: Retries, rng: random.Random) -> Steps[T]:
-    """Yields the calls to send and the pauses to make, and returns the result. Whoever runs it sends the response to
-    each call back into the generator, or throws the transport error."""
+    """Yields the calls to send and the pauses to make, and returns the result. The caller sends the response to each
+    call back into the generator, or throws the transport error."""
     in_doubt = False  # whether an earlier attempt may have been applied
     for attempt in range(1, retries.attempts + 1):
         last = attempt == retries.attempts

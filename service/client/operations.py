@@ -220,7 +220,7 @@ def replay(topic: str, route: str, after: str | None = None) -> Call[Replayed]:
 
 
 def flow() -> Call[Flow]:
-    """How the stream of documents to decide stands."""
+    """Returns the state of the stream of documents to decide."""
     return Call("GET", "/flow", parse_as(Flow))
 
 

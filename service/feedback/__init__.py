@@ -3,10 +3,10 @@
 Reading order:
 
     judge.py      the journey of a judgement: from a request to an event of the topic's log, learned at once
-    goals.py      how a topic's goal stands, and which rejected documents are drawn for audit
+    goals.py      the state of a topic's goal, and which rejected documents are drawn for audit
     review.py     which documents are worth a judgement, best first
     known.py      relevant documents found elsewhere, as a test of recall; never learned from
-    metrics.py    how a topic has done on documents that it decided before they were judged
+    metrics.py    how well a topic has done on documents that it decided before they were judged
     preview.py    what a topic would do under other settings, without changing it
 
 The mathematics is in `models/goals` and `models/online`; here it meets the topic's log (through `Learning`), its counts

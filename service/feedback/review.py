@@ -1,7 +1,7 @@
 """What is worth a judgement: documents offered to people, best first, none twice.
 
     likely      accepted. Queued as they pass (topics/counts.py); the newest are kept
-    uncertain   abstained from. Queued likewise
+    uncertain   abstained on. Queued likewise
     audit       rejected, and drawn by chance (models/goals/audit.py). Not queued: which documents are drawn can be
                 computed, so the newest in the memory are checked, and those taken that were rejected when they passed
 

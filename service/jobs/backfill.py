@@ -81,7 +81,7 @@ async def backfill(context: JobContext, request: Backfill) -> BackfillResult:
     try:
         return await _archive(context, request.archive, registry)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BadInput("The archive is no gzip file, or not a whole one.") from error
+        raise BadInput("The archive is not a gzip file, or is incomplete.") from error
     except OSError as error:
         raise BadInput(f"The archive cannot be read, or no file written beside it: {error.strerror}.") from error
 
@@ -116,7 +116,7 @@ async def _remembered(context: JobContext, request: Backfill, registry: Registry
 async def _archive(context: JobContext, name: str, registry: Registry) -> BackfillResult:
     directory = context.config.archives
     if directory is None:
-        raise NotFound("This Sluice reads no archives any more: SLUICE_ARCHIVES names no directory.")
+        raise NotFound("This service no longer reads archives: SLUICE_ARCHIVES is not set.")
     path = (directory / name).resolve()
     decisions = path.with_name(f"{path.name}.{context.job}.decisions.ndjson")
     done = Checkpoint(**json.loads(context.checkpoint)) if context.checkpoint else Checkpoint()

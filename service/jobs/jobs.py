@@ -82,7 +82,7 @@ def check(request: NewJob, config: Config) -> None:
             settings.check_method(contender.method, contender.params, f"/methods/{i}")
     elif request.archive is not None:
         if config.archives is None:
-            raise BadInput("This Sluice reads no archives: SLUICE_ARCHIVES names no directory.", _at("/archive"))
+            raise BadInput("This service reads no archives: SLUICE_ARCHIVES is not set.", _at("/archive"))
         path = (config.archives / request.archive).resolve()
         if not path.is_relative_to(config.archives.resolve()) or not path.is_file():
             raise BadInput("There is no such file in the directory of archives.", _at("/archive"))

@@ -8,7 +8,7 @@ counted once for all topics, since most requests name none; a topic itself count
     newest   the same over as many, or, of a topic that has not seen twice as many, over the newer half
 
     as_now   `lately`, but only since the topic's settings last changed its decisions: what was decided by other
-             thresholds tells nothing about a goal. The counts as they were at that moment are stored as `anew`
+             thresholds says nothing about a goal. The counts as they were at that moment are stored as `anew`
 
 A topic keeps a ring of SLOTS buckets, each "bucket named accepted abstained", so its size is bounded and nothing has to
 be cleared. A batch goes into one bucket as a whole. A document counts when it is not remembered yet, so once however
@@ -131,7 +131,7 @@ class TopicCounters:
 
 
 def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
-    """A topic's counts from what the store keeps, when so many documents have passed."""
+    """A topic's counts from what the store keeps, if this many documents have passed."""
 
     def total(name: bytes) -> int:
         return int(stored.get(name, 0))
@@ -140,7 +140,7 @@ def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
     buckets = [[int(n) for n in row.split()] for slot, row in stored.items() if slot.isdigit()]
 
     def over(last: int) -> StreamCounts:
-        """The counts of the last so many buckets."""
+        """The counts of the last `last` buckets."""
         oldest = _bucket(passed) - last + 1
         recent = [row for row in buckets if row[0] >= oldest]
         named, accepted, abstained = (sum(row[i] for row in recent) for i in (1, 2, 3))
@@ -161,7 +161,7 @@ def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
 
 
 def stored_counts(ever: StreamCounts, lately: StreamCounts, passed: int) -> list[str | int]:
-    """Imported counts as the store keeps them, when so many documents have passed here: as if all were sent by name."""
+    """Imported counts as the store keeps them, if this many documents have passed here: as if all were sent by name."""
     bucket = _bucket(passed)
     row = f"{bucket} {lately.documents} {lately.accepted} {lately.abstained}"
     counts: list[str | int] = ["named", ever.documents, "accepted", ever.accepted, "abstained", ever.abstained]

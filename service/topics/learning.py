@@ -140,8 +140,8 @@ class Learning:
         self, topic: str, born: str, base: Base, words: Sequence[str], made_from: int, job: str
     ) -> int:
         """Does the same, once however often it is called, for a model that a job has fitted to the judgements in force
-        at version `made_from`; `born` tells the topic from others of its name. The version that has the model, or 0 if
-        the query or the learner has changed since, so that the fold starts from there."""
+        at version `made_from`; `born` identifies the topic among others of its name. Returns the version that has the
+        model, or 0 if the query or the learner has changed since, so that the fold starts from there."""
         event = self._event(
             "published",
             model=base.to_bytes(),
@@ -167,7 +167,7 @@ class Learning:
 
         def propose(state: TopicState) -> Amendment | None:
             if state.resolved.epoch == self._epochs.current.number:
-                return None  # another worker was faster
+                return None  # another process was faster
             event = self._event("refreshed", settings=state.resolved.settings.settings, features=query(state.settings))
             return event, None
 

@@ -39,7 +39,7 @@ class Recipe(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedModel:
     topic: str
-    born: str  # tells this topic from earlier ones of the same name; not part of the bytes
+    born: str  # identifies this topic among earlier ones of the same name; not part of the bytes
     version: int
     epoch: int  # the background its thresholds were chosen against
     settings: TopicSettings

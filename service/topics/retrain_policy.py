@@ -5,7 +5,7 @@ Housekeeping (run/housekeeping.py) checks every topic and submits what is due as
 beside the topic's counts, by compare-and-set, so that only one of several housekeepers submits. If it dies between
 noting and submitting, the topic waits until it is due again.
 
-`version` counts the events of the log, nearly all of which are judgements, so it tells which topics may be due; only
+`version` counts the events of the log, nearly all of which are judgements, so it shows which topics may be due; only
 their logs are read to count judgements. The number of judgements in force would not do: it stops growing when old ones
 are forgotten.
 """

@@ -434,7 +434,7 @@ async def test_an_archive_is_decided_line_by_line(api: Api, archives: Path, suff
 
 
 CRUDE = b'{"text": "crude oil"}\n'
-NO_GZIP = "The archive is no gzip file, or not a whole one."
+NO_GZIP = "The archive is not a gzip file, or is incomplete."
 
 
 @MODULE
