@@ -24,5 +24,5 @@ Reading order:
     plots.py         pictures
     __main__.py      the command line
 
-Corpora and processes are those of scripts/common. What came of it: docs/benchmarks.md.
+Corpora and processes are those of scripts/common. The results are in docs/benchmarks.md.
 """

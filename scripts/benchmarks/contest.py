@@ -76,7 +76,7 @@ def in_a_process(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def take_turns(contestants: Mapping[str, Contestant], turns: int) -> dict[str, list[Turn]]:
-    """So many turns of every contestant, after a round that warms up and is not counted."""
+    """Lets every contestant take its turns, after a warm-up round that is not counted."""
     for contestant in contestants.values():
         contestant.turn()
     taken: dict[str, list[Turn]] = {name: [] for name in contestants}
@@ -92,7 +92,7 @@ def repeated(items: Sequence[T], n: int) -> list[T]:
 
 
 def fitting(call: Callable[[list[T]], object], items: Sequence[T], seconds: float) -> int:
-    """How many items the call processes in about so many seconds, found by trying more and more."""
+    """How many items the call processes in about that many seconds, found by trying more and more."""
     n = MIN_ITEMS
     while (took := timed(call, repeated(items, n)).wall) < seconds / 4 and n < MAX_ITEMS:
         n *= 4

@@ -19,8 +19,8 @@ class Requirement(NamedTuple):
 
     @property
     def wanted(self) -> str:
-        least = self.at_least > -np.inf
-        return f"{'≥' if least else '≤'} {number(self.at_least if least else self.at_most)}{self.unit}"
+        sign, bound = ("≥", self.at_least) if self.at_least > -np.inf else ("≤", self.at_most)
+        return f"{sign} {number(bound)}{self.unit}"
 
 
 def _topics(report: Report, n: int) -> Report:

@@ -44,7 +44,7 @@ class TopicMaker:
         return islice(chain(self._labelled(), self._by_word()), n)
 
     def topics(self, n: int, weights: int) -> Iterator[BankEntry[float]]:
-        """n topics of so many weights."""
+        """n topics with this many weights each."""
         rows = centroids(self.X, self.kinds(n), weights)
         return (topic(f"topic-{i}", self.vocabulary[at], w) for i, (at, w) in enumerate(rows))
 

@@ -139,7 +139,7 @@ def _judgement(topic: str, documents: Sequence[Document], number: int) -> dict[s
 
 
 def _long_log(port: int, documents: Sequence[Document], judgements: int) -> dict[str, float]:
-    """The time of each kind of change after so many judgements."""
+    """The time of each kind of change after this many judgements."""
     topic = "long"
 
     def median_ms(call: Callable[[int], object]) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 from models.core.measures import Bools
 from models.text.analysis import Document
 
-MIN_TRAIN, MIN_TEST = 10, 3  # relevant documents; of the 90 topics of ModApte, 59 have so many
+MIN_TRAIN, MIN_TEST = 10, 3  # relevant documents; of the 90 topics of ModApte, 59 have that many
 SEED = 20
 STREAM_SIZE = 5000  # documents that are scored over and over
 HEADLINE_LENGTH = 50  # characters; a text that is no longer is a headline without its story
@@ -36,7 +36,7 @@ class Corpus:
     name: str
     documents: Sequence[Document]
     topics: Sequence[frozenset[str]]  # of each document
-    train: int  # the first so many documents are for training, the others for testing
+    train: int  # number of documents for training, which come first; the others are for testing
 
     def relevant(self, topic: str) -> Bools:
         return np.array([topic in names for names in self.topics], np.bool_)
@@ -61,7 +61,7 @@ class Corpus:
         return replace(self.past, train=int(share * self.train))
 
     def largest(self, train: int = MIN_TRAIN, test: int = MIN_TEST, patterns: Sequence[str] = ("*",)) -> list[str]:
-        """Topics with at least so many relevant documents, the most common in training first; see `matches`."""
+        """Topics with at least this many relevant documents, the most common in training first; see `matches`."""
         trained = Counter(name for names in self.topics[: self.train] for name in names)
         tested = Counter(name for names in self.topics[self.train :] for name in names)
         names = [name for name, n in trained.items() if n >= train and tested[name] >= test and matches(name, patterns)]
@@ -83,7 +83,7 @@ def read(path: Path) -> Corpus:
 
 
 def load(path: Path | None, generated: int) -> Corpus:
-    """The stories of a file in its order, halved; without a file, so many generated documents."""
+    """The stories of a file in its order, halved; without a file, `generated` documents."""
     if path is None:
         return generate(generated)
     rows = [row for row in _rows(path) if len(row.get("text") or "") > HEADLINE_LENGTH]

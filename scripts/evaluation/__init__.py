@@ -21,5 +21,5 @@ Reading order:
     __main__.py        the command line
 
 queries/*.json are queries for the topics of two corpora. The simulation uses stream.py and duplicates.py; nothing in
-the service or the models imports this package. What came of it: docs/quality.md.
+the service or the models imports this package. The results are in docs/quality.md.
 """

@@ -60,7 +60,7 @@ class OnlineOptions:
     path: CorpusPath
     topics: TopicPatterns = "*"
     feedback: Annotated[
-        Feedback, typer.Option(help="Judge every document, or what a person would see: accepted or abstained from.")
+        Feedback, typer.Option(help="Judge every document, or what a person would see: accepted or abstained on.")
     ] = Feedback.realistic
     seeds: Annotated[int, typer.Option(min=0, help="The number of relevant documents shown at the start.")] = 3
     learner: Annotated[

@@ -181,8 +181,8 @@ def measure(pair: Pair, fit: Fit, seed: int) -> PairResult:
     estimated = {}
     for k in KS:
         measured = split_in(k)
-        loss_and_error = CommitteeRates(measured.loss, measured.error)
-        estimated[k] = Estimated(loss_and_error, {name: e(k) for name, e in estimate.items()})
+        rates = CommitteeRates(measured.loss, measured.error)
+        estimated[k] = Estimated(rates, {name: e(k) for name, e in estimate.items()})
     curve = {loss: count_decisions(nearest_dropped(single, loss), pair.y_test) for loss in LOSSES}
     return PairResult(curve, committees, tuned, estimated)
 

@@ -1,7 +1,7 @@
 """One topic on the stream: created from a query, given a few relevant documents, then one pass in date order.
 
     everything    every document is judged as it comes
-    realistic     only what a person would see is judged: what is accepted and what is abstained from
+    realistic     only what a person would see is judged: what is accepted and what is abstained on
 
 After each judgement the topic serves its new model at once, and a topic that has not been judged for long is put under
 the newest epoch, both as in the service. Models are measured on the test documents, which the topic never learns from:

@@ -62,13 +62,13 @@ class GroupedCorpus:
         self.names = [name for name, size in sizes.items() if size >= MIN_GROUP]
 
     def pairs(self, count: int, seed: int) -> list[tuple[str, str]]:
-        """At most so many different pairs of groups."""
+        """At most `count` different pairs of groups."""
         pairs = list(combinations(self.names, 2))
         drawn = np.random.default_rng(seed).permutation(len(pairs))[:count]
         return [pairs[i] for i in drawn.tolist()]
 
     def pair(self, names: tuple[str, str], train: int, seed: int, holdout: bool = False) -> Pair:
-        """A pair with so many training documents, tested on all others; with `holdout`, tested on a quarter of the
+        """A pair with `train` training documents, tested on all others; with `holdout`, tested on a quarter of the
         training documents instead."""
         rng = np.random.default_rng([seed, *(self.names.index(name) for name in names)])
         drawn = [rng.permutation(self._members[name]) for name in names]

@@ -51,7 +51,7 @@ def pocket_prototype() -> Mapping[str, str]:
 
 
 def batch(mean_features: float) -> Mapping[str, BatchRow]:
-    """The rows of `evaluate batch`, for documents of so many different words on average.
+    """The rows of `evaluate batch`, for documents of this many different words on average.
 
     Two of the papers did not use Reuters ModApte: Lewis 96 has other collections, Dagan 97 the other Apte split (10,645
     documents) and, for the four steps, 2,000 documents."""

@@ -3,7 +3,7 @@
 A topic may have a goal, such as a precision of 90 %, and says when it is met. Here labelled documents stream past
 topics with goals, simulated readers judge what they are shown, and at the end of the stream each topic is asked what it
 claims. The documents that follow show whether that was right: whether precision holds, whether the interval of recall
-covers it, how much was abstained from.
+covers it, how much was abstained on.
 
 Reading order:
 
@@ -15,5 +15,5 @@ Reading order:
     report.py            tables and JSON
     __main__.py          the command line
 
-Corpora, streams and tables are those of scripts/common and scripts/evaluation. What came of it: docs/promises.md.
+Corpora, streams and tables are those of scripts/common and scripts/evaluation. The results are in docs/promises.md.
 """

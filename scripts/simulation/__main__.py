@@ -43,7 +43,7 @@ class Options:
     # the goal of every topic
     min_precision: Annotated[float | None, typer.Option(min=0, max=1, help="Precision of what is accepted.")] = 0.9
     min_recall: Annotated[float | None, typer.Option(min=0, max=1, help="Recall of what is not rejected.")] = 0.9
-    max_abstain: Annotated[float | None, typer.Option(min=0, max=1, help="Share of documents abstained from.")] = 0.15
+    max_abstain: Annotated[float | None, typer.Option(min=0, max=1, help="Share of documents abstained on.")] = 0.15
     max_error: Annotated[float | None, typer.Option(min=0, max=1, help="Share of decisions that are wrong.")] = None
     # the reader
     everything: Annotated[bool, typer.Option(help="Judge rejected documents, too.")] = False

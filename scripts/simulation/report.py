@@ -18,7 +18,7 @@ def summary(
     rows = [["judgements a topic", f"{macro([r.claim.judged for r in results]):.0f}"]]
     rows += [["of these audits", f"{macro([r.claim.audited for r in results]):.0f}"]]
     if goal.min_precision is not None:
-        rows += [["precision said to be met", _of(len(met), len(results))]]
+        rows += [["precision promised", _of(len(met), len(results))]]
         rows += [["… after judgements, median", f"{_median([r.claim.met_at or 0 for r in met]):.0f}"]]
     rows += _follow_up("on what follows, as it stood", goal, [(r, r.frozen) for r in results])
     rows += _follow_up("on what follows, judging on", goal, [(r, r.going_on) for r in results if r.going_on])
@@ -72,7 +72,7 @@ def topics(results: Sequence[Attainment]) -> None:
     ]
     frozen = ["accepted", "precision", "found", "kept", "abstained"]
     going_on = [f"{name}, judging on" for name in frozen] if any(result.going_on for result in results) else []
-    print_table(["topic", "judged", "said", *frozen, *going_on, "state"], rows, "Each topic")
+    print_table(["topic", "judged", "claim", *frozen, *going_on, "state"], rows, "Each topic")
 
 
 def write_json(path: Path, setting: dict[str, object], results: Sequence[Attainment]) -> None:

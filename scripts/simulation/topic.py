@@ -1,6 +1,6 @@
 """One topic with a goal on a stream, judged by a simulated reader.
 
-Documents come in order. What the topic accepts or abstains from is shown to the reader; some of what it rejects is
+Documents come in order. What the topic accepts or abstains on is shown to the reader; some of what it rejects is
 drawn for audit. After each judgement the topic serves its new model, as the service does. Only judgements let the topic
 know what is relevant. The corpus is one stream: training documents, then, after a pause, the documents that follow.
 """

@@ -143,7 +143,7 @@ def test_the_command_says_what_was_promised_and_what_came(tmp_path: Path) -> Non
     out = tmp_path / "out.json"
     ran = CliRunner().invoke(app, [str(path), "--each", "--audit", ".1", "--out", str(out)])
     assert ran.exit_code == 0, ran.output
-    assert "precision said to be met" in ran.output
+    assert "precision promised" in ran.output
     assert "recall interval, all topics together" in ran.output
     topics = json.loads(out.read_text())["topics"]
     assert [topic["topic"] for topic in topics] != []
