@@ -179,6 +179,14 @@ class Config(BaseSettings):
         description="Seconds between checks for changes that a process has missed.",
     )
 
+    epoch_s: float = Field(
+        5.0,
+        ge=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="Least seconds between two counts of the stream's words that a process publishes. With 0 they are "
+        "published as soon as enough documents are new, before the request with the last of these is answered.",
+    )
     served_weights: int = Field(2000, ge=1, description="Maximum weights served per topic; the largest are kept.")
     title_weight: float = Field(
         2.0,

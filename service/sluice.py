@@ -40,7 +40,7 @@ class Sluice:
         self.pool = pool = Pool(THREADS, "sluice")
         self._background = BackgroundTasks()
 
-        self.epochs = Epochs(store)
+        self.epochs = Epochs(store, config.epoch_s)
         self.registry = Registry(analysis_of(config))
         self.learning = Learning(store, self.epochs, config, pool, self.registry.put)
         self.sync = Sync(store, self.registry, self.learning, self.epochs, config.sweep_s)

@@ -87,6 +87,32 @@ class RecentDocuments:
         return originals
 
 
+class Repeats:
+    """The same, and which document each of the last ones repeats, to be looked up later."""
+
+    def __init__(self, window: int) -> None:
+        self.recent = RecentDocuments(window)
+        self._window = window
+        self._first: dict[str, str] = {}  # by document, the one that it repeats; oldest first
+
+    def add(self, names: Sequence[str], signatures: Signatures, last: int) -> None:
+        """Add documents, the last of which has the number `last`."""
+        for name, first in zip(names, self.recent.add(names, signatures, last), strict=True):
+            self._first.pop(name, None)
+            if first != name:
+                self._first[name] = first
+        while len(self._first) > self._window:
+            del self._first[next(iter(self._first))]
+
+    def first(self, name: str) -> str:
+        """The document that this one repeats, or itself."""
+        return self._first.get(name, name)
+
+    def among(self, names: Sequence[str]) -> dict[str, str]:
+        """Those of the documents that repeat another, and which."""
+        return {name: self._first[name] for name in names if name in self._first}
+
+
 class _Block:
     """The firsts of a block, by bucket of each band: chains from the newest document to the one before it."""
 

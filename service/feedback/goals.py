@@ -47,19 +47,13 @@ class Goals:
 
     def chance(self, published: PublishedModel, document: str, came_ms: int) -> float:
         """The probability with which the document was drawn for audit; 0 if it was not drawn."""
-        rate = self.audit_rate(published)
-        if rate:
-            rate = next((past.rate for past in published.settings.drawn if came_ms < past.until_ms), rate)
-        return rate if rate and drawn(published.topic, [self._signatures.first(document)], rate)[0] else 0.0
+        return audit_chance(published, self._signatures.first(document), came_ms, self._default_rate)
 
     def drawn(self, published: PublishedModel, documents: Sequence[str]) -> list[str]:
         """The documents that may have been drawn, whenever they came, in an order that is random but the same in every
         process."""
         firsts = [self._signatures.first(document) for document in documents]
-        rate = max(self.audit_rate(published), *(past.rate for past in published.settings.drawn), 0.0)
-        mask = drawn(published.topic, firsts, rate).tolist()
-        picked, picked_firsts = list(compress(documents, mask)), list(compress(firsts, mask))
-        return [picked[i] for i in np.argsort(hashes(published.topic, picked_firsts), kind="stable").tolist()]
+        return may_be_drawn(published, documents, firsts, self._default_rate)
 
     async def report(self, published: PublishedModel) -> Report | None:
         """How the topic's goal stands; None if it has none."""
@@ -82,6 +76,26 @@ class Goals:
             audits=evidence.audits,
             detail=_detail(len(auditing), evidence.audits, passed.rejected, share.low if share else None),
         )
+
+
+def audit_chance(published: PublishedModel, first: str, came_ms: int, default_rate: float) -> float:
+    """The probability with which a document was drawn for audit that came then, or repeats this first one; 0 if it was
+    not drawn."""
+    rate = audit_rate(published.settings, default_rate)
+    if rate:
+        rate = next((past.rate for past in published.settings.drawn if came_ms < past.until_ms), rate)
+    return rate if rate and drawn(published.topic, [first], rate)[0] else 0.0
+
+
+def may_be_drawn(
+    published: PublishedModel, documents: Sequence[str], firsts: Sequence[str], default_rate: float
+) -> list[str]:
+    """The documents that may have been drawn, in the order of their hashes; `firsts` are those that they repeat, or
+    themselves."""
+    rate = max(audit_rate(published.settings, default_rate), *(past.rate for past in published.settings.drawn), 0.0)
+    mask = drawn(published.topic, firsts, rate).tolist()
+    picked, picked_firsts = list(compress(documents, mask)), list(compress(firsts, mask))
+    return [picked[i] for i in np.argsort(hashes(published.topic, picked_firsts), kind="stable").tolist()]
 
 
 def report(published: PublishedModel, counts: TopicCounts) -> Report | None:

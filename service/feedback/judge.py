@@ -13,6 +13,7 @@ judgement, so that nobody waits for a fit; and a retraining by the same method i
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import structlog
@@ -35,7 +36,7 @@ from service.topics.decisions.registry import Registry
 from service.topics.decisions.rules import DECIDES
 from service.topics.features import log_features
 from service.topics.learning import Learning
-from service.topics.published import DIGITS, Recipe
+from service.topics.published import DIGITS, PublishedModel, Recipe
 from service.topics.state import to_bag
 
 TITLE_CHARS = 200  # of a judged document's title, kept with the judgement
@@ -209,12 +210,9 @@ class Judge:
             rule = self._registry.rules.of(judgement.topic, subject) or ""
             features = log_features(subject.title, subject.text, self._registry.analysis, epoch)
         published = self._registry.get(judgement.topic)
-        calibration = published.model.calibration
-        decision, score = published.decide_bag(to_bag(features))
-        before = Before(decision=decision, score=round(score, DIGITS))
         if delivered is None and source.passed and isinstance(subject, Document):
             delivered = DECIDES.get(rule)
-        event = Event(
+        judged = Event(
             "judged",
             now_ms(),
             epoch.number,
@@ -223,16 +221,27 @@ class Judge:
             features=features,
             title=title[:TITLE_CHARS],
             judge=judgement.by or "",
-            decision=before.decision,
-            delivered="" if delivered in (None, before.decision) else delivered,
             rule=rule,
-            score=score,
-            probability=calibration.probability(score) if calibration else None,
             passed=source.passed,
             came_ms=source.came_ms,
             chance=self._goals.chance(published, document, source.came_ms) if source.passed else 0.0,
         )
-        return event, before
+        event = with_decisions(judged, published, delivered)
+        return event, Before.model_validate({"decision": event.decision, "score": round(event.score, DIGITS)})
+
+
+def with_decisions(judged: Event, published: PublishedModel, delivered: Decision | None) -> Event:
+    """The judgement with what the model decides of its document at this moment, and with what was delivered when the
+    document passed, where that differs."""
+    decision, score = published.decide_bag(to_bag(judged.features))
+    calibration = published.model.calibration
+    return replace(
+        judged,
+        decision=decision,
+        delivered="" if delivered in (None, decision) else delivered,
+        score=score,
+        probability=calibration.probability(score) if calibration else None,
+    )
 
 
 def id_of(document: str | Document) -> str:

@@ -101,7 +101,7 @@ class Review:
         """The best documents to judge next, and whether more judgements would still help."""
         topic = published.topic
         likely, uncertain, skipped = await self._store.review.queued(topic, published.born)
-        past = await self._learning.read(topic, _past)
+        past = await self._learning.read(topic, past_of)
         done = past.documents.union(skipped)
         waiting = [[document for document in ids if document not in done] for ids in (likely, uncertain)]
         queued = await self._load(published, [document for ids in waiting for document in ids[:MAX_QUEUED]])
@@ -109,15 +109,8 @@ class Review:
         if self._goals.audit_rate(published):
             audits = await self._load_audits(published, done, -(-limit // AUDIT_EVERY))
         recently_skipped = await self._load(published, skipped[:MAX_SKIPPED])
-
-        def choose() -> list[Offer]:
-            seen = SeenDocuments(past.signatures)
-            for candidate in recently_skipped:
-                seen.add_if_new(candidate.features)
-            ranked = _ranked(published, queued, past.relevant, bool(report and report.unwatched))
-            return list(_mixed(ranked, audits, seen, limit))
-
-        items = await asyncio.to_thread(choose)
+        unwatched = bool(report and report.unwatched)
+        items = await asyncio.to_thread(choose, published, past, queued, audits, recently_skipped, unwatched, limit)
         enough, detail = _worth(past, report)
         detail = detail if items else f"There is nothing to judge right now. {detail}"
         return ReviewPage(items=items, next=None, enough=enough, detail=detail)
@@ -174,7 +167,23 @@ class Review:
         return audits
 
 
-def _past(state: TopicState) -> Past:
+def choose(
+    published: PublishedModel,
+    past: Past,
+    queued: Sequence[ReviewCandidate],
+    audits: Sequence[ReviewCandidate],
+    skipped: Sequence[ReviewCandidate],
+    unwatched: bool,
+    limit: int,
+) -> list[Offer]:
+    """The best of the queued documents and of the audits, best first; see above."""
+    seen = SeenDocuments(past.signatures)
+    for candidate in skipped:
+        seen.add_if_new(candidate.features)
+    return list(_mixed(_ranked(published, queued, past.relevant, unwatched), audits, seen, limit))
+
+
+def past_of(state: TopicState) -> Past:
     judged = state.resolved.judged
     newest = sorted(judged.values(), key=lambda standing: -standing.latest.seq)
     rules = [standing for standing in newest if standing.first.rule][:MIN_AGREED]

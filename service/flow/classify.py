@@ -23,7 +23,7 @@ from service.config import Config
 from service.errors import StoreUnavailable
 from service.schemas import ClassifyOptions, Document
 from service.store import outbox
-from service.store.documents import RememberCall, pack
+from service.store.documents import RememberCall, pack, unpack
 from service.store.outbox import Entry
 from service.store.signatures import SignatureLog
 from service.store.topics import Step, Store
@@ -106,11 +106,15 @@ class Classifier:
         chars = sum(len(document.text) for document in documents) * (EXPLAINING_FACTOR if options.explain else 1)
         return self._large if chars > LARGE_CHARS else nullcontext()
 
-    def publish_epoch_if_due(self) -> None:
-        """Publishes the term counts of this process as an epoch, in the background, if there are enough of them."""
+    async def publish_epoch_if_due(self) -> None:
+        """Publishes the term counts of this process as an epoch, if there are enough of them: in the background, or,
+        where epochs are to follow one another without a pause, now."""
         if self.epochs.due and not self._publishing:
             self._publishing = True
-            self._background.start(self._publish_epoch())
+            if self.config.epoch_s:
+                self._background.start(self._publish_epoch())
+            else:
+                await self._publish_epoch()
 
     async def _publish_epoch(self) -> None:
         try:
@@ -181,7 +185,7 @@ class Batch:
         if self._count_cmds:
             self._classifier.counters.note_replies(replies)
         await self._counting
-        self._classifier.publish_epoch_if_due()
+        await self._classifier.publish_epoch_if_due()
         return self._classified.results
 
     async def _originals(self, repeated: Mapping[str, str], known: Mapping[str, bytes | None]) -> dict[int, Original]:
@@ -193,9 +197,12 @@ class Batch:
         loaded = await classifier.store.documents.load(missing)
         stored = {**known, **dict(zip(missing, loaded, strict=True))}
         blobs = [blob for id in ids if (blob := stored[id])]
-        return await classifier.pool.run(
-            originals, classifier.registry, self._decided, repeated, blobs, self._options, self._epoch
-        )
+
+        def find() -> dict[int, Original]:
+            remembered = list(map(unpack, blobs))
+            return originals(classifier.registry, self._decided, repeated, remembered, self._options, self._epoch)
+
+        return await classifier.pool.run(find)
 
     def _outbox_cmds(self) -> list[Step]:
         """Commands that append what was not rejected to the output streams. Documents need not be new: an earlier

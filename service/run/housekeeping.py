@@ -33,7 +33,7 @@ from service.schemas import Goal
 from service.schemas.jobs import Retrain
 from service.sluice import Sluice
 from service.store.topics import Store
-from service.topics.background import KEPT_EPOCHS, STALE_EPOCHS, STALE_EPOCHS_OF_PROMISES, epoch_number, place_of
+from service.topics.background import KEPT_EPOCHS, epoch_number, max_epochs_behind, place_of
 from service.topics.counts import TopicCounts
 from service.topics.published import PublishedModel
 from service.topics.retrain_policy import LastRetrain, policy_of, retrain_due
@@ -78,7 +78,7 @@ async def keep_house(sluice: Sluice) -> None:
     for served in list(sluice.registry.topics.values()):
         in_use.add(served.epoch)
         behind = newest - place_of(lent.get(served.epoch, served.epoch))
-        if behind >= (STALE_EPOCHS if served.settings.goal.max_abstain is None else STALE_EPOCHS_OF_PROMISES):
+        if behind > max_epochs_behind(served.settings.goal.max_abstain):
             try:
                 await sluice.topics.refresh(served.topic)
             except (NotFound, Conflict):

@@ -144,6 +144,9 @@ class _LoadCall:
 def _partitioned(documents: Iterable[str]) -> dict[int, list[str]]:
     partitions: dict[int, list[str]] = {}
     for document in documents:
-        partition = blake2b(document.encode(), digest_size=2).digest()[0] % PARTITIONS
-        partitions.setdefault(partition, []).append(document)
+        partitions.setdefault(partition_of(document), []).append(document)
     return partitions
+
+
+def partition_of(document: str) -> int:
+    return blake2b(document.encode(), digest_size=2).digest()[0] % PARTITIONS

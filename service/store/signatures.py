@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from models.text.duplicates import RecentDocuments
+from models.text.duplicates import Repeats
 from models.text.minhash import HASHES, Signatures
 from service.store.redis.connection import Connection
 from service.store.redis.keys import NOTED, SIGNATURES
@@ -45,8 +45,7 @@ class SignatureLog:
         self._forget()
 
     def _forget(self) -> None:
-        self._recent = RecentDocuments(self._window)
-        self._first: dict[str, str] = {}  # by document, the one that it repeats; oldest first
+        self._repeats = Repeats(self._window)
         self._read_upto = 0
 
     async def note_cmd(self, ids: Sequence[str], signed: Signatures) -> tuple[Script, list[str]]:
@@ -57,9 +56,10 @@ class SignatureLog:
 
     def _note_cmd(self, ids: Sequence[str], signed: Signatures) -> tuple[Script, list[str]]:
         texts = json.dumps(ids), signed.astype("<u4").tobytes()
-        oldest = self._recent.oldest(self._read_upto)
+        recent = self._repeats.recent
+        oldest = recent.oldest(self._read_upto)
         note = Script(NOTE, [NOTED, SIGNATURES], [len(ids), *texts, oldest, self._read_upto, READ_SIZE])
-        return note, list({name for name in self._recent.find(signed) if name})
+        return note, list({name for name in recent.find(signed) if name})
 
     async def repeats(self, ids: Sequence[str], reply: Any) -> dict[str, str]:
         """Those of the documents that repeat another one, each with that other one."""
@@ -70,11 +70,11 @@ class SignatureLog:
             await self._add([(id, entry_fields(fields)) for id, fields in rows])
             while self._read_upto < last and (more := await self._load_more()):
                 await self._add(more)
-            return {name: self._first[name] for name in ids if name in self._first}
+            return self._repeats.among(ids)
 
     def first(self, name: str) -> str:
         """The document that this one repeats, going by the log as read so far; or itself."""
-        return self._first.get(name, name)
+        return self._repeats.first(name)
 
     async def catch_up(self) -> None:
         """Reads all that other processes have appended, so that the next document need not wait for that."""
@@ -99,10 +99,5 @@ class SignatureLog:
             ids = json.loads(fields[b"ids"])
             # A copy, because the array is read-only, and numba would compile everything a second time for that.
             signed = np.frombuffer(fields[b"signatures"], "<u4").astype(np.uint32).reshape(-1, HASHES)
-            for name, first in zip(ids, self._recent.add(ids, signed, number), strict=True):
-                self._first.pop(name, None)
-                if first != name:
-                    self._first[name] = first
+            self._repeats.add(ids, signed, number)
             self._read_upto = number
-        while len(self._first) > self._window:
-            del self._first[next(iter(self._first))]

@@ -15,6 +15,7 @@ Epoch 0 has seen nothing: its frequencies are the prior's, its sample is empty. 
 """
 
 import asyncio
+import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Collection, Sequence
@@ -37,7 +38,6 @@ from service.store.topics import Store
 SAMPLE_SIZE = 1000  # documents; with fewer, thresholds of rare topics would depend on chance
 MIN_NEW_DOCUMENTS = 16  # before the next epoch
 MIN_GROWTH = 0.25  # the same as a share of the documents counted so far; the greater of the two applies
-MIN_INTERVAL_S = 5.0  # between two epochs that one process publishes
 MAX_DOCUMENTS = 200_000  # counted, before all counts are halved
 MAX_LOADED = 8  # epochs kept in memory
 STALE_EPOCHS = 6  # a topic this many epochs behind (about four times the documents) is moved to the newest one
@@ -49,6 +49,11 @@ _DIGEST_BITS = 32
 def place_of(number: int) -> int:
     """The place of an epoch in its stream, which is how many came before it."""
     return number >> _DIGEST_BITS
+
+
+def max_epochs_behind(max_abstain: float | None) -> int:
+    """How many epochs a topic with this limit to its abstentions, if any, may be behind, before it is refreshed."""
+    return (STALE_EPOCHS if max_abstain is None else STALE_EPOCHS_OF_PROMISES) - 1
 
 
 def epoch_number(place: int, blob: bytes | None = None) -> int:
@@ -122,17 +127,46 @@ class Epoch:
         )
 
 
-class Epochs:
-    """The epochs that this process has loaded, and its counts of documents since it last published one."""
+class NewDocuments:
+    """What was counted since the last epoch. Any thread may add to it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._loaded: OrderedDict[int, Epoch] = OrderedDict({0: Epoch(0, Frequencies.prior(), ())})
-        self.current = self._loaded[0]
+    def __init__(self) -> None:
         self._lock = Lock()
         self._counter = Counter()
         self._recent: deque[Sampled] = deque(maxlen=SAMPLE_SIZE)
-        self._published_s = -MIN_INTERVAL_S
+
+    def add(self, documents: Sequence[str], bags: Bags, new: Collection[str]) -> None:
+        """Counts those of the documents that are `new`, each once; `bags` has their features in the same order."""
+        first: dict[str, int] = {}
+        places = [i for i, document in enumerate(documents) if document in new and first.setdefault(document, i) == i]
+        newest = bags.take(places[-SAMPLE_SIZE:])
+        sampled = [Sampled(documents[i], *newest[k]) for k, i in enumerate(places[-SAMPLE_SIZE:])]
+        with self._lock:
+            self._counter.add_all(bags if len(places) == len(documents) else bags.take(places))
+            self._recent.extend(sampled)
+
+    def suffice(self, current: Epoch) -> bool:
+        """Whether there are enough of them for an epoch after this one."""
+        return self._counter.documents >= max(MIN_NEW_DOCUMENTS, MIN_GROWTH * current.frequencies.documents)
+
+    def take(self) -> tuple[Counter, tuple[Sampled, ...]]:
+        """The counts, which start over, and the newest documents of all."""
+        with self._lock:
+            counted, self._counter = self._counter, Counter()
+            return counted, tuple(self._recent)
+
+
+class Epochs:
+    """The epochs that this process has loaded, and its counts of documents since it last published one."""
+
+    def __init__(self, store: Store, interval_s: float = 0.0) -> None:
+        """`interval_s`: least time between two epochs that this process publishes."""
+        self._store = store
+        self._interval_s = interval_s
+        self._loaded: OrderedDict[int, Epoch] = OrderedDict({0: Epoch(0, Frequencies.prior(), ())})
+        self.current = self._loaded[0]
+        self._new = NewDocuments()
+        self._published_s = -math.inf
 
     async def load(self, number: int) -> Epoch:
         """That epoch; if it was deleted, one that has seen nothing."""
@@ -154,34 +188,22 @@ class Epochs:
             self.current = await self.load(newest)
 
     def count(self, documents: Sequence[str], bags: Bags, new: Collection[str]) -> None:
-        """Counts those of the documents that are `new`, each once; `bags` has their features in the same order. Call it
-        from any thread."""
-        first: dict[str, int] = {}
-        places = [i for i, document in enumerate(documents) if document in new and first.setdefault(document, i) == i]
-        newest = bags.take(places[-SAMPLE_SIZE:])
-        sampled = [Sampled(documents[i], *newest[k]) for k, i in enumerate(places[-SAMPLE_SIZE:])]
-        with self._lock:
-            self._counter.add_all(bags if len(places) == len(documents) else bags.take(places))
-            self._recent.extend(sampled)
+        """Counts those of the documents that are `new`; see `NewDocuments.add`."""
+        self._new.add(documents, bags, new)
 
     @property
     def due(self) -> bool:
         """Whether it is time to publish the next epoch."""
-        waited = time.monotonic() - self._published_s >= MIN_INTERVAL_S
-        return waited and self._counter.documents >= max(
-            MIN_NEW_DOCUMENTS, MIN_GROWTH * self.current.frequencies.documents
-        )
+        return time.monotonic() - self._published_s >= self._interval_s and self._new.suffice(self.current)
 
     async def publish(self) -> None:
         """Publishes the next epoch: the newest one, with what this process has counted."""
         self._published_s = time.monotonic()
-        with self._lock:
-            counted, recent = self._counter, tuple(self._recent)
-            self._counter = Counter()
+        counted, recent = self._new.take()
         while True:
             await self.follow()
             current = self.current
-            successor, blob = await asyncio.to_thread(_next_epoch, current, counted, recent)
+            successor, blob = await asyncio.to_thread(next_epoch, current, counted, recent)
             if await self._store.epochs.advance(current.number, successor.number, blob):
                 self._keep(successor)
                 self.current = successor
@@ -201,7 +223,8 @@ def _is_valid(sampled: Sampled) -> bool:
     return ascending and counts.dtype == np.float32 and bool(((counts > 0) & (counts < np.inf)).all())
 
 
-def _next_epoch(epoch: Epoch, counted: Counter, recent: Sequence[Sampled]) -> tuple[Epoch, bytes]:
+def next_epoch(epoch: Epoch, counted: Counter, recent: Sequence[Sampled]) -> tuple[Epoch, bytes]:
+    """The epoch after this one, and its bytes."""
     successor = epoch.plus(counted, recent)
     blob = successor.to_bytes()
     successor.number = epoch_number(place_of(successor.number), blob)

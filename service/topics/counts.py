@@ -110,7 +110,7 @@ class TopicCounters:
     def _count_cmd(
         self, model: PublishedModel, kept: Sequence[Kept], ids: Sequence[str], before: int, passed: int, named: int
     ) -> Step:
-        bucket = _bucket(passed)
+        bucket = bucket_of(passed)
         accepted = [hit for hit in kept if hit.decision == "accept"]
         abstained = [hit for hit in kept if hit.decision == "abstain"]
         likely = [ids[hit.place] for hit in accepted if not hit.by_rule][-self._max_queued :]
@@ -141,12 +141,12 @@ def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
 
     def over(last: int) -> StreamCounts:
         """The counts of the last `last` buckets."""
-        oldest = _bucket(passed) - last + 1
+        oldest = bucket_of(passed) - last + 1
         recent = [row for row in buckets if row[0] >= oldest]
         named, accepted, abstained = (sum(row[i] for row in recent) for i in (1, 2, 3))
         return _passed(passed - max(since, oldest * BUCKET_SIZE) + named, accepted, abstained)
 
-    half = max(1, (_bucket(passed) - _bucket(since)) // 2)
+    half = max(1, (bucket_of(passed) - bucket_of(since)) // 2)
     lately, totals = over(RECENT_BUCKETS), [total(name) for name in (b"named", b"accepted", b"abstained")]
     reset_at, *before = (int(n) for n in stored.get(b"anew", b"%d 0 0 0" % since).split())
     named, accepted, abstained = (now - was for now, was in zip(totals, before, strict=True))
@@ -162,13 +162,13 @@ def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
 
 def stored_counts(ever: StreamCounts, lately: StreamCounts, passed: int) -> list[str | int]:
     """Imported counts as the store keeps them, if this many documents have passed here: as if all were sent by name."""
-    bucket = _bucket(passed)
+    bucket = bucket_of(passed)
     row = f"{bucket} {lately.documents} {lately.accepted} {lately.abstained}"
     counts: list[str | int] = ["named", ever.documents, "accepted", ever.accepted, "abstained", ever.abstained]
     return ["since", passed, *counts, bucket % SLOTS, row]
 
 
-def _bucket(passed: int) -> int:
+def bucket_of(passed: int) -> int:
     return max(0, passed - 1) // BUCKET_SIZE
 
 

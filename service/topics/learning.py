@@ -25,7 +25,7 @@ from service.errors import Conflict, NotFound, PreconditionFailed, StoreUnavaila
 from service.schemas import Effect
 from service.store import codec
 from service.store.events import Event, Head, Kind
-from service.store.resolve import obsolete, resolve
+from service.store.resolve import resolve
 from service.store.topics import Store
 from service.store.versions import Saved
 from service.tasks import Exclusive, Pool
@@ -38,7 +38,6 @@ from service.topics.state_cache import StateCache
 log = structlog.get_logger("sluice.topics")
 
 MAX_ATTEMPTS = 20
-SLACK = 0.1  # a log may exceed its limit by this share before it is compacted, since that refolds it
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -295,24 +294,18 @@ class Learning:
 
     async def _compact(self, state: TopicState) -> None:
         """Removes the oldest judgements if there are clearly too many, and events that no listed version needs."""
-        kept, versions = self._config.judgements_kept, self._config.versions_kept
-        slack = int(SLACK * kept) + 1
-        judged = {document: standing.relevant for document, standing in state.resolved.judged.items()}
-        full = len(judged) >= kept + slack
-        if not full and len(state.events) < max(state.compact_from, kept + slack + versions):
+        kept = self._config.judgements_kept
+        compaction = state.compaction(kept, self._config.versions_kept)
+        if compaction is None:
             return
-        state.compact_from = len(state.events) + slack
-        floor = max(state.head.floor, state.resolved.version - versions)
-        gone = obsolete(state.events, floor) if floor > state.head.floor else []
-        if not full and len(gone) < slack:
-            return
+        floor, gone = compaction
         event = self._event("compacted", floor=floor, kept=kept)
+        judged = {document: standing.relevant for document, standing in state.resolved.judged.items()}
         left = dict(list(judged.items())[-kept:])
         seq = await self._store.logs.amend(state.topic, state.head, event, floor=floor, judged=left, obsolete=gone)
         if seq:
             head = replace(state.head, seq=seq, floor=floor)
             await self._in_thread(state.topic, state.advance, head, [replace(event, seq=seq)], gone)
-            state.compact_from = len(state.events) + slack
             await self._publish(state)
 
     async def _load_head(self, topic: str) -> Head:

@@ -24,7 +24,7 @@ from models.text.analysis import features_of_lines
 from models.text.minhash import Groups
 from service.store import codec
 from service.store.events import Event, Head
-from service.store.resolve import Resolved, StandingJudgement, resolve, without
+from service.store.resolve import Resolved, StandingJudgement, obsolete, resolve, without
 from service.topics.background import Epoch
 from service.topics.published import Base, PublishedModel, Recipe
 from service.topics.settings import TopicSettings
@@ -38,21 +38,25 @@ CAUSES = {
     "restored": "restore",
     "compacted": "forget",
 }
+SLACK = 0.1  # a log may exceed its limit by this share before it is compacted, since that refolds it
 EVENT_BYTES = 500  # of an event in memory, besides its features, words and model
 
 
 class TopicState:
-    def __init__(self, topic: str, head: Head, events: Sequence[Event], weights: int) -> None:
+    def __init__(
+        self, topic: str, head: Head, events: Sequence[Event], weights: int, new_trainer: type[Trainer] = Trainer
+    ) -> None:
         self.topic = topic
         self.head = head
         self.events = list(events)
         self.resolved = resolve(self.events)
         self.published: PublishedModel | None = None
-        self.compact_from = 0  # events in the log before it is worth trying to compact it
+        self._compact_from = 0  # events in the log before it is worth trying to compact it
         self._weights = weights
+        self._new_trainer = new_trainer
         self._bytes = sum(map(_size, self.events))
         self._grouped: Groups | None = None
-        self._trainer = train(self.resolved, weights)
+        self._trainer = train(self.resolved, weights, new_trainer)
 
     def advance(self, head: Head, tail: Sequence[Event], gone: Sequence[int] = ()) -> None:
         """Learns the events that directly follow those it has, and drops those that were removed from the log."""
@@ -73,7 +77,20 @@ class TopicState:
             else:
                 refold = True
         if refold:
-            self._trainer = train(self.resolved, self._weights)
+            self._trainer = train(self.resolved, self._weights, self._new_trainer)
+
+    def compaction(self, kept: int, versions: int) -> tuple[int, list[int]] | None:
+        """What to compact the log to, if it has clearly more than so many judgements, or events that none of the newest
+        so many versions needs: the oldest version that can be restored then, and events to be removed."""
+        slack = int(SLACK * kept) + 1
+        full = len(self.resolved.judged) >= kept + slack
+        if not full and len(self.events) < max(self._compact_from, kept + slack + versions):
+            return None
+        floor = max(self.head.floor, self.resolved.version - versions)
+        gone = obsolete(self.events, floor) if floor > self.head.floor else []
+        pays = full or len(gone) >= slack
+        self._compact_from = len(self.events) - (len(gone) if pays else 0) + slack
+        return (floor, gone) if pays else None
 
     def build_model(self, epoch: Epoch) -> PublishedModel:
         """Builds the model as of the last event, with thresholds for the background that this event names."""
@@ -175,9 +192,9 @@ def spec_of(resolved: Resolved) -> Spec:
     return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms)
 
 
-def train(resolved: Resolved, weights: int) -> Trainer:
+def train(resolved: Resolved, weights: int, new_trainer: type[Trainer] = Trainer) -> Trainer:
     """Folds all judgements in force, from the base if there is one, or from the query."""
-    trainer = _new_trainer(resolved, weights)
+    trainer = _started(resolved, weights, new_trainer)
     for standing in resolved.to_fold():
         trainer.learn(example(standing))
     return trainer
@@ -197,12 +214,12 @@ def example(standing: StandingJudgement) -> Example:
     return Example(first.document, standing.relevant, to_bag(first.features), *evidence)
 
 
-def _new_trainer(resolved: Resolved, weights: int) -> Trainer:
+def _started(resolved: Resolved, weights: int, new_trainer: type[Trainer]) -> Trainer:
     spec = spec_of(resolved)
     if resolved.base is None:
-        return Trainer(spec, weights=weights)
+        return new_trainer(spec, weights=weights)
     base = Base.from_bytes(resolved.base.model)
-    trainer = Trainer(spec, base=base.model, fitted=base.fitted, weights=weights)
+    trainer = new_trainer(spec, base=base.model, fitted=base.fitted, weights=weights)
     for standing in resolved.base_judgements():
         if standing.first.document in base.fitted:
             trainer.add_fitted(example(standing))

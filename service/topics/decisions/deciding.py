@@ -101,10 +101,14 @@ def verdicts_of(
 ) -> tuple[Bags, list[TopicVerdict]]:
     """The features of documents, and the verdicts of one topic on them."""
     counted = bags([(document.title, document.text) for document in documents], registry.analysis)
-    idf = epoch.frequencies.idf(counted.features)
-    rows = _scored(registry.snapshot(), counted, idf, [topic], len(documents))
+    verdicts = verdicts_of_bags(registry, topic, counted, epoch.frequencies.idf(counted.features))
     ruled = (registry.rules.of(topic, document) for document in documents)
-    return counted, [verdict._replace(rule=rule) for (verdict,), rule in zip(rows, ruled, strict=True)]
+    return counted, [verdict._replace(rule=rule) for verdict, rule in zip(verdicts, ruled, strict=True)]
+
+
+def verdicts_of_bags(registry: Registry, topic: str, counted: Bags, idf: Singles) -> list[TopicVerdict]:
+    """The verdicts of one topic's model on documents that were analysed before."""
+    return [verdict for (verdict,) in _scored(registry.snapshot(), counted, idf, [topic], len(counted))]
 
 
 def max_verdicts(options: ClassifyOptions) -> int:

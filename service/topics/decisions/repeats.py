@@ -6,14 +6,14 @@ one and rejects the other, or a rule matches, the copy is decided on its own and
 counted in topics that were created after the original arrived.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from models.core.vectors import Bag
 from models.text.duplicates import are_duplicates
 from models.text.minhash import signatures
 from service.schemas import ClassifyOptions, Document
-from service.store.documents import unpack
+from service.store.documents import Remembered
 from service.topics.background import Epoch
 from service.topics.decisions.deciding import Decided, TopicVerdict, decide_documents
 from service.topics.decisions.registry import Registry
@@ -45,12 +45,11 @@ def originals(
     registry: Registry,
     decided: Decided,
     repeated: Mapping[str, str],
-    blobs: Iterable[bytes],
+    remembered: Sequence[Remembered],
     options: ClassifyOptions,
     epoch: Epoch,
 ) -> dict[int, Original]:
     """By place in the batch, the remembered documents that others repeat; not those whose text has changed since."""
-    remembered = [unpack(blob) for blob in blobs]
     models = decide_documents(registry, [known.document for known in remembered], options, epoch, apply_rules=False)
     theirs, ours = signatures(models.bags), signatures(decided.bags)
     place_of = {document: i for i, document in enumerate(models.ids)}
@@ -60,6 +59,12 @@ def originals(
         if i is not None and are_duplicates(theirs[i], ours[place]):
             by_place[place] = Original(remembered[i].document, remembered[i].came_ms, models.bag(i), models.verdicts[i])
     return by_place
+
+
+def counts_in(kept: Iterable[str], alike: Collection[str], younger: frozenset[str]) -> frozenset[str]:
+    """The topics in which a copy counts: those that decide it on its own and do not reject it (`kept` has all that do
+    not), and those that are younger than the original."""
+    return younger | (frozenset(kept) - frozenset(alike))
 
 
 def as_original(

@@ -15,7 +15,7 @@ from service.topics.background import Epoch
 from service.topics.decisions.deciding import Decided, TopicVerdict, decide_documents
 from service.topics.decisions.explain import Counterfactual, ScorePart, explain, flip
 from service.topics.decisions.registry import Registry
-from service.topics.decisions.repeats import Original, Repeat, as_original
+from service.topics.decisions.repeats import Original, Repeat, as_original, counts_in
 from service.topics.published import DIGITS
 
 MODEL = "model"
@@ -113,9 +113,9 @@ def classified(
                 kept.setdefault(verdict.topic.name, []).append(_kept(place, verdict, decision))
             decisions.append((decision, verdict))
         if original:
-            different = {verdict.topic.name for decision, verdict in decisions if decision != "reject"} - alike
+            not_rejecting = (verdict.topic.name for decision, verdict in decisions if decision != "reject")
             younger = registry.created_after(original.came_ms, options.topics)
-            repeats[place] = Repeat(original.id, younger | different)
+            repeats[place] = Repeat(original.id, counts_in(not_rejecting, alike, younger))
         explanations: Sequence[Explanation] = ()
         if options.explain and decisions:
             by_itself = _Explainer(registry, decided.documents[place], decided.bag(place), epoch)

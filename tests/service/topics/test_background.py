@@ -98,8 +98,7 @@ async def test_the_sample_holds_the_newest_documents_each_once(store: Store) -> 
     assert len(set(sampled)) == SAMPLE_SIZE
 
 
-async def test_epochs_come_more_rarely_as_the_stream_grows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.topics.background.MIN_INTERVAL_S", 0.0)
+async def test_epochs_come_more_rarely_as_the_stream_grows(store: Store) -> None:
     epochs = Epochs(store)
     published = []
     for n in range(2000):
