@@ -23,6 +23,13 @@ Queries = Annotated[
 Holdout = Annotated[
     bool, typer.Option(help="Measure on the last quarter of the training documents, not on test documents.")
 ]
+Seeds = Annotated[int, typer.Option(min=0, help="Relevant documents that a topic is given at the start.")]
+EarlySeeds = Annotated[
+    bool,
+    typer.Option(help="Give them before the first document of the stream comes; else the topic begins after them."),
+]
+Delay = Annotated[int, typer.Option(min=0, help="Documents between showing one and its judgement.")]
+BatchSize = Annotated[int, typer.Option(min=1, help="Documents a request; readers judge after each.")]
 EachTopic = Annotated[bool, typer.Option(help="Also print a table of all topics.")]
 Output = Annotated[Path | None, typer.Option(help="A file to write everything to, as JSON.")]
 

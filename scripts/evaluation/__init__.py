@@ -6,7 +6,6 @@ of the training documents, for those who want to change a default.
 
 Reading order:
 
-    stream.py          a corpus as the service would receive it: documents one by one, running frequencies, epochs
     online.py          `online`: one pass in date order, from a query and a few relevant documents
     duplicates.py      `duplicates`: planted near-duplicates, and whether they are found and decided alike
     batch.py           `batch`: all training documents at once, in several orders, as in the papers
@@ -20,6 +19,6 @@ Reading order:
     report.py          the tables of the other commands, JSON and picture
     __main__.py        the command line
 
-queries/*.json are queries for the topics of two corpora. The simulation uses stream.py and duplicates.py; nothing in
-the service or the models imports this package. The results are in docs/quality.md.
+queries/*.json are queries for the topics of two corpora. A topic on a stream is that of scripts/loop. Nothing in the
+service or the models imports this package. The results are in docs/quality.md.
 """

@@ -12,12 +12,16 @@ import typer
 from models.online.registry import parse_params
 from scripts.common.corpus import Corpus, matches, read, read_queries
 from scripts.common.options import (
+    BatchSize,
     CorpusPath,
+    Delay,
     EachTopic,
+    EarlySeeds,
     Holdout,
     MaxTopics,
     Output,
     Queries,
+    Seeds,
     TopicPatterns,
     with_options,
 )
@@ -32,7 +36,8 @@ from scripts.evaluation.joint import Joint, JointRuns
 from scripts.evaluation.online import OnlineRun, OnlineSettings, run
 from scripts.evaluation.pairs import GroupedCorpus
 from scripts.evaluation.published import BatchRow
-from scripts.evaluation.stream import Stream
+from scripts.loop.reader import SimulatedReader
+from scripts.loop.stream import Stream
 
 ALL = 10**6  # topics
 
@@ -62,7 +67,14 @@ class OnlineOptions:
     feedback: Annotated[
         Feedback, typer.Option(help="Judge every document, or what a person would see: accepted or abstained on.")
     ] = Feedback.realistic
-    seeds: Annotated[int, typer.Option(min=0, help="The number of relevant documents shown at the start.")] = 3
+    seeds: Seeds = 3
+    early: EarlySeeds = False
+    audit: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Chance that a rejected document is offered for audit and judged."),
+    ] = None
+    delay: Delay = 0
+    batch: BatchSize = 1
     learner: Annotated[
         str, typer.Option(help='Learners, separated by commas, with parameters as JSON: wh{"average":false}.')
     ] = "wh"
@@ -76,6 +88,11 @@ class OnlineOptions:
     picture: Annotated[Path | None, typer.Option(help="A PNG or SVG file to draw the curve in.")] = None
     out: Output = None
 
+    @property
+    def reader(self) -> SimulatedReader:
+        everything = self.feedback is Feedback.all
+        return SimulatedReader(everything, delay=self.delay, audit=self.audit, seeds=self.seeds, early=self.early)
+
 
 @app.command("online")
 @with_options(OnlineOptions)
@@ -85,11 +102,9 @@ def run_online(options: OnlineOptions) -> None:
     names = corpus.largest(patterns=options.topics.split(","))[: options.most]
     if not names:
         raise typer.BadParameter("no topic has enough documents in training and in test", param_hint="topics")
-    stream, queries = Stream(corpus), read_queries(options.queries)
+    stream, queries = Stream(corpus, options.batch), read_queries(options.queries)
     settings = {
-        name: OnlineSettings(
-            kind, params, options.seeds, options.feedback is Feedback.all, options.pocket is not Pocket.off
-        )
+        name: OnlineSettings(kind, params, options.reader, options.pocket is not Pocket.off)
         for name, (kind, params) in learners(options.learner).items()
     }
     results = {name: runs(stream, names, queries, chosen, name) for name, chosen in settings.items()}

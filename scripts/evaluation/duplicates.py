@@ -16,8 +16,8 @@ from models.text.duplicates import RecentDocuments
 from models.text.minhash import signatures
 from scripts.common.corpus import Corpus
 from scripts.evaluation.online import OnlineSettings, run
-from scripts.evaluation.stream import Stream
-from service.topics.published import decide
+from scripts.loop.loop import Loop
+from scripts.loop.stream import Stream
 
 PLANTED = 0.2  # share of the documents that come again
 MAX_DISTANCE = 300  # documents between a document and its copy
@@ -63,9 +63,13 @@ def find(documents: Sequence[Document], left_out: float, seed: int = 0) -> Detec
 def compare(stream: Stream, topic: str, first: NDArray[np.int64]) -> DecidedPairs:
     """Pairs as a topic's last model decides them. The stream is that of `doubled`; `first` says which of the documents
     that follow it repeats which."""
-    model = run(stream, topic, topic, OnlineSettings()).model
-    scores = stream.scores(model.linear, stream.train, stream.size).tolist()
-    decisions = [decide(score, model.reject_below, model.accept_above) for score in scores]
+    decisions: list[str] = []
+
+    def decide(point: int | None, loop: Loop) -> None:
+        if point is None:
+            decisions.extend(verdict.decision for verdict in loop.topic.verdicts(loop.position))
+
+    run(stream, topic, topic, OnlineSettings(), decide)
     n = len(decisions) // 2
     pairs = different = opposite = missed = 0
     for i, (original, copy) in enumerate(zip(decisions[:n], decisions[n:], strict=True)):

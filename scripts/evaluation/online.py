@@ -1,26 +1,27 @@
 """One topic on the stream: created from a query, given a few relevant documents, then one pass in date order.
 
     everything    every document is judged as it comes
-    realistic     only what a person would see is judged: what is accepted and what is abstained on
+    realistic     only what a person would see is judged: what is accepted and what is abstained on, and audits
 
-After each judgement the topic serves its new model at once, and a topic that has not been judged for long is put under
-the newest epoch, both as in the service. Models are measured on the test documents, which the topic never learns from:
-at several numbers of judgements, and at the end.
+The topic and its reader are those of scripts/loop, so it is decided, judged and learned as in the service. Models are
+measured on the test documents, which the topic never learns from, as the service would decide them at that moment: at
+several numbers of judgements, and at the end.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from models.core.measures import Bools, Contingency, contingency, f_beta, macro, sap, t11su
-from models.online.model import Example, Model, Spec
+from models.online.model import Model
 from models.online.trainer import Trainer
-from scripts.evaluation.stream import Stream
-from service.topics.background import STALE_EPOCHS
+from scripts.loop.loop import Loop
+from scripts.loop.reader import Plan, SimulatedReader
+from scripts.loop.stream import Stream
+from scripts.loop.topic import TopicSpec
 
-POINTS = (10, 20, 35, 50, 75, 100, 150, 200, 350, 500, 1000, 2000, 4000, 8000)
-MIN_WINDOW, MAX_WINDOW = 16, 2048  # documents scored together to find the next one to judge
+POINTS = (10, 20, 35, 50, 75, 100, 150, 250, 350, 500, 1000, 2000, 4000, 8000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,7 @@ class OnlineSettings:
 
     kind: str = "wh"
     params: Mapping[str, object] = field(default_factory=dict)
-    seeds: int = 3
-    everything: bool = False
+    reader: SimulatedReader = field(default_factory=SimulatedReader)
     pocket: bool = True
 
 
@@ -67,58 +67,41 @@ class TrainerWithoutPocket(Trainer):
         return
 
 
-def run(stream: Stream, topic: str, query: str, settings: OnlineSettings) -> OnlineRun:
-    relevant = stream.corpus.relevant(topic)
-    trainer = (Trainer if settings.pocket else TrainerWithoutPocket)(
-        Spec(settings.kind, settings.params, stream.query(query))
-    )
-    given = np.flatnonzero(relevant[: stream.train])[: settings.seeds]
-    for i in given:
-        trainer.learn(Example(str(i), True, stream.bags[i]))
-    judged, position = len(given), int(given[-1]) + 1 if len(given) else 0
-    epoch = stream.epoch(position)
-    model = trainer.model(stream.background(epoch))
-    curve = {0: measure(stream, model, relevant)}
-    while True:
-        stale = stream.begins(epoch + STALE_EPOCHS)  # by then the service has put the topic under the newest epoch
-        position = position if settings.everything else _next(stream, model, position, stale)
-        if position >= stream.train:
-            break
-        if position >= stale and not settings.everything:
-            epoch = stream.epoch(position)
-            model = trainer.model(stream.background(epoch))
-            continue
-        trainer.learn(Example(str(position), bool(relevant[position]), stream.bags[position]))
-        judged, position, epoch = judged + 1, position + 1, stream.epoch(position)
-        if not settings.everything or judged in POINTS:
-            model = trainer.model(stream.background(epoch))
-        if judged in POINTS:
-            curve[judged] = measure(stream, model, relevant)
-    if settings.everything:
-        model = trainer.model(stream.background(stream.epoch(stream.train)))
-    end = measure(stream, model, relevant)
+def run(
+    stream: Stream,
+    topic: str,
+    query: str,
+    settings: OnlineSettings,
+    at_point: Callable[[int | None, Loop], None] = lambda point, loop: None,
+) -> OnlineRun:
+    """The topic's course. `at_point` is called when so many judgements are reached, and with None at the end."""
+    relevant, curve = stream.corpus.relevant(topic), dict[int, Effectiveness]()
+
+    def watch(loop: Loop) -> None:
+        judged = len(loop.reading.judged)
+        reached = [n for n in (0, *POINTS) if n <= judged and n not in curve]
+        if reached:
+            curve.update(dict.fromkeys(reached, measure(loop, relevant)))
+            for n in reached[1:] if reached[0] == 0 else reached:
+                at_point(n, loop)
+
+    spec = TopicSpec(topic, query, kind=settings.kind, params=settings.params, audit=settings.reader.audit)
+    trainer = Trainer if settings.pocket else TrainerWithoutPocket
+    loop = Loop(stream, relevant, spec, Plan.of(settings.reader, relevant, topic), new_trainer=trainer, watch=watch)
+    loop.advance(stream.train)
+    end, judged = measure(loop, relevant), len(loop.reading.judged)
+    at_point(None, loop)
     curve |= {n: end for n in POINTS if n not in curve} | {max(judged, POINTS[-1] + 1): end}
-    return OnlineRun(topic, judged, model, curve)
+    return OnlineRun(topic, judged, loop.topic.published.model, curve)
 
 
-def measure(stream: Stream, model: Model, relevant: Bools) -> Effectiveness:
-    """Measures a model on the test documents. Abstaining is not accepting."""
-    scores, truth = stream.scores(model.linear, stream.train, stream.size), relevant[stream.train :]
-    return Effectiveness(sap(scores, truth), contingency(scores > model.accept_above, truth))
+def measure(loop: Loop, relevant: Bools) -> Effectiveness:
+    """Measures the model of this moment on the test documents. Abstaining is not accepting."""
+    verdicts, truth = loop.topic.verdicts(loop.position), relevant[loop.stream.train :]
+    accepted = np.array([verdict.decision == "accept" for verdict in verdicts], np.bool_)
+    return Effectiveness(sap(np.array([verdict.score for verdict in verdicts]), truth), contingency(accepted, truth))
 
 
 def means(topics: Sequence[Effectiveness]) -> tuple[float, float, float]:
     """AP, F1 and T11SU, each the mean over topics."""
     return macro([t.ap for t in topics]), macro([t.f1 for t in topics]), macro([t11su(t.table) for t in topics])
-
-
-def _next(stream: Stream, model: Model, position: int, until: int) -> int:
-    """The first document from here on, and before `until`, that is not rejected; `until` if there is none."""
-    length = MIN_WINDOW
-    while position < until:
-        end = min(position + length, until)
-        seen = stream.scores(model.linear, position, end) >= model.reject_below
-        if seen.any():
-            return position + int(np.argmax(seen))
-        position, length = end, min(2 * length, MAX_WINDOW)
-    return position

@@ -1,89 +1,122 @@
-"""A corpus as the service would receive it, analysed once and shared by all topics.
+"""What the service does with the documents of a stream whatever its topics are, computed once for all of them.
 
-Training documents come one by one. Each has the idf of the current epoch and is then counted; epochs follow one another
-as in `service.topics.background`, by the number of documents. Test documents have the idf of the last epoch of training
-and are not counted. A topic's thresholds are chosen against the sample of the epoch that is current at its
-last judgement.
+    features    of every document, by the analysis of the deployment
+    epochs      documents come in batches; each batch has the idf of the epoch in force, and is then counted
+    repeats     near-duplicates of earlier documents, which are neither counted nor decided on their own
+
+Documents that do not pass (those for testing) are analysed, and neither counted nor remembered.
 """
 
-from bisect import bisect_right
-from collections import deque
+from bisect import bisect_left, bisect_right
 
 import numpy as np
+from numpy.typing import NDArray
 
-from models.core.names import View
-from models.core.vectors import Bag, Linear, Reals
-from models.core.views import view
-from models.learners.documents import Background, Collection, DocumentWindow
-from models.learners.vocabulary import Vocabulary
-from models.text.analysis import Analysis, bags
-from models.text.idf import Counter, Frequencies
+from models.core.vectors import Singles
+from models.text.analysis import Bags, bags
+from models.text.duplicates import Repeats
+from models.text.idf import Frequencies
+from models.text.minhash import signatures
 from scripts.common.corpus import Corpus
-from service.topics.background import MIN_GROWTH, MIN_NEW_DOCUMENTS, SAMPLE_SIZE, Epoch, Sampled
+from service.config import Config
+from service.topics.background import Epoch, NewDocuments, next_epoch
+from service.topics.features import analysis_of, log_features
+
+CLOCK_MS = 10**12  # when the first batch comes
 
 
 class Stream:
-    def __init__(self, corpus: Corpus, analysis: Analysis | None = None) -> None:
-        self.corpus = corpus
+    def __init__(
+        self, corpus: Corpus, batch: int = 1, *, whole: bool = False, prefix: str = "", config: Config | None = None
+    ) -> None:
+        """Training documents pass, in batches of this size, or, if it is `whole`, test documents after them, too. Ids
+        are the prefix and the document's number."""
+        self.corpus, self.batch, self.config = corpus, batch, config or Config()
         self.train, self.size = corpus.train, len(corpus.documents)
-        self._analysis = analysis or Analysis()
-        self._starts: list[int] = []  # the document with which each epoch begins
-        self._backgrounds: list[Background] = []
-        self.bags: list[Bag] = []
+        self.analysis = analysis_of(self.config)
+        self.documents = [(title, text or title or "-") for title, text in corpus.documents]
+        self.ids = [f"{prefix}{i}" for i in range(self.size)]
+        self.place = {document: i for i, document in enumerate(self.ids)}
+        self.bags = bags(self.documents, self.analysis)
+        self.passing = self.size if whole else self.train
+        first, rest = range(0, self.train, batch), range(self.train, self.passing, batch)
+        self._ends = [min(i + batch, self.train) for i in first] + [min(i + batch, self.passing) for i in rest]
+        self.epochs = [Epoch(0, Frequencies.prior(), ())]
+        self._starts = [0]  # how many documents had come when each epoch began
+        self.first = np.arange(self.size)  # the document that each repeats, or itself
+        self._idf = np.empty(int(self.bags.indptr[self.passing]), np.float32)
         self._read()
-        self._vocabulary = Vocabulary()
-        self._slots = [self._vocabulary.intern(bag.features) for bag in self.bags]
-        self._seen: dict[View, DocumentWindow] = {}
-
-    def query(self, text: str) -> Bag:
-        """A query as a topic knows it that is created before the first document."""
-        features, counts = bags([("", text)], self._analysis)[0]
-        return Bag(features, counts, Frequencies.prior().idf(features))
+        self._counted = np.concatenate(([0], np.cumsum(self.first == np.arange(self.size))))
+        self._features: dict[tuple[int, int], bytes] = {}
 
     def epoch(self, position: int) -> int:
-        """The epoch that is current when the document at this position comes."""
+        """The place of the epoch that is current when so many documents have come."""
         return bisect_right(self._starts, position) - 1
 
     def begins(self, epoch: int) -> int:
-        """The position from which on an epoch is current; the end of training if it never is."""
-        return self._starts[epoch] if epoch < len(self._starts) else self.train
+        """How many documents have come when the epoch at this place begins; all, if it never does."""
+        return self._starts[epoch] if epoch < len(self._starts) else self.passing
 
-    def background(self, epoch: int) -> Background:
-        return self._backgrounds[epoch]
+    def batch_end(self, position: int) -> int:
+        """The end of the batch in which that many documents have come."""
+        return self._ends[bisect_left(self._ends, position)] if position else 0
 
-    def scores(self, model: Linear, start: int, end: int) -> Reals:
-        """The model's scores of the documents from `start` to before `end`."""
-        every = self._through(model.view)
-        part = DocumentWindow(every.indptr[start : end + 1], every.slots, every.values)
-        slots = self._vocabulary.find(model.features)
-        w = np.zeros(self._vocabulary.size)
-        w[slots[slots >= 0]] = model.weights[slots >= 0]
-        return part.scores(w, model.bias, model.rest)
+    def came_ms(self, document: int) -> int:
+        return CLOCK_MS + 2 * bisect_right(self._ends, document)
+
+    def now_ms(self, position: int) -> int:
+        """The time between the batch that ends there and the next one."""
+        return CLOCK_MS + 2 * bisect_right(self._ends, position) - 1
+
+    def counted(self, position: int) -> int:
+        """How many of the first documents repeat none before them."""
+        return int(self._counted[position])
+
+    def part(self, start: int, end: int) -> tuple[Bags, Singles]:
+        """Documents from `start` to before `end`, with the idf of the moment when they came."""
+        a, b = int(self.bags.indptr[start]), int(self.bags.indptr[end])
+        return self._slice(start, end), self._idf[a:b]
+
+    def originals(self, copies: NDArray[np.int64]) -> tuple[Bags, Singles]:
+        """The documents that these repeat, each with the idf of the moment when the copy came."""
+        taken = self.bags.take(self.first[copies].tolist())
+        epochs = np.repeat([self.epoch(i) for i in copies.tolist()], np.diff(taken.indptr))
+        idf = np.empty(len(taken.features), np.float32)
+        for place in np.unique(epochs).tolist():
+            idf[epochs == place] = self.epochs[place].frequencies.idf(taken.features[epochs == place])
+        return taken, idf
+
+    def as_of(self, position: int, documents: NDArray[np.int64] | None = None) -> tuple[Bags, Singles]:
+        """Documents with the idf of the moment when so many have come; by default, those that are for testing."""
+        some = self._slice(self.train, self.size) if documents is None else self.bags.take(documents.tolist())
+        return some, self.epochs[self.epoch(position)].frequencies.idf(some.features)
+
+    def features(self, document: int, epoch: int) -> bytes:
+        """A document's features as the log keeps them."""
+        key = document, epoch
+        if key not in self._features:
+            self._features[key] = log_features(*self.documents[document], self.analysis, self.epochs[epoch])
+        return self._features[key]
+
+    def _slice(self, start: int, end: int) -> Bags:
+        indptr = self.bags.indptr[start : end + 1]
+        row = slice(indptr[0], indptr[-1])
+        return Bags(indptr - indptr[0], self.bags.features[row], self.bags.counts[row])
 
     def _read(self) -> None:
-        read = bags(self.corpus.documents, self._analysis)
-        epoch, counter = Epoch(0, Frequencies.prior(), ()), Counter()
-        recent: deque[Sampled] = deque(maxlen=SAMPLE_SIZE)
-        self._begin(0, epoch)
-        for i in range(self.size):
-            features, counts = read[i]
-            self.bags.append(Bag(features, counts, epoch.frequencies.idf(features)))
-            if i >= self.train:
-                continue
-            counter.add(features)
-            recent.append(Sampled(str(i), features, counts))
-            if counter.documents >= max(MIN_NEW_DOCUMENTS, MIN_GROWTH * epoch.frequencies.documents):
-                epoch, counter = epoch.plus(counter, recent), Counter()
-                self._begin(i + 1, epoch)
-
-    def _begin(self, position: int, epoch: Epoch) -> None:
-        self._starts.append(position)
-        self._backgrounds.append(epoch.background)
-
-    def _through(self, name: View) -> DocumentWindow:
-        if name not in self._seen:
-            collection = Collection([name])
-            for slots, bag in zip(self._slots, self.bags, strict=True):
-                collection.add(slots, [view(name, bag).values])
-            self._seen[name] = collection.newest(self.size, name)
-        return self._seen[name]
+        repeats, new = Repeats(self.config.documents_kept), NewDocuments()
+        signed, start = signatures(self.bags), 0
+        for end in self._ends:
+            ids, current = self.ids[start:end], self.epochs[-1]
+            repeats.add(ids, signed[start:end], end)
+            copies = repeats.among(ids)
+            for document, original in copies.items():
+                self.first[self.place[document]] = self.place[original]
+            part = self._slice(start, end)
+            row = slice(int(self.bags.indptr[start]), int(self.bags.indptr[end]))
+            self._idf[row] = current.frequencies.idf(part.features)
+            new.add(ids, part, set(ids) - copies.keys())
+            if new.suffice(current):
+                self.epochs.append(next_epoch(current, *new.take())[0])
+                self._starts.append(end)
+            start = end

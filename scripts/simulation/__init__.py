@@ -7,7 +7,6 @@ covers it, how much was abstained on.
 
 Reading order:
 
-    reader.py            what readers judge: all or some, at once or late, right or wrong, with one interest or two
     topic.py             one topic with a goal on a stream, in this process
     attainment.py        what was promised, compared with what came
     plant_duplicates.py  near-duplicates planted in a corpus, and how to count them once
@@ -15,5 +14,6 @@ Reading order:
     report.py            tables and JSON
     __main__.py          the command line
 
-Corpora, streams and tables are those of scripts/common and scripts/evaluation. The results are in docs/promises.md.
+Readers, streams and topics are those of scripts/loop, corpora and tables those of scripts/common. The results are in
+docs/promises.md.
 """

@@ -1,7 +1,7 @@
 """Whether Sluice keeps its promises: a labelled stream, simulated readers, and a goal for every topic."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -12,22 +12,27 @@ from models.goals.promises import Targets
 from models.goals.report import pooled_recall
 from scripts.common.corpus import Corpus, read, read_queries
 from scripts.common.options import (
+    BatchSize,
     CorpusPath,
+    Delay,
     EachTopic,
+    EarlySeeds,
     Holdout,
     MaxTopics,
     Output,
     Queries,
+    Seeds,
     TopicPatterns,
     with_options,
 )
 from scripts.common.report import tracked
-from scripts.evaluation.stream import Stream
+from scripts.loop.reader import Plan, SimulatedReader, drifting
+from scripts.loop.stream import Stream
+from scripts.loop.topic import TopicSpec
 from scripts.simulation import remote, report
-from scripts.simulation.attainment import Attainment, passed, pooled_covers
+from scripts.simulation.attainment import Attainment, pooled_covers
 from scripts.simulation.plant_duplicates import unrepeated, with_duplicates
-from scripts.simulation.reader import Plan, SimulatedReader, drifting
-from scripts.simulation.topic import TopicSpec, measure, run
+from scripts.simulation.topic import measure, run
 
 MIN_TEST = 3  # relevant documents of a topic that follow the stream
 
@@ -48,10 +53,12 @@ class Options:
     # the reader
     everything: Annotated[bool, typer.Option(help="Judge rejected documents, too.")] = False
     part: Annotated[float, typer.Option(min=0, max=1, help="Share of the shown documents that is judged.")] = 1.0
-    delay: Annotated[int, typer.Option(min=0, help="Documents between showing one and its judgement.")] = 0
+    delay: Delay = 0
+    batch: BatchSize = 1
     noise: Annotated[float, typer.Option(min=0, max=1, help="Share of the judgements that are wrong.")] = 0.0
     audit: Annotated[float, typer.Option(min=0, max=1, help="Chance that a rejected document is judged.")] = 0.01
-    seeds: Annotated[int, typer.Option(min=0, help="Relevant documents that a topic is given at the start.")] = 3
+    seeds: Seeds = 3
+    early: EarlySeeds = False
     drift: Annotated[bool, typer.Option(help="Halfway through, the reader turns to another topic.")] = False
     # the stream
     duplicates: Annotated[float, typer.Option(min=0, max=1, help="Share of documents that come four times.")] = 0.0
@@ -74,7 +81,9 @@ class Options:
 
     @property
     def reader(self) -> SimulatedReader:
-        return SimulatedReader(self.everything, self.part, self.delay, self.noise, self.audit, self.seeds)
+        return SimulatedReader(
+            self.everything, self.part, self.delay, self.noise, self.audit, seeds=self.seeds, early=self.early
+        )
 
 
 @app.command()
@@ -92,12 +101,16 @@ def simulate(options: Options) -> None:
     relevant = _drifting(relevant, corpus.train // 2) if options.drift else relevant
     plans = {name: Plan.of(options.reader, relevant[name], name, options.seed) for name in names}
     title = f"{corpus.name}, {len(names)} topics, {corpus.train} documents pass, {len(corpus.documents)} in all"
+    queries = read_queries(options.queries)
+    specs = {
+        name: TopicSpec(name, queries.get(name, name), options.goal, options.learner, audit=options.audit)
+        for name in names
+    }
     if options.http:
-        queries, counted = read_queries(options.queries), unrepeated(corpus)
-        results = remote.simulate(options.http, corpus, relevant, queries, options.goal, plans, counted)
+        results = remote.simulate(options.http, corpus, relevant, specs, plans, unrepeated(corpus), options.batch)
         report.summary(title, options.goal, results)
     else:
-        results, bounds, covers = _simulate(options, corpus, relevant, plans)
+        results, bounds, covers = _simulate(corpus, options.batch, relevant, specs, plans)
         report.summary(title, options.goal, results, bounds, covers)
     if options.each:
         report.topics(results)
@@ -106,19 +119,19 @@ def simulate(options: Options) -> None:
 
 
 def _simulate(
-    options: Options, corpus: Corpus, relevant: Mapping[str, Bools], plans: Mapping[str, Plan]
+    corpus: Corpus,
+    batch: int,
+    relevant: Mapping[str, Bools],
+    specs: Mapping[str, TopicSpec],
+    plans: Mapping[str, Plan],
 ) -> tuple[list[Attainment], Interval | None, bool]:
     """The topics one by one in this process; then bounds of recall over all of them, and whether they hold."""
-    stream, queries = Stream(replace(corpus, train=len(corpus.documents))), read_queries(options.queries)
-    counted = unrepeated(corpus)
-    results, runs = [], []
-    for name, plan in tracked(list(plans.items()), "topics"):
-        spec = TopicSpec(name, queries.get(name, name), options.goal, options.learner)
-        paused, whole = run(stream, relevant[name], spec, plan, corpus.train)
-        results.append(measure(stream, relevant[name], spec, paused, whole, counted))
-        runs.append((paused, relevant[name][corpus.train - len(paused.decisions) : corpus.train]))
-    bounds = pooled_recall((paused.model.evidence, passed(paused.decisions)) for paused, _ in runs)
-    return results, bounds, pooled_covers(bounds, [(paused.decisions, wanted) for paused, wanted in runs])
+    stream, counted = Stream(corpus, batch, whole=True), unrepeated(corpus)
+    runs = {name: run(stream, relevant[name], specs[name], plans[name]) for name in tracked(list(specs), "topics")}
+    results = [measure(of_topic, stream, relevant[name], name, counted) for name, of_topic in runs.items()]
+    bounds = pooled_recall((of_topic.model.evidence, of_topic.ever) for of_topic in runs.values())
+    decided = [(of_topic.stream, relevant[name][of_topic.start : corpus.train]) for name, of_topic in runs.items()]
+    return results, bounds, pooled_covers(bounds, decided)
 
 
 def _cut(corpus: Corpus, stream: int, following: int) -> Corpus:

@@ -9,17 +9,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom, hypergeom
 
 from models.core.intervals import Interval, interval
 from models.core.measures import Bools
 from models.core.names import GoalState
 from models.goals.evidence import BOUND_CONFIDENCE
-from models.goals.volume import StreamCounts
-
-REJECT, ABSTAIN, ACCEPT = 0, 1, 2
-Decisions = NDArray[np.int8]
+from scripts.loop.reader import ABSTAIN, ACCEPT, REJECT, Decisions
 
 RECENT = 2000  # documents
 TOLERANCE = 0.02  # a precision this far below the goal is no broken promise
@@ -86,11 +82,6 @@ class Attainment:
     def as_json(self) -> dict[str, object]:
         names = {"claim": "said", "abstained_recently": "lately"}
         return {names.get(name, name): value for name, value in asdict(self).items()}
-
-
-def passed(decisions: Decisions) -> StreamCounts:
-    counts = np.bincount(decisions, minlength=3)
-    return StreamCounts(len(decisions), int(counts[ACCEPT]), int(counts[ABSTAIN]))
 
 
 def compare(

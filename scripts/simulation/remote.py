@@ -1,31 +1,30 @@
 """The same stream through a running service: everything over HTTP, as a feed and its readers would use it.
 
-All topics are created at once and follow the whole stream. Documents are sent in small batches; what is shown is judged
-after each, what waits for audit now and then. In the end the topics are deleted, whatever happens.
+Documents are put to all topics of the service, so it should have no others. Each topic is created when its reader has
+met the documents that it is given, and follows the rest of the stream. What is shown is judged after each batch, what
+waits for audit now and then: the order of events is that of scripts/loop. In the end the topics are deleted, whatever
+happens.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from models.core.intervals import Interval
 from models.core.measures import Bools
-from models.goals.promises import Targets
 from scripts.common.corpus import Corpus
 from scripts.common.report import tracked
-from scripts.simulation.attainment import ABSTAIN, ACCEPT, REJECT, Attainment, Decisions, GoalClaim, compare
-from scripts.simulation.reader import Plan
+from scripts.loop.loop import AUDITS
+from scripts.loop.reader import Decisions, Plan, Reading
+from scripts.loop.topic import CODES, TopicSpec
+from scripts.simulation.attainment import Attainment, GoalClaim, compare
 from service.client import Client, Refused
-from service.schemas import Estimate, Problem
+from service.schemas import Estimate, Problem, Status
 
-BATCH_SIZE = 20  # documents a request
-AUDIT_EVERY = 25  # batches between two requests for what waits for audit
-PAGE_SIZE = 100
 JUDGEMENTS = 500  # a request
-CODES = {"reject": REJECT, "abstain": ABSTAIN, "accept": ACCEPT}
+SENT = 100  # documents a request, of those that follow
 
 T = TypeVar("T")
 
@@ -34,17 +33,28 @@ def simulate(
     address: str,
     corpus: Corpus,
     relevant: Mapping[str, Bools],
-    queries: Mapping[str, str],
-    goal: Targets,
+    specs: Mapping[str, TopicSpec],
     plans: Mapping[str, Plan],
     counted: Bools,
+    batch: int,
 ) -> list[Attainment]:
     """What each topic claims and does in the service at this address."""
-    with Client(address) as client, _topics(client, list(relevant), queries, goal, plans) as ids:
-        simulation = RemoteSimulation(client, corpus, relevant, ids, plans)
-        simulation.give_seeds()
-        simulation.stream()
-        return simulation.attainments(counted)
+    prefix = secrets.token_hex(4)
+    with Client(address) as client:
+        simulation = RemoteSimulation(client, corpus, relevant, specs, plans, batch, f"{prefix}-")
+        try:
+            simulation.stream()
+            return simulation.attainments(counted)
+        finally:
+            simulation.delete_topics()
+
+
+class RemoteTopic(NamedTuple):
+    """A topic in the service, and its reader."""
+
+    id: str
+    start: int  # how many documents had come when it was created
+    reading: Reading
 
 
 class RemoteSimulation:
@@ -53,93 +63,101 @@ class RemoteSimulation:
         client: Client,
         corpus: Corpus,
         relevant: Mapping[str, Bools],
-        ids: Mapping[str, str],
+        specs: Mapping[str, TopicSpec],
         plans: Mapping[str, Plan],
+        batch: int,
+        prefix: str,
+        after_batch: Callable[[int], None] = lambda position: None,
     ) -> None:
-        self._client, self._corpus, self._relevant, self._ids, self._plans = client, corpus, relevant, ids, plans
-        self._names = {topic: name for name, topic in ids.items()}
-        self._prefix = secrets.token_hex(4)
-        self._decisions = {name: np.zeros(corpus.train, np.int8) for name in ids}
-        self._judged: dict[str, set[int]] = {name: set() for name in ids}
-        self._audited = dict.fromkeys(ids, 0)
-
-    def give_seeds(self) -> None:
-        """Judges the relevant documents that each topic is given at the start."""
-        for name, plan in self._plans.items():
-            given = np.flatnonzero(self._relevant[name][: self._corpus.train])[: plan.reader.seeds]
-            self._send([(name, int(i), True) for i in given], with_text=True)
+        """Ids of documents and topics begin with the prefix. `after_batch` is called when so many documents have come,
+        before any is judged."""
+        self._client, self._corpus, self._relevant, self._specs, self._plans = client, corpus, relevant, specs, plans
+        self._batch, self._prefix, self._after_batch = batch, prefix, after_batch
+        self.topics: dict[str, RemoteTopic] = {}
+        self.decisions = {name: np.zeros(corpus.train, np.int8) for name in specs}
+        self._readings = {name: Reading(plan, relevant[name][: corpus.train]) for name, plan in plans.items()}
 
     def stream(self) -> None:
         """Sends the training documents, and judges them as the readers do."""
-        pending: list[tuple[int, str, int]] = []  # when it is judged, topic, document
-        batches = list(_chunks(range(self._corpus.train), BATCH_SIZE))
-        for n, batch in tracked(list(enumerate(batches)), "documents"):
+        self._create_topics(0)
+        batches = list(_chunks(range(self._corpus.train), self._batch))
+        for batch in tracked(batches, "documents"):
+            position, last = batch[-1] + 1, batch[-1] + 1 == self._corpus.train
             for name, decisions in self._classify(batch, store=True).items():
-                plan = self._plans[name]
-                self._decisions[name][batch[0] : batch[-1] + 1] = decisions
-                shown = (decisions != REJECT) | plan.reader.everything
-                noticed = np.asarray(batch)[shown & plan.judges[batch[0] : batch[-1] + 1]].tolist()
-                pending += [(i + plan.reader.delay, name, i) for i in noticed if i not in self._judged[name]]
-            self._judge([(name, i) for at, name, i in pending if at <= batch[-1]])
-            pending = [entry for entry in pending if entry[0] > batch[-1]]
-            if n % AUDIT_EVERY == AUDIT_EVERY - 1 or n + 1 == len(batches):
-                self._audit()
-        self._judge([(name, i) for _, name, i in pending])
+                self.decisions[name][batch[0] : position] = decisions
+                self.topics[name].reading.show(batch[0], decisions)
+            self._after_batch(position)
+            self._judge({name: topic.reading.take_due(position, last) for name, topic in self.topics.items()})
+            for name, topic in self.topics.items():
+                if topic.reading.looks_for_audits(batch[0], position) or last:
+                    self._judge({name: topic.reading.take_audits(self._audits(topic))})
+            self._create_topics(position)
+
+    def status(self, name: str) -> Status:
+        return self._client.topic(self.topics[name].id).status
+
+    def delete_topics(self) -> None:
+        for topic in self.topics.values():
+            self._client.delete(topic.id)
 
     def attainments(self, counted: Bools) -> list[Attainment]:
         """Sends the documents that follow, and compares."""
         train, size = self._corpus.train, len(self._corpus.documents)
-        parts: dict[str, list[Decisions]] = {name: [] for name in self._ids}
-        for batch in _chunks(range(train, size), BATCH_SIZE):
+        parts: dict[str, list[Decisions]] = {name: [] for name in self.topics}
+        for batch in _chunks(range(train, size), SENT):
             for name, decisions in self._classify(batch, store=False).items():
                 parts[name].append(decisions)
         results = []
-        for name in self._ids:
+        for name, topic in self.topics.items():
             relevant = self._relevant[name]
             following = np.concatenate([np.empty(0, np.int8), *parts[name]])[counted]
-            before = self._decisions[name], relevant[:train]
+            before = self.decisions[name][topic.start :], relevant[topic.start : train]
             results.append(compare(name, self._claim(name), *before, relevant[train:][counted], following))
         return results
 
+    def _create_topics(self, position: int) -> None:
+        """Creates the topics whose readers have met all that these are given, and gives it to them."""
+        for n, (name, reading) in enumerate(self._readings.items()):
+            if name not in self.topics and reading.begins <= position:
+                topic = RemoteTopic(f"{self._prefix}topic-{n}", position, reading)
+                self._client.create({"id": topic.id, **self._specs[name].fields()})
+                self.topics[name] = topic
+                self._judge({name: dict.fromkeys(reading.given, True)}, with_text=True)
+
     def _claim(self, name: str) -> GoalClaim:
-        goal = self._client.topic(self._ids[name]).status.goal
+        goal, reading = self.status(name).goal, self.topics[name].reading
         if goal is None:
             raise RuntimeError(f"{name} has lost its goal")
         return GoalClaim(
             goal.state,
             goal.precision.state if goal.precision else None,
             _interval(goal.recall),
-            len(self._judged[name]),
-            self._audited[name],
+            len(reading.judged) - len(reading.given),
+            reading.audited,
         )
 
     def _classify(self, batch: Sequence[int], store: bool) -> dict[str, Decisions]:
         """The decisions of each topic on these documents."""
-        documents = [self._document(i) for i in batch]
-        codes: dict[str, list[int]] = {name: [] for name in self._ids}
-        for result in self._client.classify(documents, list(self._names), store=store):
+        names = {topic.id: name for name, topic in self.topics.items()}
+        codes = {name: np.zeros(len(batch), np.int8) for name in self.topics}
+        results = self._client.classify([self._document(i) for i in batch], None if store else list(names), store=store)
+        for place, result in enumerate(results):
             for decision in result.decisions:
-                codes[self._names[decision.topic]].append(CODES[decision.decision])
-        return {name: np.array(of_topic, np.int8) for name, of_topic in codes.items()}
+                if decision.topic in names:
+                    codes[names[decision.topic]][place] = CODES[decision.decision]
+        return codes
 
-    def _audit(self) -> None:
-        for name, topic in self._ids.items():
-            if self._plans[name].reader.audit:
-                items = self._client.review(topic, PAGE_SIZE).items
-                drawn = [int(item.document.rpartition("-")[2]) for item in items if item.reason == "audit"]
-                new = [i for i in drawn if i not in self._judged[name]]
-                self._audited[name] += len(new)
-                self._judge([(name, i) for i in new])
+    def _audits(self, topic: RemoteTopic) -> list[int]:
+        items = self._client.review(topic.id, AUDITS).items
+        return [int(item.document.removeprefix(self._prefix)) for item in items if item.reason == "audit"]
 
-    def _judge(self, documents: Sequence[tuple[str, int]]) -> None:
-        self._send([(name, i, bool(self._plans[name].labels[i])) for name, i in documents])
-
-    def _send(self, judgements: Sequence[tuple[str, int, bool]], with_text: bool = False) -> None:
+    def _judge(self, labels: Mapping[str, Mapping[int, bool]], with_text: bool = False) -> None:
+        judgements = [(name, i, relevant) for name, of_topic in labels.items() for i, relevant in of_topic.items()]
         for chunk in _chunks(judgements, JUDGEMENTS):
             body = [
                 {
-                    "topic": self._ids[name],
-                    "document": self._document(i) if with_text else f"{self._prefix}-{i}",
+                    "topic": self.topics[name].id,
+                    "document": self._document(i) if with_text else f"{self._prefix}{i}",
                     "relevant": relevant,
                 }
                 for name, i, relevant in chunk
@@ -147,31 +165,10 @@ class RemoteSimulation:
             for answer in self._client.feedback_on(body):
                 if isinstance(answer, Problem):
                     raise Refused(answer)
-        for name, i, _ in judgements:
-            self._judged[name].add(i)
 
     def _document(self, i: int) -> dict[str, str]:
         title, text = self._corpus.documents[i]
-        return {"id": f"{self._prefix}-{i}", "title": title, "text": text or title or "-"}
-
-
-@contextmanager
-def _topics(
-    client: Client, names: Sequence[str], queries: Mapping[str, str], goal: Targets, plans: Mapping[str, Plan]
-) -> Iterator[dict[str, str]]:
-    """Creates a topic for each name, and deletes them at the end of the block."""
-    targets = {name: value for name in Targets.__slots__ if (value := getattr(goal, name)) is not None}
-    ids: dict[str, str] = {}
-    try:
-        for n, name in enumerate(names):
-            topic = f"simulated-{secrets.token_hex(4)}-{n}"
-            body = {"id": topic, "name": name, "query": queries.get(name, name), "goal": targets}
-            client.create(body | {"audit": plans[name].reader.audit})
-            ids[name] = topic
-        yield ids
-    finally:
-        for topic in ids.values():
-            client.delete(topic)
+        return {"id": f"{self._prefix}{i}", "title": title, "text": text or title or "-"}
 
 
 def _interval(recall: Estimate | None) -> Interval | None:

@@ -11,18 +11,20 @@ import pytest
 from typer.testing import CliRunner
 
 from models.core.measures import f_beta
-from models.online.model import Example, Spec
-from models.online.trainer import Trainer
 from scripts.common.corpus import Corpus, matches, read
 from scripts.evaluation.__main__ import app, learners
 from scripts.evaluation.batch import Setting, VectorCorpus, measure
 from scripts.evaluation.duels import PAIRS, duel
 from scripts.evaluation.joint import Joint, JointRuns
 from scripts.evaluation.online import POINTS, OnlineRun, OnlineSettings, means, run
-from scripts.evaluation.stream import Stream
+from scripts.loop.loop import Loop
+from scripts.loop.reader import Plan, SimulatedReader
+from scripts.loop.stream import Stream
+from scripts.loop.topic import TopicSpec
 
 TOPICS = ("copper", "wheat", "ships")
 TRAIN, TEST = 450, 150
+EVERYTHING = SimulatedReader(everything=True)
 
 
 def write(path: Path, seed: int = 1) -> Path:
@@ -61,8 +63,11 @@ def test_a_separable_stream_is_learned_from_what_is_shown(corpus: Corpus, kind: 
 def test_every_document_is_judged_if_all_are(corpus: Corpus) -> None:
     relevant = corpus.relevant("wheat")
     third = np.flatnonzero(relevant)[2]
-    assert run(Stream(corpus), "wheat", "wheat", OnlineSettings(everything=True)).judged == 3 + TRAIN - third - 1
-    assert run(Stream(corpus), "wheat", "wheat", OnlineSettings(everything=True, seeds=0)).judged == TRAIN
+    assert run(Stream(corpus), "wheat", "wheat", OnlineSettings(reader=EVERYTHING)).judged == 3 + TRAIN - third - 1
+    assert (
+        run(Stream(corpus), "wheat", "wheat", OnlineSettings(reader=SimulatedReader(everything=True, seeds=0))).judged
+        == TRAIN
+    )
 
 
 @pytest.mark.parametrize("everything", [False, True])
@@ -72,7 +77,9 @@ def test_test_documents_influence_no_model(corpus: Corpus, everything: bool) -> 
         documents=[*corpus.documents[:TRAIN], *[("wheat", "wheat and nothing else")] * TEST],
         topics=[*corpus.topics[:TRAIN], *[frozenset({"ships", "wheat"})] * TEST],
     )
-    first, second = (run(Stream(c), "wheat", "wheat", OnlineSettings(everything=everything)) for c in (corpus, other))
+    first, second = (
+        run(Stream(c), "wheat", "wheat", OnlineSettings(reader=SimulatedReader(everything))) for c in (corpus, other)
+    )
     assert model_of(first) == model_of(second)
     assert first.end != second.end
 
@@ -114,11 +121,10 @@ def test_a_topic_that_is_shown_nothing_is_put_under_newer_epochs_as_a_worker_wou
     starts = [stream.begins(e) for e in range(stream.epoch(1000) + 1)]
     assert [stream.epoch(start) for start in starts] == list(range(len(starts)))
     assert stream.begins(len(starts)) == 1000
-    trainer = Trainer(Spec("wh", {}, stream.query("nothing")))
-    trainer.learn(Example("0", True, stream.bags[0]))
-    first = trainer.model(stream.background(0))
-    assert (stream.scores(first.linear, 1, 1000) < first.reject_below).all()
-    assert run(stream, "t", "nothing", OnlineSettings(seeds=1)).judged > 1
+    reader = SimulatedReader(seeds=1)
+    loop = Loop(stream, relevant := stream.corpus.relevant("t"), TopicSpec("t", "nothing"), Plan.of(reader, relevant))
+    assert not loop.topic.decide(1, 1000)[0].any()
+    assert run(stream, "t", "nothing", OnlineSettings(reader=reader)).judged > 1
 
 
 def test_topics_are_chosen_by_pattern_and_size(corpus: Corpus) -> None:

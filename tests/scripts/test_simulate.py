@@ -16,17 +16,18 @@ from models.goals.promises import Targets
 from models.text.analysis import Analysis, bags
 from models.text.minhash import Groups
 from scripts.common.corpus import Corpus, read
-from scripts.evaluation.stream import Stream
+from scripts.loop.reader import REJECT, Plan, SimulatedReader, drifting
+from scripts.loop.stream import Stream
+from scripts.loop.topic import TopicSpec
 from scripts.simulation.__main__ import app
-from scripts.simulation.attainment import KNOWN_ITEMS, REJECT, FollowUp, GoalClaim, compare, known_items
+from scripts.simulation.attainment import KNOWN_ITEMS, FollowUp, GoalClaim, compare, known_items
 from scripts.simulation.plant_duplicates import unrepeated, with_duplicates
-from scripts.simulation.reader import Plan, SimulatedReader, drifting
-from scripts.simulation.topic import TopicSpec, measure, run
+from scripts.simulation.topic import measure, run
 from tests.scripts.test_evaluate import TEST, TRAIN, write
 from tests.support.live import live
 
 GOAL = Targets(min_precision=0.9, min_recall=0.9, max_abstain=0.15)
-SPEC = TopicSpec("wheat", "wheat", GOAL)
+SPEC = TopicSpec("wheat", "wheat", GOAL, audit=0.1)
 EVERY = np.ones(TEST, np.bool_)
 
 
@@ -37,13 +38,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture(scope="module")
 def stream(corpus: Corpus) -> Stream:
-    return Stream(dataclasses.replace(corpus, train=len(corpus.documents)))
+    return Stream(corpus, whole=True)
 
 
 def test_a_promise_is_made_and_kept_where_it_is_easy(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
-    paused, whole = run(stream, relevant, SPEC, Plan.of(SimulatedReader(audit=0.1), relevant, "wheat", 0), TRAIN)
-    attained = measure(stream, relevant, SPEC, paused, whole, EVERY)
+    ran = run(stream, relevant, SPEC, Plan.of(SimulatedReader(), relevant))
+    attained = measure(ran, stream, relevant, "wheat", EVERY)
     assert attained.met
     assert attained.going_on is not None
     for after in (attained.frozen, attained.going_on):
@@ -52,14 +53,14 @@ def test_a_promise_is_made_and_kept_where_it_is_easy(stream: Stream) -> None:
         assert after.kept >= 0.9
     assert attained.recall_covers
     assert attained.known_covers >= 0.9
-    assert 0 < paused.audited < paused.judged < TRAIN
+    assert 0 < ran.claim.audited < ran.claim.judged < ran.judged < TRAIN
 
 
 def test_everything_is_judged_if_the_reader_says_so(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
-    paused, whole = run(stream, relevant, SPEC, Plan.of(SimulatedReader(everything=True), relevant, "wheat", 0), TRAIN)
-    assert paused.judged == len(paused.decisions)
-    assert whole.judged == len(whole.decisions) == len(paused.decisions) + TEST
+    ran = run(stream, relevant, SPEC, Plan.of(SimulatedReader(everything=True), relevant))
+    assert ran.claim.judged == len(ran.stream)
+    assert ran.judged == len(ran.stream) + len(ran.going_on) == len(ran.stream) + TEST
 
 
 @pytest.mark.parametrize(
@@ -68,25 +69,26 @@ def test_everything_is_judged_if_the_reader_says_so(stream: Stream) -> None:
         SimulatedReader(part=0.5),
         SimulatedReader(delay=40),
         SimulatedReader(noise=0.1),
-        SimulatedReader(audit=0, seeds=0),
+        SimulatedReader(seeds=0),
+        SimulatedReader(early=True),
+        SimulatedReader(audit_every=1),
     ],
 )
 def test_other_readers_get_to_the_end(stream: Stream, reader: SimulatedReader) -> None:
     relevant = stream.corpus.relevant("wheat")
-    plan = Plan.of(reader, relevant, "wheat", 0)
-    paused, whole = run(stream, relevant, SPEC, plan, TRAIN)
-    start = stream.size - len(whole.decisions)
-    seen = (whole.decisions != REJECT) | plan.drawn[start:]
-    assert whole.judged == np.count_nonzero(seen & plan.judges[start:])
-    assert paused.decisions.tolist() == whole.decisions[: len(paused.decisions)].tolist()
-    assert measure(stream, relevant, SPEC, paused, whole, EVERY).frozen.abstained <= 0.25
+    plan = Plan.of(reader, relevant)
+    ran = run(stream, relevant, dataclasses.replace(SPEC, audit=0.0), plan)
+    given = np.isin(np.arange(stream.size), np.flatnonzero(relevant)[: reader.seeds])
+    seen = (np.concatenate((ran.stream, ran.going_on)) != REJECT) & plan.judges[ran.start :] & ~given[ran.start :]
+    assert ran.judged == np.count_nonzero(seen)
+    assert measure(ran, stream, relevant, "wheat", EVERY).frozen.abstained <= 0.25
 
 
 def test_the_same_seed_gives_the_same_course(stream: Stream) -> None:
     relevant = stream.corpus.relevant("wheat")
     plans = [Plan.of(SimulatedReader(part=0.5, noise=0.05), relevant, "wheat", 4) for _ in range(2)]
-    first, second = (run(stream, relevant, SPEC, plan, TRAIN)[1] for plan in plans)
-    assert first.decisions.tolist() == second.decisions.tolist()
+    first, second = (run(stream, relevant, SPEC, plan) for plan in plans)
+    assert first.going_on.tolist() == second.going_on.tolist()
     assert first.model.accept_above == second.model.accept_above
 
 
