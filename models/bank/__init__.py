@@ -9,9 +9,8 @@ Reading order, from the outside in:
 2. `snapshot.py`: what readers hold; scores of chosen topics, and hits among all
 3. `segment.py`: a few thousand topics, an index for each view
 4. `index.py`: from a feature to every column that weighs it, as postings or as a dense row
-5. `table.py`: from a feature to its row
-6. `seen.py`: documents as the values that models multiply
-7. `scan.py`: the kernels that add it all up
+5. `seen.py`: documents as the values that models multiply
+6. `scan.py`: the kernels that add it all up
 
 From outside use `Bank`, `BankEntry`, `IndexedTopic` and `Snapshot`. Scores must not depend, to the last bit, on what
 else is in the bank: a change of `index.py` or `scan.py` must keep each column's sum in ascending order of features.

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.bank.table import Rows, Table, rows_of, table
 from models.core.arrays import check, popcount
 from models.core.kernel import kernel
+from models.core.table import Rows, Table, rows_of, table
 from models.core.vectors import Features, Linear, Singles
 
 DENSE_RATIO = 6

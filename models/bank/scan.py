@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from models.bank.index import BLOCK_BITS, POSTINGS_STEP, Index, dense_row
 from models.bank.seen import ViewedBatch
-from models.bank.table import Rows, rows_of
 from models.core.kernel import kernel
+from models.core.table import Rows, rows_of
 from models.core.vectors import Singles
 
 Matrix = NDArray[np.float32]
