@@ -9,7 +9,8 @@ Reading order:
 5. `names.py`: what views, learners, methods, origins and goal states are called; it imports nothing
 6. `kernel.py`: numba's decorator, typed
 7. `arrays.py`: growing an array, counting bits, checking parameters
-8. `table.py`: from a feature to its row, where rows belong to features
+8. `latent.py`: the columns of a semantic projection, as features
+9. `table.py`: from a feature to its row, where rows belong to features
 
 All of it is open to everybody. `names.py` must stay free of numpy and numba: schemas and the command line import it.
 The order of `VIEWS` and `ORIGINS` is that of the codes in arrays and kernels.

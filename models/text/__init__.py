@@ -11,13 +11,14 @@ Reading order. From text to features:
 
 Texts that resemble each other:
 
-5. `minhash.py`: signatures, and groups of near-duplicates among judged documents
-6. `duplicates.py`: which recent document of a stream a new one repeats
+5. `projection.py`: what a document is about, as a place among the documents of the stream
+6. `minhash.py`: signatures, and groups of near-duplicates among judged documents
+7. `duplicates.py`: which recent document of a stream a new one repeats
 
 And besides:
 
-7. `rules.py`: the language of `accept_if` and `reject_if`
-8. `json_shape.py`: how much work a JSON text will be, before it is parsed
+8. `rules.py`: the language of `accept_if` and `reject_if`
+9. `json_shape.py`: how much work a JSON text will be, before it is parsed
 
 From outside use `Analysis`, `Bags`, `bags`, `terms` and `features_of` rather than the kernels. A feature is stored in
 exported models: changing the hash in `tokens.py`, or what a term is, is a new format.
