@@ -41,6 +41,16 @@ class Corpus:
     def relevant(self, topic: str) -> Bools:
         return np.array([topic in names for names in self.topics], np.bool_)
 
+    def grouped(self, groups: Mapping[str, Sequence[str]]) -> "Corpus":
+        """The corpus with groups of topics in place of its topics: each topic is part of the first group that has a
+        pattern for it, or of none."""
+        of_topic: dict[str, str] = {}
+        for topic in {name for names in self.topics for name in names}:
+            group = next((name for name, patterns in groups.items() if _fits(topic, patterns)), None)
+            of_topic |= {topic: group} if group else {}
+        topics = [frozenset(of_topic[name] for name in names if name in of_topic) for names in self.topics]
+        return replace(self, topics=topics)
+
     @property
     def past(self) -> "Corpus":
         """The training documents alone."""
@@ -73,6 +83,15 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
     wanted = [p for p in patterns if not p.startswith("!")] or ["*"]
     unwanted = [p[1:] for p in patterns if p.startswith("!")]
     return _fits(name, wanted) and not _fits(name, unwanted)
+
+
+def parse_groups(text: str) -> dict[str, list[str]]:
+    """Patterns by group: `comp=comp.*,rest=alt.*|misc.*` has two groups, the second with two patterns."""
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    for name, _, patterns in pairs:
+        if not name or not patterns:
+            raise ValueError("write a group as NAME=PATTERN or NAME=PATTERN|PATTERN, and a comma between groups")
+    return {name: patterns.split("|") for name, _, patterns in pairs}
 
 
 def read(path: Path) -> Corpus:

@@ -7,6 +7,8 @@ from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
+from scripts.common.corpus import Corpus, parse_groups
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -15,6 +17,12 @@ CorpusPath = Annotated[
 ]
 TopicPatterns = Annotated[
     str, typer.Option(help="Patterns of topics, separated by commas; !PATTERN leaves topics out.")
+]
+Groups = Annotated[
+    str,
+    typer.Option(
+        help="Groups of topics in their place, such as comp=comp.*,rest=alt.*|soc.*; a topic is in the first that fits."
+    ),
 ]
 MaxTopics = Annotated[int, typer.Option(help="The number of topics, at most; the largest are taken.")]
 Queries = Annotated[
@@ -32,6 +40,14 @@ Delay = Annotated[int, typer.Option(min=0, help="Documents between showing one a
 BatchSize = Annotated[int, typer.Option(min=1, help="Documents a request; readers judge after each.")]
 EachTopic = Annotated[bool, typer.Option(help="Also print a table of all topics.")]
 Output = Annotated[Path | None, typer.Option(help="A file to write everything to, as JSON.")]
+
+
+def grouped(corpus: Corpus, groups: str) -> Corpus:
+    """The corpus with these groups in place of its topics, if there are any."""
+    try:
+        return corpus.grouped(parse_groups(groups)) if groups else corpus
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="groups") from None
 
 
 def with_options(options: Callable[P, T]) -> Callable[[Callable[[T], None]], Callable[P, None]]:

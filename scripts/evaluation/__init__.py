@@ -6,6 +6,8 @@ of the training documents, for those who want to change a default.
 
 Reading order:
 
+    effectiveness.py   what is measured of a model, on the test documents
+    peers.py           `online --peers`: SVMs on the same stream
     online.py          `online`: one pass in date order, from a query and a few relevant documents
     duplicates.py      `duplicates`: planted near-duplicates, and whether they are found and decided alike
     batch.py           `batch`: all training documents at once, in several orders, as in the papers

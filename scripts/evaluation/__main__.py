@@ -17,12 +17,14 @@ from scripts.common.options import (
     Delay,
     EachTopic,
     EarlySeeds,
+    Groups,
     Holdout,
     MaxTopics,
     Output,
     Queries,
     Seeds,
     TopicPatterns,
+    grouped,
     with_options,
 )
 from scripts.common.report import tracked
@@ -35,6 +37,7 @@ from scripts.evaluation.duplicates import LEFT_OUT, compare, doubled, find, firs
 from scripts.evaluation.joint import Joint, JointRuns
 from scripts.evaluation.online import OnlineRun, OnlineSettings, run
 from scripts.evaluation.pairs import GroupedCorpus
+from scripts.evaluation.peers import Peers
 from scripts.evaluation.published import BatchRow
 from scripts.loop.reader import SimulatedReader
 from scripts.loop.stream import Stream
@@ -64,6 +67,7 @@ def sections() -> None:
 class OnlineOptions:
     path: CorpusPath
     topics: TopicPatterns = "*"
+    groups: Groups = ""
     feedback: Annotated[
         Feedback, typer.Option(help="Judge every document, or what a person would see: accepted or abstained on.")
     ] = Feedback.realistic
@@ -82,6 +86,9 @@ class OnlineOptions:
     pocket: Annotated[Pocket, typer.Option(help="Whether to keep the best vector in a pocket; `both` compares.")] = (
         Pocket.on
     )
+    peers: Annotated[
+        bool, typer.Option(help="Also fit an SVM to as many random labels, to the same judgements, and to all labels.")
+    ] = False
     holdout: Holdout = False
     most: MaxTopics = ALL
     each: EachTopic = False
@@ -98,7 +105,7 @@ class OnlineOptions:
 @with_options(OnlineOptions)
 def run_online(options: OnlineOptions) -> None:
     """One pass in date order, from a query and a few relevant documents."""
-    corpus = _corpus(options.path, options.holdout)
+    corpus = _corpus(options.path, options.holdout, options.groups)
     names = corpus.largest(patterns=options.topics.split(","))[: options.most]
     if not names:
         raise typer.BadParameter("no topic has enough documents in training and in test", param_hint="topics")
@@ -107,7 +114,8 @@ def run_online(options: OnlineOptions) -> None:
         name: OnlineSettings(kind, params, options.reader, options.pocket is not Pocket.off)
         for name, (kind, params) in learners(options.learner).items()
     }
-    results = {name: runs(stream, names, queries, chosen, name) for name, chosen in settings.items()}
+    peers = Peers(stream) if options.peers else None
+    results = {name: runs(stream, names, queries, chosen, name, peers) for name, chosen in settings.items()}
     title = (
         f"{corpus.name}, {len(names)} topics, feedback on {options.feedback.value}, from a query and {options.seeds} "
         f"relevant; {stream.train} documents pass, {stream.size - stream.train} "
@@ -115,6 +123,8 @@ def run_online(options: OnlineOptions) -> None:
     )
     comparable = _comparable(corpus, options.holdout) and options.seeds == 3
     report.online(results, options.feedback.value if comparable else "", title)
+    for name, of_learner in results.items() if peers else ():
+        report.peers(of_learner, name)
     if options.each:
         for of_learner in results.values():
             report.topics(of_learner)
@@ -243,8 +253,8 @@ def run_duplicates(
     report.duplicates(detections, [compare(stream, name, first) for name in tracked(names, "deciding")], corpus.name)
 
 
-def _corpus(path: Path, holdout: bool) -> Corpus:
-    corpus = read(path)
+def _corpus(path: Path, holdout: bool, groups: str = "") -> Corpus:
+    corpus = grouped(read(path), groups)
     return corpus.holdout if holdout else corpus
 
 
@@ -278,9 +288,14 @@ def learners(text: str) -> Mapping[str, tuple[str, Mapping[str, object]]]:
 
 
 def runs(
-    stream: Stream, names: Sequence[str], queries: Mapping[str, str], settings: OnlineSettings, label: str
+    stream: Stream,
+    names: Sequence[str],
+    queries: Mapping[str, str],
+    settings: OnlineSettings,
+    label: str,
+    peers: Peers | None = None,
 ) -> list[OnlineRun]:
-    return [run(stream, name, queries.get(name, name), settings) for name in tracked(names, label)]
+    return [run(stream, name, queries.get(name, name), settings, peers) for name in tracked(names, label)]
 
 
 def _split(text: str) -> list[str]:

@@ -16,7 +16,6 @@ from models.text.duplicates import RecentDocuments
 from models.text.minhash import signatures
 from scripts.common.corpus import Corpus
 from scripts.evaluation.online import OnlineSettings, run
-from scripts.loop.loop import Loop
 from scripts.loop.stream import Stream
 
 PLANTED = 0.2  # share of the documents that come again
@@ -63,13 +62,7 @@ def find(documents: Sequence[Document], left_out: float, seed: int = 0) -> Detec
 def compare(stream: Stream, topic: str, first: NDArray[np.int64]) -> DecidedPairs:
     """Pairs as a topic's last model decides them. The stream is that of `doubled`; `first` says which of the documents
     that follow it repeats which."""
-    decisions: list[str] = []
-
-    def decide(point: int | None, loop: Loop) -> None:
-        if point is None:
-            decisions.extend(verdict.decision for verdict in loop.topic.verdicts(loop.position))
-
-    run(stream, topic, topic, OnlineSettings(), decide)
+    decisions = run(stream, topic, topic, OnlineSettings()).decisions
     n = len(decisions) // 2
     pairs = different = opposite = missed = 0
     for i, (original, copy) in enumerate(zip(decisions[:n], decisions[n:], strict=True)):

@@ -4,15 +4,18 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from models.core.measures import macro
 from scripts.common.report import decimals, panels, print_table, save_picture
 from scripts.common.report import write_json as write
 from scripts.evaluation.batch import Figures, spread
 from scripts.evaluation.duels import PAIRS, Duel
 from scripts.evaluation.duplicates import COMPARED_LEFT_OUT, DecidedPairs, Detection
-from scripts.evaluation.online import POINTS, OnlineRun, means
+from scripts.evaluation.effectiveness import Compared, means
+from scripts.evaluation.online import POINTS, OnlineRun
+from scripts.evaluation.peers import POINTS as PEER_POINTS
 from scripts.evaluation.published import BatchRow, online_prototype
 
-SHOWN = (10, 100, 500)  # judgements
+SHOWN = (10, 50, 100, 250, 500, 1000)  # judgements
 LARGEST = 10  # topics that have a row of their own
 
 
@@ -28,6 +31,20 @@ def online(results: Mapping[str, Sequence[OnlineRun]], feedback: str, title: str
         largest = means([run.end for run in runs[:LARGEST]])
         rows.append([name, f"end, {LARGEST} largest", "", *map(decimals, largest), ""])
     print_table(["learner", "judgements", "mean", "AP", "F1", "T11SU", "prototype"], rows, title)
+
+
+def peers(runs: Sequence[OnlineRun], learner: str) -> None:
+    """The topics beside SVMs, at several numbers of judgements, each over the topics that had so many."""
+    rows = []
+    for point in (*PEER_POINTS, None):
+        compared = [run.peers[point] for run in runs if point in run.peers]
+        if compared:
+            columns = [[getattr(each, name) for each in compared] for name in Compared._fields]
+            figures = [decimals(macro([quality[k] for quality in column])) for column in columns for k in (0, 1)]
+            rows.append(["end" if point is None else str(point), str(len(compared)), *figures])
+    names = [f"{name} {part}" for name in (learner, "random", "same", "all") for part in ("AP", "F1")]
+    title = "Beside an SVM on as many random labels, on the same judgements, on all labels so far; it accepts above 0"
+    print_table(["judgements", "topics", *names], rows, title)
 
 
 def pocketing(
@@ -103,6 +120,11 @@ def write_json(path: Path, setting: Mapping[str, object], results: Mapping[str, 
             "judged": sum(run.judged for run in runs) / len(runs),
             "points": {str(n): means([run.curve[n] for run in runs]) for n in (0, *POINTS)},
             "end": means([run.end for run in runs]),
+            "peers": {
+                run.topic: {str(point or "end"): compared._asdict() for point, compared in run.peers.items()}
+                for run in runs
+                if run.peers
+            },
             "end_by_topic": {run.topic: [run.judged, run.end.ap, run.end.f1] for run in runs},
         }
         for name, runs in results.items()

@@ -17,12 +17,14 @@ from scripts.common.options import (
     Delay,
     EachTopic,
     EarlySeeds,
+    Groups,
     Holdout,
     MaxTopics,
     Output,
     Queries,
     Seeds,
     TopicPatterns,
+    grouped,
     with_options,
 )
 from scripts.common.report import tracked
@@ -43,6 +45,7 @@ app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=F
 class Options:
     path: CorpusPath
     topics: TopicPatterns = "*"
+    groups: Groups = ""
     least: Annotated[int, typer.Option(help="Relevant documents that a topic has in the stream, at least.")] = 30
     most: MaxTopics = 10**6
     # the goal of every topic
@@ -90,7 +93,7 @@ class Options:
 @with_options(Options)
 def simulate(options: Options) -> None:
     """Lets every topic promise what it can, then compares what came with what was promised."""
-    corpus = read(options.path)
+    corpus = grouped(read(options.path), options.groups)
     corpus = _cut(corpus.held_out(options.at) if options.holdout else corpus, options.stream, options.following)
     names = corpus.largest(options.least, MIN_TEST, options.topics.split(","))[: options.most]
     if not names:

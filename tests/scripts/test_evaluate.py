@@ -8,15 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score, f1_score
+from sklearn.svm import LinearSVC
 from typer.testing import CliRunner
 
 from models.core.measures import f_beta
-from scripts.common.corpus import Corpus, matches, read
+from scripts.common.corpus import Corpus, matches, parse_groups, read
 from scripts.evaluation.__main__ import app, learners
 from scripts.evaluation.batch import Setting, VectorCorpus, measure
 from scripts.evaluation.duels import PAIRS, duel
+from scripts.evaluation.effectiveness import means
 from scripts.evaluation.joint import Joint, JointRuns
-from scripts.evaluation.online import POINTS, OnlineRun, OnlineSettings, means, run
+from scripts.evaluation.online import POINTS, OnlineRun, OnlineSettings, run
+from scripts.evaluation.peers import Peers
 from scripts.loop.loop import Loop
 from scripts.loop.reader import Plan, SimulatedReader
 from scripts.loop.stream import Stream
@@ -135,6 +139,45 @@ def test_topics_are_chosen_by_pattern_and_size(corpus: Corpus) -> None:
     assert not matches("cs.AI", ["cs.*", "!cs.AI"])
 
 
+def test_groups_take_the_place_of_topics(corpus: Corpus) -> None:
+    grouped = corpus.grouped(parse_groups("w=wheat|ships,c=*"))
+    assert set(grouped.largest()) == {"w", "c"}
+    assert grouped.relevant("w").tolist() == (corpus.relevant("wheat") | corpus.relevant("ships")).tolist()
+    assert grouped.relevant("c").tolist() == corpus.relevant("copper").tolist()
+    assert corpus.grouped({"w": ["wheat"]}).largest() == ["w"]
+    with pytest.raises(ValueError, match="write a group as NAME=PATTERN"):
+        parse_groups("w=wheat,ships")
+
+
+def test_peers_are_svms_on_the_labels_so_far_with_the_idf_of_that_moment(corpus: Corpus) -> None:
+    stream, relevant = Stream(corpus), corpus.relevant("wheat")
+    loop = Loop(stream, relevant, TopicSpec("wheat", "wheat"), Plan.of(SimulatedReader(), relevant))
+    loop.advance(200)
+    compared = Peers(stream).compare(loop, "wheat")
+    features = np.unique(stream.bags.features)
+    X = np.zeros((stream.size, len(features)))
+    for i in range(stream.size):
+        words, counts = stream.bags[i]
+        u = np.log1p(counts) * stream.epochs[stream.epoch(200)].frequencies.idf(words)
+        X[i, np.searchsorted(features, words)] = u / np.linalg.norm(u)
+    for labelled, peer in ((loop.reading.judged, compared.same), (range(200), compared.all)):
+        fitted = LinearSVC(random_state=0).fit(X[labelled], relevant[labelled])
+        scores, truth = fitted.decision_function(X[TRAIN:]), relevant[TRAIN:]
+        assert peer.ap == pytest.approx(average_precision_score(truth, scores), abs=1e-6)
+        assert peer.f1 == pytest.approx(f1_score(truth, scores > 0), abs=1e-6)
+    assert 0 < compared.random.f1 < compared.all.f1  # a few random labels hold few relevant documents
+    assert compared.ours.ap > 0.9
+
+
+def test_peers_stand_beside_the_curve(corpus: Corpus) -> None:
+    stream = Stream(corpus)
+    r = run(stream, "wheat", "wheat", OnlineSettings(), Peers(stream))
+    assert set(r.peers) == {50, None}
+    for point, compared in r.peers.items():
+        ours = r.end if point is None else r.curve[point]
+        assert compared.ours == (ours.ap, ours.f1)
+
+
 def test_learners_are_named_with_their_parameters() -> None:
     named = learners('wh,wh{"average":false,"eta":0.25},eg')
     assert list(named.values()) == [("wh", {}), ("wh", {"average": False, "eta": 0.25}), ("eg", {})]
@@ -146,13 +189,18 @@ def test_the_command_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     path, queries, out = write(tmp_path / "generated.jsonl"), tmp_path / "queries.json", tmp_path / "out.json"
     queries.write_text(json.dumps({"wheat": "wheat harvest"}))
     options = ["--queries", str(queries), "--out", str(out), "--pocket", "both", "--each", "--learner", "wh,rocchio"]
-    answer = CliRunner().invoke(app, ["online", str(path), *options])
+    answer = CliRunner().invoke(app, ["online", str(path), *options, "--peers"])
     assert answer.exit_code == 0, answer.output
     assert "| rocchio" in answer.output
+    assert "random AP" in answer.output
     assert "without" in answer.output
     results = json.loads(out.read_text())["results"]
     assert set(results) == {"wh", "rocchio"}
     assert results["wh"]["end"][1] > 0.9
+    assert results["wh"]["peers"]["wheat"]["end"]["all"][0] > 0.9
+    answer = CliRunner().invoke(app, ["online", str(path), "--groups", "wheat"])
+    assert answer.exit_code == 2
+    assert "write a group as" in answer.output
 
 
 def test_batch_separates_what_can_be_separated(tmp_path: Path) -> None:
