@@ -18,12 +18,12 @@ from typing import Literal
 import numpy as np
 
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
-from models.core.names import View
+from models.core.names import WordView
 
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    view: View = "tfidf"
+    view: WordView = "tfidf"
     by: Literal["distance", "cosine"] = "distance"
 
 

@@ -18,13 +18,13 @@ import numpy as np
 
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.core.arrays import check
-from models.core.names import View
+from models.core.names import WordView
 
 
 @dataclass(frozen=True, slots=True)
 class Params:
     C: float = 1.0
-    view: View = "tfidf"
+    view: WordView = "tfidf"
 
     def __post_init__(self) -> None:
         check(0 < self.C <= 1e6, "C must be a number above 0 and up to 1000000")

@@ -7,8 +7,9 @@ hashes into their range; it is left out of documents that have latent features.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from models.core.vectors import Features
+Features = NDArray[np.uint64]
 
 FIRST_LATENT = np.uint64(0xFFFFFFFF << 32)
 MAX_LATENT = 1 << 8  # columns of a projection

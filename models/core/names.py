@@ -8,7 +8,9 @@ them.
 from typing import Literal, get_args
 
 # How a document's counts become the values that a model multiplies (core/views.py).
-View = Literal["presence", "tf", "sqrt", "strength", "tfidf"]
+# Learners are given a view of words; where there is a projection, "semantic" takes the place of "tfidf".
+WordView = Literal["presence", "tf", "sqrt", "strength", "tfidf"]
+View = Literal[WordView, "semantic"]
 VIEWS: tuple[View, ...] = get_args(View)  # the code of a view in kernels is its place here
 
 # Learners that take one example at a time, and the kinds of learner a topic may have.

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.latent import Features as Features
+from models.core.latent import count_words
 from models.core.names import View
 
-Features = NDArray[np.uint64]
 Reals = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
@@ -60,8 +61,11 @@ class Linear:
         return weights.astype(np.float64) * x.values
 
     def strongest(self, n: int) -> "Linear":
-        """The same model with only its n largest |w_f|; ties are broken by feature, so the choice is deterministic."""
-        if len(self.features) <= n:
+        """The same model with only its n largest |w_f|; ties are broken by feature, so the choice is deterministic.
+        Latent weights are kept, too, and do not count."""
+        words = count_words(self.features)
+        if words <= n:
             return self
-        keep = np.sort(np.lexsort((self.features, -np.abs(self.weights)))[:n])
+        keep = np.sort(np.lexsort((self.features[:words], -np.abs(self.weights[:words])))[:n])
+        keep = np.append(keep, np.arange(words, len(self.features)))
         return Linear(self.view, self.features[keep], self.weights[keep], self.bias, self.rest)

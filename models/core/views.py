@@ -5,6 +5,7 @@
     sqrt       x_f = √n_f
     strength   x_f = √n_f / Σ_g √n_g                                sums to one
     tfidf      x_f = u_f / √(Σ_g u_g²),   u_f = log(1 + n_f)·idf_f   of length one
+    semantic   `tfidf` of the words; latent features (text/projection.py) have their counts as values
 
 `presence`, `tf` and `sqrt` are the three strengths s(f, d) of Dagan, Karov & Roth, "Mistake-driven learning in text
 categorization" (1997), section 4.3; `strength` is the normalised one of section 4.1, which PositiveWinnow needs, over
@@ -23,16 +24,21 @@ A document without features, or with values that are all zero, keeps values of z
 import numpy as np
 
 from models.core.kernel import kernel
+from models.core.latent import count_words
 from models.core.names import VIEWS, View
 from models.core.vectors import Bag, Reals, Singles, Sparse
 
-_PRESENCE, _TF, _SQRT, _STRENGTH, _TFIDF = range(len(VIEWS))
+_PRESENCE, _TF, _SQRT, _STRENGTH, _TFIDF, _SEMANTIC = range(len(VIEWS))
 
 _LOGS = np.log1p(np.arange(32.0))  # nearly all counts are small integers, and a logarithm is slow
 
 
 def view(name: View, bag: Bag) -> Sparse:
     """The bag seen through a view."""
+    if name == "semantic":
+        words = count_words(bag.features)
+        x = view("tfidf", Bag(bag.features[:words], bag.counts[:words], bag.idf[:words])).values
+        return Sparse(bag.features, np.concatenate([x, bag.counts[words:].astype(np.float64)]))
     values = np.empty(len(bag.features))
     # Always contiguous, writable doubles, so that the kernel is compiled for one kind of array only.
     values_into(VIEWS.index(name), bag.counts.astype(np.float64), bag.idf.astype(np.float64), values)
@@ -41,7 +47,10 @@ def view(name: View, bag: Bag) -> Sparse:
 
 @kernel
 def values_into(code: int, counts: Reals | Singles, idf: Reals | Singles, out: Reals | Singles) -> float:
-    """Write the values of a document to `out`, and return their sum. Callable from other kernels, with slices."""
+    """Write the values of a document to `out`, and return their sum. Callable from other kernels, with slices.
+    Through "semantic" it takes the words only."""
+    if code == _SEMANTIC:
+        code = _TFIDF
     total, squares = 0.0, 0.0
     for k in range(len(counts)):
         n = np.float64(counts[k])

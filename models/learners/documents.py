@@ -11,6 +11,7 @@ precision: documents here are only ranked, never learned from.
 """
 
 from collections.abc import Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from models.core.names import View
 from models.core.vectors import Bag, Linear, Reals, Singles
 from models.core.views import view
 from models.learners.vocabulary import Slots, Vocabulary
+from models.text.projection import Projection
 
 Starts = NDArray[np.int64]
 
@@ -38,7 +40,8 @@ class Collection:
         self._values = {name: np.zeros(256, np.float32) for name in views}
 
     def add(self, slots: Slots, values: Sequence[Reals]) -> None:
-        """Append one document: its slots, and its values in each of the views, in their order."""
+        """Append one document: its slots, and its values in each of the views, in their order. A view may have values
+        for the first slots only: the others are nothing in it."""
         start = int(self._indptr[self.size])
         end = start + len(slots)
         self._indptr = grown(self._indptr, self.size + 2)
@@ -46,7 +49,7 @@ class Collection:
         self._slots[start:end] = slots
         for name, x in zip(self._values, values, strict=True):
             self._values[name] = grown(self._values[name], end)
-            self._values[name][start:end] = x
+            self._values[name][start : start + len(x)] = x
         self.size += 1
         self._indptr[self.size] = end
 
@@ -100,13 +103,32 @@ class Background:
         self._vocabulary = Vocabulary()
         self._slots = [self._vocabulary.intern(bag.features) for bag in bags]
         self._inverted: dict[View, Inverted] = {}
+        self._latent: Singles | None = None  # documents × columns of the projection that it is seen under
+        self._latent_features = np.empty(0, np.uint64)
+        self._under: dict[int, Background] = {}  # by the projection's tag
+
+    def under(self, projection: Projection | None) -> "Background":
+        """The same documents, to be scored by models of this projection, too. What is prepared is shared, and kept."""
+        if projection is None:
+            return self
+        if projection.tag not in self._under:
+            seen = copy(self)
+            seen._latent = np.stack([projection.latent(bag) for bag in self._bags]) if self.size else None
+            seen._latent_features = projection.latent_features
+            self._under[projection.tag] = seen
+        return self._under[projection.tag]
 
     def scores(self, model: Linear) -> Reals:
-        """The score of every document under a model."""
-        inverted = self._through(model.view)
+        """The score of every document under a model. Latent weights of other projections than its own are ignored."""
+        inverted = self._through("tfidf" if model.view == "semantic" else model.view)
         scores = model.bias + model.rest * inverted.sums
         # A copy, because the weights of a model that was read from the store are read-only (see Vocabulary.intern).
         _add(inverted, self._vocabulary.find(model.features), np.array(model.weights), scores)
+        if model.view == "semantic" and self._latent is not None:
+            u = np.full(len(self._latent_features), model.rest)
+            _, own, theirs = np.intersect1d(self._latent_features, model.features, return_indices=True)
+            u[own] += model.weights[theirs]
+            _add_latent(self._latent, u, scores)
         return scores
 
     def unjudged(self, judged: Set[str]) -> Bools:
@@ -160,6 +182,13 @@ def _add(inverted: Inverted, slots: Slots, weights: Singles, scores: Reals) -> N
             slot, weight = np.uint64(slots[i]), np.float64(weights[i])
             for k in range(np.uint64(starts[slot]), np.uint64(starts[slot + np.uint64(1)])):
                 scores[np.uint64(documents[k])] += weight * values[k]
+
+
+@kernel
+def _add_latent(latent: Singles, u: Reals, scores: Reals) -> None:
+    for i in range(len(scores)):
+        for k in range(len(u)):
+            scores[i] += u[k] * latent[i, k]
 
 
 @kernel

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from models.core.arrays import check, grown
 from models.core.kernel import kernel
-from models.core.names import View
+from models.core.names import WordView
 from models.core.vectors import Reals, Singles
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow, Starts
@@ -48,7 +48,7 @@ class Params:
     d: float = 1e4
     signed: bool = False
     average: bool = False
-    view: View = "tfidf"
+    view: WordView = "tfidf"
 
     def __post_init__(self) -> None:
         check(

@@ -12,7 +12,7 @@ vectors (see averaged.py). The query is the first example, and relevant.
 from dataclasses import dataclass
 
 from models.core.arrays import check
-from models.core.names import View
+from models.core.names import WordView
 from models.learners import averaged
 from models.learners.base import DocumentVector
 
@@ -22,7 +22,7 @@ class Params:
     C: float = 1.0
     bias: float = 0.3
     average: bool = True
-    view: View = "tfidf"
+    view: WordView = "tfidf"
 
     def __post_init__(self) -> None:
         check(0 < self.C <= 1e6, "C must be a number above 0 and up to 1e6")

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.arrays import check
-from models.core.names import View
+from models.core.names import WordView
 from models.core.vectors import Reals
 from models.learners import averaged
 from models.learners.base import DocumentVector, Vector, additive_held_out
@@ -38,7 +38,7 @@ class Params:
     d: float | None = None
     discard: int = 0
     average: bool = True
-    view: View = "tfidf"
+    view: WordView = "tfidf"
 
     def __post_init__(self) -> None:
         check(0 < self.alpha <= 100, "alpha must be a number above 0 and up to 100")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.arrays import check, grown
-from models.core.names import View
+from models.core.names import WordView
 from models.core.vectors import Reals
 from models.learners.base import DocumentVector, Vector, additive_held_out
 from models.learners.documents import DocumentWindow
@@ -30,7 +30,7 @@ class Params:
     beta: float = 2.0
     gamma: float = 0.5
     positive: bool = True
-    view: View = "tfidf"
+    view: WordView = "tfidf"
 
     def __post_init__(self) -> None:
         check(0 <= self.alpha <= 1000, "alpha must be a number from 0 to 1000")

@@ -20,7 +20,7 @@ Differences from the formula:
 from dataclasses import dataclass
 
 from models.core.arrays import check
-from models.core.names import View
+from models.core.names import WordView
 from models.learners import averaged
 from models.learners.base import DocumentVector, Vector
 
@@ -30,7 +30,7 @@ class Params:
     eta: float | None = 0.35
     bias: float = 0.2
     average: bool = True
-    view: View = "tfidf"
+    view: WordView = "tfidf"
 
     def __post_init__(self) -> None:
         check(

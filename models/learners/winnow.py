@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from models.core.arrays import check, grown
 from models.core.kernel import kernel
-from models.core.names import View
+from models.core.names import WordView
 from models.core.vectors import Reals
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
@@ -55,7 +55,7 @@ class Params:
     ratio: float = 1.0
     discard: int = 0
     average: bool = False
-    view: View = "tfidf"
+    view: WordView = "tfidf"
 
     def __post_init__(self) -> None:
         check(1 < self.alpha <= 100, "alpha must be a number above 1 and up to 100")

@@ -57,10 +57,11 @@ Estimator = Callable[[int], CommitteeRates]
 
 
 class CommitteeRun:
-    def __init__(self, p: Params) -> None:
+    def __init__(self, p: Params, semantic: bool = False) -> None:
         self._p = p
         sizes = SEARCHED_SIZES if p.k is None else (p.k,)
-        self._of_size = {k: [LearnerRun(LEARNERS[p.of], parse_params(p.of, p.params)) for _ in range(k)] for k in sizes}
+        params = parse_params(p.of, p.params)
+        self._of_size = {k: [LearnerRun(LEARNERS[p.of], params, semantic) for _ in range(k)] for k in sizes}
         self._k = sizes[0]
         self._counts = [0, 0]  # of irrelevant and relevant examples
         self._estimates: Mapping[str, CommitteeRates] = {}

@@ -66,6 +66,19 @@ def parse_params(kind: str, params: Mapping[str, object]) -> Params:
     return cast(Params, read_params(kind, LEARNERS[kind].Params, params, _variant(kind, params)))
 
 
+def takes_signed_values(p: Params) -> bool:
+    """Whether a learner with these parameters can learn from values below 0. Its updates must be additive, all weights
+    must start at 0, and none may be dropped for being negative."""
+    match p:
+        case widrow_hoff.Params() | passive_aggressive.Params():
+            return True
+        case perceptron.Params():
+            return p.d is None
+        case rocchio.Params():
+            return not p.positive
+    return False
+
+
 def parse_committee(params: Mapping[str, object]) -> committee.Params:
     """The parameters of a committee as a whole; those of its members are not checked."""
     return cast(committee.Params, read_params("committee", committee.Params, params))

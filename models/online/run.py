@@ -23,14 +23,16 @@ from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
 from models.learners.vocabulary import Slots
 from models.online.pins import floor, raised
-from models.online.registry import AUTO, LEARNERS, LearnerModule, parse_params
+from models.online.registry import AUTO, LEARNERS, LearnerModule, parse_params, takes_signed_values
 
 NO_PINS = np.empty(0, np.int32)
 
 
 class LearnerRun:
-    def __init__(self, learner: LearnerModule, params: Any) -> None:
-        self.view: View = params.view
+    def __init__(self, learner: LearnerModule, params: Any, semantic: bool = False) -> None:
+        """A semantic run sees latent features beside the words, if the learner can and works on tf-idf."""
+        semantic = semantic and params.view == "tfidf" and takes_signed_values(params)
+        self.view: View = "semantic" if semantic else params.view
         self._learner = learner
         self._params = params
         self._state = learner.start(params, None)
@@ -45,12 +47,12 @@ class LearnerRun:
         self._floor = 0.0  # the least that a pinned term weighs
 
     @classmethod
-    def all_of(cls, kind: str, params: Mapping[str, object]) -> "list[LearnerRun]":
+    def all_of(cls, kind: str, params: Mapping[str, object], semantic: bool = False) -> "list[LearnerRun]":
         """The runs of a topic: one, or under `auto` one for each learner that competes."""
         first = parse_params(kind, params)
         if kind != "auto":
-            return [cls(LEARNERS[kind], first)]
-        return [cls(LEARNERS[name], parse_params(name, {})) for name in AUTO]
+            return [cls(LEARNERS[kind], first, semantic)]
+        return [cls(LEARNERS[name], parse_params(name, {}), semantic) for name in AUTO]
 
     @classmethod
     def fixed(cls, view: View) -> "LearnerRun":

@@ -20,6 +20,7 @@ USUAL_DOCUMENT: Mapping[View, tuple[float, float]] = {
     "sqrt": (70.0, 9.5),
     "strength": (1.0, 0.13),
     "tfidf": (7.0, 1.0),
+    "semantic": (7.0, 1.06),
 }
 
 

@@ -8,6 +8,11 @@ what folding all of them from the start would give. It is mutable and belongs to
 A *base* is a model that was made elsewhere: imported, or fitted to all judgements at once. Learning goes on from it.
 Judged documents that it was fitted on are added, but not learned again: they count where documents are ranked and cut,
 each with the score of a model that was fitted without it (see online/run.py).
+
+With a *projection* (text/projection.py) learners that can see latent features beside the words: their view is
+"semantic" in place of "tfidf". Bags come in without them, and the trainer adds them; the log never has them. A base of
+words goes on in a semantic run, with latent weights of 0; latent weights of another projection are dropped. A topic
+that bans terms keeps to words: the projection is one for all topics, and contains what a single one bans.
 """
 
 import dataclasses
@@ -20,7 +25,6 @@ from numpy.typing import NDArray
 
 from models.core.measures import Bools
 from models.core.vectors import SERVED_WEIGHTS, Bag, Linear, Reals
-from models.core.views import view
 from models.goals import calibration, promises
 from models.goals.promises import Targets
 from models.learners.base import Vector
@@ -35,6 +39,7 @@ from models.online.pocket import Candidate
 from models.online.registry import parse_committee
 from models.online.run import LearnerRun
 from models.online.scored import Scored, scale_of, usual_band
+from models.text.projection import Projection
 
 
 class Trainer:
@@ -42,6 +47,7 @@ class Trainer:
         self,
         spec: Spec,
         *,
+        projection: Projection | None = None,
         base: Model | None = None,
         fitted: Mapping[str, float] = MappingProxyType({}),
         weights: int = SERVED_WEIGHTS,
@@ -49,20 +55,22 @@ class Trainer:
         """`fitted` names the documents that the base was fitted on, judged or not, each with its score by a model that
         was fitted without it."""
         self._spec = spec
-        self._base = base
+        self._projection = None if spec.terms.ban else projection
+        self._features = TopicFeatures(spec.terms, weights, self._projection)
+        self._base = self._adopted(base) if base else None
         self._fitted = fitted
-        self._features = TopicFeatures(spec.terms, weights)
-        self._committee = CommitteeRun(parse_committee(spec.params)) if spec.kind == "committee" else None
-        self._runs = self._committee.runs if self._committee else LearnerRun.all_of(spec.kind, spec.params)
+        semantic = self._projection is not None
+        self._committee = CommitteeRun(parse_committee(spec.params), semantic) if spec.kind == "committee" else None
+        self._runs = self._committee.runs if self._committee else LearnerRun.all_of(spec.kind, spec.params, semantic)
         self._served = (0, 0)  # the run, and which of its vectors
         self._pocket: Candidate | None = None  # the winner of the last check, as it was then
         self._frozen = False  # whether the pocketed vector is served, not the current one of its learner
         self._sap: float | None = None
         self._learned = 0  # judgements since the base
-        if base is None:
+        if self._base is None:
             self._start()
         else:
-            self._resume(base.linear)
+            self._resume(self._base.linear)
         self._judged = JudgedDocuments(list(dict.fromkeys(run.view for run in self._runs)))
         self._check_at = pocket.CHECK_EVERY
         self._voted = (0, np.empty(0))  # the number of judgements at the last vote, and the scores of the newest in it
@@ -84,7 +92,7 @@ class Trainer:
             raise ValueError("without a base nothing can have been fitted")
         slots, seen = self._features.document(example.bag, self._judged.views)
         linear = self._base.linear
-        offset = self._fitted[example.document] - linear.score(view(linear.view, example.bag))
+        offset = self._fitted[example.document] - self._features.score(linear, example.bag)
         for run, times in zip(self._runs, self._times(example.relevant), strict=True):
             if run.has_base:
                 run.add_fitted(offset)
@@ -97,6 +105,7 @@ class Trainer:
         """The model of all judgements so far; the background is a sample of the stream, for the thresholds."""
         if self._base is not None and not self._judged.size:
             return self._base_model(self._base)
+        background = background.under(self._projection)
         if self._committee and self._committee.voting:
             return self._voted_model(self._committee, background)
         run, v = self._served_vector()
@@ -132,11 +141,11 @@ class Trainer:
         """The scores that the model, this trainer's last, gives documents that it did not learn from. Those that the
         base was fitted on are scored as if it had not been."""
         run, linear, base = self._runs[self._served[0]], model.linear, self._base
-        scores = np.array([linear.score(view(linear.view, bag)) for bag in documents.values()])
+        scores = np.array([self._features.score(linear, bag) for bag in documents.values()])
         if run.has_base and base:
             for n, (document, bag) in enumerate(documents.items()):
                 if document in self._fitted:
-                    scores[n] += self._fitted[document] - base.linear.score(view(base.linear.view, bag))
+                    scores[n] += self._fitted[document] - self._features.score(base.linear, bag)
         return scores
 
     @property
@@ -214,15 +223,27 @@ class Trainer:
         v, slots = self._features.vector(base), self._features.pins
         self._start()
         for run in self._runs:
-            if run.view == base.view:
+            if self._goes_on(run, base):
                 run.resume(v)
-        if self._runs[0].view == base.view:
+        if self._goes_on(self._runs[0], base):
             self._pocket = Candidate(0, 0, pins.raised(v, slots, pins.floor(v.w, v.rest)) if len(slots) else v)
         elif not self._committee:
             self._runs.append(LearnerRun.fixed(base.view))
             self._runs[-1].start(None, slots)
             self._runs[-1].resume(v)
             self._served = (len(self._runs) - 1, 0)
+
+    def _goes_on(self, run: LearnerRun, base: Linear) -> bool:
+        return run.view == base.view or (run.view == "semantic" and base.view == "tfidf")
+
+    def _adopted(self, base: Model) -> Model:
+        """The base without what only another projection understands."""
+        if base.linear.view != "semantic":
+            return base
+        linear, committee = self._features.adopted(base.linear), base.committee
+        if committee:
+            committee = dataclasses.replace(committee, members=tuple(map(self._features.adopted, committee.members)))
+        return dataclasses.replace(base, linear=linear, committee=committee)
 
     def _check(self) -> None:
         relevant = self._judged.relevant
@@ -262,11 +283,12 @@ def fold(
     examples: Iterable[Example],
     background: Background,
     *,
+    projection: Projection | None = None,
     base: Model | None = None,
     weights: int = SERVED_WEIGHTS,
 ) -> Model:
     """The model that these judgements make, in their order."""
-    trainer = Trainer(spec, base=base, weights=weights)
+    trainer = Trainer(spec, projection=projection, base=base, weights=weights)
     for example in examples:
         trainer.learn(example)
     return trainer.model(background)
