@@ -74,7 +74,7 @@ class Options:
         float, typer.Option(min=0, max=1, help="With --holdout: share of the training documents in the stream.")
     ] = 0.75
     seed: Annotated[int, typer.Option(help="The seed of audits, and of the reader's random choices.")] = 0
-    http: Annotated[str | None, typer.Option(help="Address of a running service to simulate with.")] = None
+    http: Annotated[str | None, typer.Option(help="Address of a running service; best with SLUICE_EPOCH_S=0.")] = None
     each: EachTopic = False
     out: Output = None
 

@@ -14,8 +14,11 @@ differed, the service was right, except for the last two:
 * Over HTTP the simulation named its topics, so that what these rejected was not known later, and gave topics their
   relevant documents before they had come. Now it does what a feed and its readers do.
 * Epochs. A process publishes one every SLUICE_EPOCH_S at most, and the housekeeper refreshes topics every
-  SLUICE_SWEEP_S. An experiment that sends thousands of documents a second thus sees hardly any epoch, which no real
-  stream does: there the loops, which count documents, were right, and the service is now asked to do the same.
+  SLUICE_SWEEP_S. An experiment that sends hundreds of documents a second thus sees hardly any epoch, which no real
+  stream does: there the loops, which count documents, were right, and the service is now asked to do the same. This
+  difference was by far the largest. Of the large groups of 20 Newsgroups, 2,000 training documents sent in
+  nine seconds gave AP .79 and F1 .64 after 395 judgements; with SLUICE_EPOCH_S=0, .55 and .28 after 117. A common topic
+  of which the sample of the stream holds many unjudged documents takes them for irrelevant, and shows less.
 """
 
 import asyncio
@@ -42,7 +45,7 @@ from service.store.topics import Store
 from tests.support.live import live
 from tests.support.waiting import wait_until_sync
 
-BATCH, PREFIX = 20, "d-"
+PREFIX = "d-"
 COMMON, RARE = "common", "rare"
 GOAL = Targets(min_precision=0.8, min_recall=0.8, max_abstain=0.15)
 Thresholds = dict[int, tuple[float, float]]  # by version
@@ -92,9 +95,11 @@ class Housekeeper:
 
 
 @pytest.mark.parametrize(
-    "reader", [SimulatedReader(), SimulatedReader(part=0.7, delay=50, noise=0.05, early=True)], ids=["eager", "slow"]
+    ("reader", "batch"),
+    [(SimulatedReader(), 8), (SimulatedReader(part=0.7, delay=50, noise=0.05, early=True), 30)],
+    ids=["eager", "slow"],
 )
-def test_the_loop_decides_as_the_service_does(redis_url: str, reader: SimulatedReader) -> None:
+def test_the_loop_decides_as_the_service_does(redis_url: str, reader: SimulatedReader, batch: int) -> None:
     corpus = stream_of_two_topics()
     relevant = {name: corpus.relevant(name) for name in (COMMON, RARE)}
     assert relevant[COMMON].mean() > 0.3
@@ -111,10 +116,10 @@ def test_the_loop_decides_as_the_service_does(redis_url: str, reader: SimulatedR
                 status = remote.status(name)
                 served[name][status.version] = (status.reject_below, status.accept_above)
 
-        remote = RemoteSimulation(client, corpus, relevant, specs, plans, BATCH, PREFIX, after_batch)
+        remote = RemoteSimulation(client, corpus, relevant, specs, plans, batch, PREFIX, after_batch)
         remote.stream()
         after_batch(corpus.train)
-        stream = Stream(corpus, BATCH, prefix=PREFIX)
+        stream = Stream(corpus, batch, prefix=PREFIX)
         for name, spec in specs.items():
             there = remote.topics[name]
             loop, computed = run(stream, relevant[name], replace(spec, topic=there.id), plans[name])

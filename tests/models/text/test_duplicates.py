@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.text.analysis import Analysis, bags
-from models.text.duplicates import MAX_COMPARED, MIN_AGREEING, RecentDocuments
+from models.text.duplicates import MAX_COMPARED, MIN_AGREEING, RecentDocuments, Repeats
 from models.text.minhash import HASHES, Signature, Signatures, signature, signatures
 from tests.models.text.test_minhash import features, resembling
 
@@ -128,3 +128,16 @@ def test_a_first_that_comes_again_with_another_text_leaves_its_copies_to_each_ot
     together = RecentDocuments(100)
     assert together.add(list("abacde"), np.array([old, old, new, old, old, new]), 6) == ["a", "a", "a", "c", "c", "a"]
     assert together.add(["a", "c"], np.array([new, old]), 8) == ["a", "c"]
+
+
+def test_what_a_document_repeats_can_be_looked_up_later_and_is_forgotten_in_the_end() -> None:
+    first, other = (np.full((1, HASHES), n, np.uint32) for n in (1, 2))
+    repeats = Repeats(2)
+    repeats.add(["a", "b", "c"], np.concatenate([first, first, other]), 3)
+    assert [repeats.first(name) for name in "abcd"] == ["a", "a", "c", "d"]
+    assert repeats.among(["a", "b", "c"]) == {"b": "a"}
+    repeats.add(["b"], other, 4)  # sent again with another text
+    assert repeats.first("b") == "c"
+    for n in range(3):
+        repeats.add([f"copy{n}"], other, 5 + n)
+    assert repeats.first("b") == "b"
