@@ -108,12 +108,11 @@ class Config(BaseSettings):
     skipped_kept: int = Field(5000, ge=1, description="Skipped documents per topic that review does not offer again.")
     known_kept: int = Field(1000, ge=1, description="Maximum known items per topic.")
     audit_rate: float = Field(
-        0.01,
+        0.05,
         ge=0,
         le=1,
         allow_inf_nan=False,
-        description="Share of rejected documents drawn for audit when the goal has `min_recall` or `max_error`; "
-        "a topic's own `audit` overrides it.",
+        description="Share of rejected documents drawn for audit; a topic's own `audit` overrides it.",
     )
     jobs_kept: int = Field(1000, ge=1, description="Jobs remembered; the oldest finished ones are dropped.")
     job_limit_s: float = Field(

@@ -18,7 +18,7 @@ rule: its bound falls by itself while more is rejected and nothing is judged.)
 
 Recall can rarely be certified for a rare topic: without a find, some 20 audits would be needed for each relevant
 document in a hundred thousand. So the state stays `learning`, with the bound that does hold and the number of audits
-that are missing.
+that are missing. A topic that does not audit cannot know its recall at all, and says how to find out.
 """
 
 import math
@@ -37,6 +37,7 @@ STATES: tuple[GoalState, ...] = ("unreachable", "at_risk", "learning", "met")  #
 MIN_ABSTAIN = 1 / (1000 * SPENT_SHARE)  # with less, none of the thousand documents that a band is chosen from is shown
 MIN_AUDITS = 3  # −ln(1 − BOUND_CONFIDENCE): fewer, without a find, bound nothing
 ALARM_CONFIDENCE = 0.995  # with which deliveries must contradict a promise: the test is made after every judgement
+HOW_TO_AUDIT = "set `audit`, to .05 for example, and judge the audits that review offers."
 MAX_PAUSES = -math.log(1 - ALARM_CONFIDENCE)  # without a judgement, in usual pauses
 
 
@@ -65,13 +66,16 @@ class Report:
     unwatched: int = 0  # documents accepted since one was last judged, if people seem to have stopped; else 0
 
 
-def report(goal: Targets, evidence: Evidence, ever: StreamCounts, lately: StreamCounts) -> Report | None:
+def report(
+    goal: Targets, evidence: Evidence, ever: StreamCounts, lately: StreamCounts, audits: bool = True
+) -> Report | None:
     """Reports on a goal; None if no target is set. `ever` counts the stream since the topic was created, `lately` since
-    it has decided much as now."""
+    it has decided much as now; `audits` says whether rejected documents are drawn for audit."""
     precision = (
         None if goal.min_precision is None else _precision(goal.min_precision, goal.max_abstain, evidence, lately)
     )
-    recall_ = None if goal.min_recall is None else _recall(goal.min_recall, evidence, ever)
+    blind = not audits and not evidence.audits
+    recall_ = None if goal.min_recall is None else _recall(goal.min_recall, evidence, ever, blind)
     error = None if goal.max_error is None else _error(goal.max_error, evidence, lately)
     promised = any(part and part.state == "met" for part in (precision, error))
     unwatched = _unwatched(evidence, ever) if promised else 0
@@ -83,6 +87,8 @@ def report(goal: Targets, evidence: Evidence, ever: StreamCounts, lately: Stream
         return None
     worst = min(parts, key=lambda part: STATES.index(part.state))
     detail = " ".join(part.detail for part in parts if part.state == worst.state)
+    if blind and HOW_TO_AUDIT not in detail:
+        detail += f" What the topic misses cannot be known, since it does not audit: {HOW_TO_AUDIT}"
     return Report(worst.state, detail, precision, recall_, error, abstain, unwatched)
 
 
@@ -211,7 +217,7 @@ def _at_risk_unwatched(part: PartReport, documents: int) -> PartReport:
     return replace(part, state="at_risk", detail=detail) if part.state == "met" else part
 
 
-def _recall(goal: float, evidence: Evidence, counts: StreamCounts) -> PartReport:
+def _recall(goal: float, evidence: Evidence, counts: StreamCounts, blind: bool = False) -> PartReport:
     share, estimated = recall(evidence, counts), can_estimate_recall(evidence, counts)
 
     def part(state: GoalState, detail: str) -> PartReport:
@@ -236,6 +242,8 @@ def _recall(goal: float, evidence: Evidence, counts: StreamCounts) -> PartReport
     if may_be_missed < evidence.lost + evidence.finds:
         detail = f"{certain}, but more documents are known to be missed than a recall of {goal:g} allows."
         return part("at_risk", detail)
+    if blind:
+        return part("learning", f"{certain}. More cannot be known, since the topic does not audit: {HOW_TO_AUDIT}")
     audits = _round(_audits_missing(goal, evidence, counts))
     detail = f"{certain}; about {audits} more audits without a find would show a recall of {goal:g}."
     return part("learning", detail)

@@ -164,7 +164,7 @@ class LoopTopic:
         waiting = ([i for i in queue if self._stream.ids[i] not in past.documents] for queue in queues)
         queued = self._candidates([i for queue in waiting for i in queue[:MAX_QUEUED]], position)
         audits = self._candidates(self.audits(position)[: 2 * -(-limit // AUDIT_EVERY)], position)
-        goal = report(self.published, self.counts(position))
+        goal = report(self.published, self.counts(position), self._stream.config.audit_rate)
         offers = choose(self.published, past, queued, audits, [], bool(goal and goal.unwatched), limit)
         return [(self._stream.place[offer.document], offer) for offer in offers]
 

@@ -40,7 +40,7 @@ def run(stream: Stream, relevant: Bools, spec: TopicSpec, plan: Plan) -> TopicRu
     loop.advance(stream.train)
     topic, before = loop.topic, loop.decisions
     counts = topic.counts(stream.train)
-    status = report(topic.published, counts)
+    status = report(topic.published, counts, stream.config.audit_rate)
     if status is None:
         raise ValueError("there is no goal to attain")
     claim = GoalClaim(

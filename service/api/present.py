@@ -53,7 +53,7 @@ def topic(published: PublishedModel, counts: TopicCounts | None, config: Config)
             reject_below=model.reject_below,
             accept_above=model.accept_above,
             passed=passed(counts) if counts else None,
-            goal=goal(published, counts),
+            goal=goal(published, counts, config),
             retraining=retraining(published, counts, config),
         ),
     )
@@ -63,10 +63,10 @@ def passed(counts: TopicCounts) -> schemas.PassedCounts:
     return schemas.PassedCounts(**_counts(counts.ever), lately=schemas.Counts(**_counts(counts.lately)))
 
 
-def goal(published: PublishedModel, counts: TopicCounts | None) -> schemas.GoalStatus | None:
+def goal(published: PublishedModel, counts: TopicCounts | None, config: Config) -> schemas.GoalStatus | None:
     if counts is None and published.settings.goal != schemas.Goal():
         return schemas.GoalStatus(state="learning", detail="The store does not answer, so the goal cannot be checked.")
-    report = goals.report(published, counts) if counts else None
+    report = goals.report(published, counts, config.audit_rate) if counts else None
     if report is None:
         return None
     parts = {name: _estimate(getattr(report, name)) for name in ("precision", "recall", "error", "abstain")}

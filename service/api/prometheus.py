@@ -61,7 +61,7 @@ async def _stored(sluice: Sluice, shown: Sequence[PublishedModel]) -> list[Metri
         _gauge("sluice_store_memory_limit_bytes", "Memory limit of the store; 0: none.", limit),
         *_flow(await sluice.inbox.load_status()),
         *_routes(await sluice.routes.load_totals()),
-        *await sluice.pool.run(_topics, shown, counts),
+        *await sluice.pool.run(_topics, shown, counts, sluice.config.audit_rate),
     ]
 
 
@@ -92,7 +92,7 @@ def _routes(totals: DeliveryTotals) -> Iterator[Metric]:
         yield _gauge("sluice_routes_dead", "Deliveries given up and kept.", totals.dead)
 
 
-def _topics(shown: Sequence[PublishedModel], counts: Sequence[TopicCounts]) -> list[Metric]:
+def _topics(shown: Sequence[PublishedModel], counts: Sequence[TopicCounts], audit_rate: float) -> list[Metric]:
     documents = CounterMetricFamily("sluice_topic_documents", "Documents decided by the topic.", labels=["topic"])
     decisions = CounterMetricFamily(
         "sluice_topic_decisions", "Decisions other than reject.", labels=["topic", "decision"]
@@ -105,7 +105,7 @@ def _topics(shown: Sequence[PublishedModel], counts: Sequence[TopicCounts]) -> l
         decisions.add_metric([published.topic, "abstain"], of_topic.ever.abstained)
         judged.add_metric([published.topic, "relevant"], published.relevant)
         judged.add_metric([published.topic, "irrelevant"], published.irrelevant)
-        if goal := report(published, of_topic):
+        if goal := report(published, of_topic, audit_rate):
             goals.add_metric([published.topic, goal.state], 1)
     return [documents, decisions, judged, goals]
 

@@ -170,7 +170,7 @@ def delete_known(topic: str, document: str) -> Call[None]:
 
 
 def recall() -> Call[PooledRecall]:
-    """Estimates recall over all topics that audit."""
+    """Estimates recall over all topics whose audits are asked for or judged."""
     return Call("GET", "/recall", parse_as(PooledRecall))
 
 

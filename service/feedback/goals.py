@@ -58,11 +58,12 @@ class Goals:
     async def report(self, published: PublishedModel) -> Report | None:
         """How the topic's goal stands; None if it has none."""
         (counts,) = await self._counters.load([published.topic])
-        return report(published, counts)
+        return report(published, counts, self._default_rate)
 
     async def pooled(self) -> PooledRecall:
-        """Recall over all topics that audit."""
-        auditing = [published for published in list(self._registry.topics.values()) if self.audit_rate(published)]
+        """Recall over all topics whose audits are asked for, or judged."""
+        topics = list(self._registry.topics.values())
+        auditing = [topic for topic in topics if self.audit_rate(topic) and _measures_recall(topic)]
         counts = await self._counters.load([published.topic for published in auditing])
         every = [(topic.model.evidence, of_topic.ever) for topic, of_topic in zip(auditing, counts, strict=True)]
         share = assurance.pooled_recall(every)
@@ -98,14 +99,24 @@ def may_be_drawn(
     return [picked[i] for i in np.argsort(hashes(published.topic, picked_firsts), kind="stable").tolist()]
 
 
-def report(published: PublishedModel, counts: TopicCounts) -> Report | None:
+def report(published: PublishedModel, counts: TopicCounts, default_rate: float) -> Report | None:
+    """How a goal stands; `default_rate` is the deployment's rate of audits."""
     goal = Targets(**published.settings.goal.model_dump())
-    return assurance.report(goal, published.model.evidence, counts.ever, counts.as_now)
+    audits = audit_rate(published.settings, default_rate) > 0
+    return assurance.report(goal, published.model.evidence, counts.ever, counts.as_now, audits)
+
+
+def _measures_recall(published: PublishedModel) -> bool:
+    """Whether a topic that audits counts in the recall of all: its user asked for audits, or judges them. Of the others
+    nothing is known, and all that they rejected would count as missed."""
+    settings = published.settings
+    asked = (settings.audit, settings.goal.min_recall, settings.goal.max_error)
+    return published.model.evidence.audits > 0 or any(each is not None for each in asked)
 
 
 def _detail(topics: int, audits: int, rejected: int, low: float | None) -> str:
     if not topics:
-        return "No topic audits. Give one a goal with `min_recall` or `max_error`, or set its `audit` rate."
+        return "No topic has judged audits, or asks for them: judge the audits that review offers, or set `audit`."
     if low is None:
         return "No relevant document is known yet, so recall cannot be estimated."
     if not rejected:

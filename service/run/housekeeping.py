@@ -93,13 +93,14 @@ async def save_goals(sluice: Sluice) -> None:
     """Saves how many goals are in which state."""
     with_goal = [served for served in list(sluice.registry.topics.values()) if served.settings.goal != Goal()]
     counts = await sluice.counters.load([served.topic for served in with_goal])
-    await sluice.store.counts.save_goals(await sluice.pool.run(_states, with_goal, counts), 3 * GOALS_S)
+    states = await sluice.pool.run(_states, with_goal, counts, sluice.config.audit_rate)
+    await sluice.store.counts.save_goals(states, 3 * GOALS_S)
 
 
-def _states(with_goal: Sequence[PublishedModel], counts: Sequence[TopicCounts]) -> dict[str, int]:
+def _states(with_goal: Sequence[PublishedModel], counts: Sequence[TopicCounts], audit_rate: float) -> dict[str, int]:
     states: dict[str, int] = dict.fromkeys(STATES, 0)
     for served, count in zip(with_goal, counts, strict=True):
-        if goal := report(served, count):
+        if goal := report(served, count, audit_rate):
             states[goal.state] += 1
     return states
 

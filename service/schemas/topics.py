@@ -102,7 +102,7 @@ class TopicFields(Request):
     audit: Annotated[Share | None, Effect.NOTHING] = Field(
         default=None,
         description="Share of rejected documents that is drawn for audit and offered for review; "
-        "null: SLUICE_AUDIT_RATE if the goal has `min_recall` or `max_error`, else none.",
+        "null: SLUICE_AUDIT_RATE; 0: none, so recall stays unknown.",
     )
     retrain: Annotated[Policy | None, Effect.NOTHING] = Field(
         default=None, description="null: as SLUICE_RETRAIN_* is configured."
@@ -202,7 +202,8 @@ class Status(Answer):
 
 
 class PooledRecall(Answer):
-    """Recall over all topics that audit, taken together: known with confidence long before that of a single topic."""
+    """Recall over all topics whose audits are asked for or judged, taken together: known with confidence long before
+    that of a single topic."""
 
     topics: int
     estimate: float | None = Field(description="null while there is no evidence, as before the first judged audit.")

@@ -149,11 +149,8 @@ def effect_of(settings: TopicFields, before: TopicFields) -> Effect:
 
 
 def audit_rate(settings: TopicFields, default: float) -> float:
-    """The share of rejected documents that is drawn for audit; the default only where a goal needs audits."""
-    if settings.audit is not None:
-        return settings.audit
-    goal = settings.goal
-    return default if goal.min_recall is not None or goal.max_error is not None else 0.0
+    """The share of rejected documents that is drawn for audit."""
+    return default if settings.audit is None else settings.audit
 
 
 def with_audit_history(settings: TopicSettings, before: TopicSettings, default: float) -> TopicSettings:

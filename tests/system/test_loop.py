@@ -131,7 +131,7 @@ def test_the_loop_decides_as_the_service_does(redis_url: str, reader: SimulatedR
             assert status.version == loop.topic.published.version
             assert status.passed is not None
             assert (status.passed.documents, status.passed.accepted) == (counts.ever.documents, counts.ever.accepted)
-            goal = report(loop.topic.published, counts)
+            goal = report(loop.topic.published, counts, stream.config.audit_rate)
             assert (status.goal and status.goal.detail) == (goal and goal.detail)
             # so that there was something to compare
             assert len(served[name]) > 20

@@ -66,5 +66,5 @@ async def delete_known(sluice: ReadySluice, topic: TopicPath, document: Document
 
 @router.get("/recall", tags=["review"], **answers(schemas.PooledRecall))
 async def pooled_recall(sluice: ReadySluice) -> Response:
-    """Recall over all topics that audit, taken together."""
+    """Recall over all topics whose audits are asked for or judged, taken together."""
     return reply(await sluice.goals.pooled())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models.goals.evidence import Evidence
 from models.goals.ledger import Ledger
 from models.goals.promises import Targets
-from models.goals.report import Report, pooled_recall, recall, report
+from models.goals.report import HOW_TO_AUDIT, Report, pooled_recall, recall, report
 from models.goals.volume import StreamCounts
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)
@@ -339,3 +339,19 @@ def test_what_nobody_audits_may_all_have_been_missed() -> None:
     assert together is not None
     assert together.low < 100 / (100 + 1000)
     assert together.estimate == 1.0
+
+
+def test_a_topic_that_does_not_audit_says_that_recall_stays_unknown_and_how_to_find_out() -> None:
+    evidence, passed = Evidence(shown=20, kept=10), StreamCounts(1000, 10, 10)
+    blind = report(Targets(min_recall=0.9), evidence, passed, passed, audits=False)
+    asking = report(Targets(min_recall=0.9), evidence, passed, passed)
+    assert blind is not None
+    assert asking is not None
+    assert (blind.state, asking.state) == ("learning", "learning")
+    assert "cannot be known" in blind.detail
+    assert HOW_TO_AUDIT in blind.detail
+    assert HOW_TO_AUDIT not in asking.detail
+    other = report(Targets(max_abstain=0.5), Evidence(), LATELY, LATELY, audits=False)
+    assert other is not None
+    assert other.state == "met"
+    assert other.detail.endswith(f"What the topic misses cannot be known, since it does not audit: {HOW_TO_AUDIT}")

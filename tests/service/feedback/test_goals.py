@@ -101,7 +101,7 @@ async def test_a_promise_is_at_risk_when_nobody_judges_what_is_accepted_and_revi
     assert (forgotten["state"], forgotten["precision"]["state"]) == ("at_risk", "at_risk")
     assert "accepted documents has been judged: judge some of them" in forgotten["detail"]
     page = await api.ok("GET", "/topics/crude/review", params={"limit": 10})
-    assert {item["reason"] for item in page["items"]} == {"likely"}
+    assert {item["reason"] for item in page["items"]} == {"likely", "audit"}
     assert (page["enough"], page["detail"]) == (False, forgotten["detail"])
     await api.ok("POST", "/feedback", {"topic": "crude", "document": page["items"][0]["document"], "relevant": True})
     assert (await status(api))["goal"]["state"] == "met"
@@ -114,7 +114,8 @@ async def test_recall_is_pooled_over_all_topics_that_audit(api: Api) -> None:
     assert (await pooled())["topics"] == 0
     for topic in ("one", "two"):
         await api.topic(topic, goal={"min_recall": 0.9}, audit=1.0)
-    await api.topic("deaf")
+    await api.topic("deaf", audit=0)
+    await api.topic("unasked")
     recall = await pooled()
     assert (recall["topics"], recall["estimate"], recall["audits"]) == (2, None, 0)
     await classify(api, [*oil(50), *grain(250)])
@@ -135,3 +136,16 @@ async def test_recall_is_pooled_over_all_topics_that_audit(api: Api) -> None:
     lows = [(await status(api, topic))["goal"]["recall"]["low"] for topic in ("one", "two")]
     assert recall["low"] >= min(lows)
     refused(await api.get("/recall", params={"topic": "one"}), 422)
+
+
+async def test_a_topic_without_audits_says_that_it_cannot_know_its_recall_and_how_to_find_out(api: Api) -> None:
+    await api.topic("deaf", goal={"min_recall": 0.9}, audit=0)
+    await api.topic("precise", goal={"max_abstain": 0.9}, audit=0)
+    await api.topic("asking", goal={"min_recall": 0.9})
+    await classify(api, [*oil(20), *grain(30)])
+    for topic in ("deaf", "precise", "asking"):
+        await api.judge("o1", True, topic)
+    how = "the topic does not audit: set `audit`, to .05 for example, and judge the audits that review offers."
+    assert how in (await status(api, "deaf"))["goal"]["recall"]["detail"]
+    assert "it does not audit: set `audit`" in (await status(api, "precise"))["goal"]["detail"]
+    assert "does not audit" not in (await status(api, "asking"))["goal"]["detail"]

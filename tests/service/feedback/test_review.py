@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import compress
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ async def test_later_those_nearest_to_a_threshold_come_first(api: Api) -> None:
         await api.judge(f"o{i}", True)
         await api.judge(f"g{i}", False)
     now = await status(api)
-    items = (await review(api, limit=100))["items"]
+    items = [item for item in (await review(api, limit=100))["items"] if item["reason"] != "audit"]
     near = [min(abs(i["score"] - now["reject_below"]), abs(i["score"] - now["accept_above"])) for i in items]
     assert len(items) > 10
     assert near == sorted(near)
@@ -199,9 +200,14 @@ async def test_queues_are_bounded_and_a_flood_of_the_accepted_does_not_push_out_
 # -- audits ------------------------------------------------------------------------------------------------------------
 
 
-async def test_rejected_documents_are_drawn_for_audit_where_the_goal_needs_it(api: Api) -> None:
+async def offered_audits(api: Api, topic: str = "crude") -> list[str]:
+    items = (await review(api, topic, limit=100))["items"]
+    return [item["document"] for item in items if item["reason"] == "audit"]
+
+
+async def test_rejected_documents_are_drawn_for_audit_unless_the_user_wants_none(api: Api) -> None:
     await api.topic("sure", goal=RECALL, audit=0.25)
-    await api.topic("precise", goal={"min_precision": 0.9})
+    await api.topic("deaf", goal={"min_precision": 0.9}, audit=0)
     documents = grain(200)
     await classify(api, documents)
     items = (await review(api, "sure", limit=100))["items"]
@@ -211,8 +217,10 @@ async def test_rejected_documents_are_drawn_for_audit_where_the_goal_needs_it(ap
     assert audits
     assert audits <= lots
     assert all(item["decision"] == "reject" for item in items if item["reason"] == "audit")
-    for topic in ("crude", "precise"):
-        assert not [i for i in (await review(api, topic, limit=100))["items"] if i["reason"] == "audit"]
+    by_default = await offered_audits(api)
+    assert by_default
+    assert set(by_default) <= set(compress(ids, drawn("crude", ids, 0.05)))
+    assert not await offered_audits(api, "deaf")
 
 
 async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
@@ -231,7 +239,7 @@ async def test_another_rate_is_for_what_comes_from_then_on(api: Api) -> None:
         asked = zip(documents, came, strict=True)
         return [chance for one, at in asked if (chance := api.sluice.goals.chance(published, one["id"], at))]
 
-    await api.topic("late", query="crude oil")
+    await api.topic("late", query="crude oil", audit=0)
     parts = [grain(600, f"{name}-") for name in "abcd"]
     await classify(api, parts[0])
     for part, rate in zip(parts[1:], (0.1, 0.5, 0.2), strict=True):
@@ -285,15 +293,14 @@ async def test_documents_from_before_a_topic_are_neither_offered_nor_evidence(ap
 @pytest.mark.parametrize(
     ("fields", "audits"),
     [
-        ({}, False),
-        ({"goal": {"min_precision": 0.9, "max_abstain": 0.1}}, False),
-        ({"goal": {"min_recall": 0.9}}, True),
-        ({"goal": {"max_error": 0.1}}, True),
+        ({}, True),
+        ({"goal": {"min_precision": 0.9, "max_abstain": 0.1}}, True),
+        ({"audit": 0.0}, False),
         ({"goal": {"max_error": 0.1}, "audit": 0.0}, False),
         ({"audit": 0.7}, True),
     ],
 )
-async def test_a_topic_audits_if_its_goal_or_its_user_says_so(
+async def test_a_topic_audits_unless_its_user_says_otherwise(
     redis_url: str, fields: dict[str, Any], audits: bool
 ) -> None:
     async with running_api(redis_url, audit_rate=0.5) as api:
