@@ -7,7 +7,7 @@ Reading order, from the outside in:
 
 1. `bank.py`: topics in and out; immutable segments, and how they are merged
 2. `snapshot.py`: what readers hold; scores of chosen topics, and hits among all
-3. `segment.py`: a few thousand topics, an index for each view
+3. `segment.py`: a few thousand topics, an index for each view (and projection)
 4. `index.py`: from a feature to every column that weighs it, as postings or as a dense row
 5. `seen.py`: documents as the values that models multiply
 6. `scan.py`: the kernels that add it all up

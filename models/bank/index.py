@@ -6,6 +6,9 @@ weight for every column: adding a contiguous row is vectorised, and six to eight
 posting. A posting takes 6 bytes (uint16 column, float32 weight), a row 13 to 14 with its place in the table. A row
 without postings is a dense one; which one follows from the number of dense rows before it, counted in a bitmap.
 
+Latent weights (core/latent.py) of columns that share a projection stand in a matrix of their own, for every document
+has all of these features.
+
 Rejected: uint32 columns (8 bytes, for indexes that are wider than the cache likes anyway, see bank/bank.py);
 half-precision weights (a score would no longer be the model's own).
 """
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 
 from models.core.arrays import check, popcount
 from models.core.kernel import kernel
+from models.core.latent import MAX_LATENT, count_words
 from models.core.table import Rows, Table, rows_of, table
 from models.core.vectors import Features, Linear, Singles
 
@@ -50,6 +54,7 @@ class Index(NamedTuple):
     postings: Postings
     bias: Singles
     rest: Singles
+    latent: NDArray[np.float32]  # latent features × columns, padded; no rows if no column has any
 
     @property
     def width(self) -> int:
@@ -58,7 +63,8 @@ class Index(NamedTuple):
     @property
     def weights(self) -> int:
         """How many weights are served."""
-        return int(self.postings.starts[-1]) + int(np.count_nonzero(self.postings.dense))
+        words = int(self.postings.starts[-1]) + int(np.count_nonzero(self.postings.dense))
+        return words + int(np.count_nonzero(self.latent))
 
     @property
     def nbytes(self) -> int:
@@ -67,16 +73,17 @@ class Index(NamedTuple):
 
 
 def index_of(columns: Sequence[Linear]) -> Index:
-    """The index of these columns, in their order."""
-    lengths = [len(c.features) for c in columns]
-    features = np.concatenate([c.features for c in columns])
-    weights = np.concatenate([c.weights for c in columns])
+    """The index of these columns, in their order. Those of the semantic view have latent weights of one projection."""
+    check(all(len(c.weights) == len(c.features) for c in columns), "a model has a weight for each feature")
+    lengths = [count_words(c.features) if c.view == "semantic" else len(c.features) for c in columns]
+    features = np.concatenate([c.features[:n] for c, n in zip(columns, lengths, strict=True)])
+    weights = np.concatenate([c.weights[:n] for c, n in zip(columns, lengths, strict=True)])
+    latent = _latent([(c.features[n:], c.weights[n:]) for c, n in zip(columns, lengths, strict=True)])
     numbers = np.repeat(np.arange(len(columns), dtype=np.uint16), lengths)
     bias = np.array([c.bias for c in columns], np.float32)
     rest = np.array([c.rest for c in columns], np.float32)
-    check(len(weights) == len(features), "a model has a weight for each feature")
     check(bool(np.all((features[1:] > features[:-1]) | (numbers[1:] > numbers[:-1]))), "features must be ascending")
-    check(bool(np.all(np.isfinite(np.concatenate([weights, bias, rest])))), "weights must be finite")
+    check(bool(np.all(np.isfinite(np.concatenate([weights, bias, rest, latent.ravel()])))), "weights must be finite")
     # Each weight as a row of its own: an index in all but the order of its rows, so it can be joined like one.
     size = len(features)
     unordered = Postings(
@@ -87,7 +94,7 @@ def index_of(columns: Sequence[Linear]) -> Index:
         np.empty((0, len(columns)), np.float32),
     )
     unmoved = np.arange(len(columns), dtype=np.int32)
-    return _join([(features, unordered, unmoved)], _distinct(np.sort(features)), bias, rest)
+    return _join([(features, unordered, unmoved)], _distinct(np.sort(features)), bias, rest, latent)
 
 
 def join(sources: Sequence[tuple[Index, Moves]], width: int) -> Index:
@@ -96,13 +103,17 @@ def join(sources: Sequence[tuple[Index, Moves]], width: int) -> Index:
     The columns of a source keep their order and come before those of the next source.
     """
     bias, rest = np.empty(width, np.float32), np.empty(width, np.float32)
+    latent = np.zeros((max(len(source.latent) for source, _ in sources), _padded(width)), np.float32)
     for source, moves in sources:
         stays = moves >= 0
         bias[moves[stays]] = source.bias[stays]
         rest[moves[stays]] = source.rest[stays]
+        latent[: len(source.latent), moves[stays]] = source.latent[:, : len(moves)][:, stays]
     # A few ascending pieces: the stable sort detects and merges them.
     features = np.sort(np.concatenate([s.table.features for s, _ in sources]), kind="stable")
-    return _join([(s.table.features, s.postings, moves) for s, moves in sources], _distinct(features), bias, rest)
+    return _join(
+        [(s.table.features, s.postings, moves) for s, moves in sources], _distinct(features), bias, rest, latent
+    )
 
 
 def _distinct(ascending: Features) -> Features:
@@ -113,7 +124,11 @@ def _distinct(ascending: Features) -> Features:
 
 
 def _join(
-    sources: Sequence[tuple[Features, Postings, Moves]], features: Features, bias: Singles, rest: Singles
+    sources: Sequence[tuple[Features, Postings, Moves]],
+    features: Features,
+    bias: Singles,
+    rest: Singles,
+    latent: NDArray[np.float32],
 ) -> Index:
     """An index with rows for these features, which are those of all sources."""
     union = table(features)
@@ -131,13 +146,28 @@ def _join(
     ends = joined.starts[:-1].copy()
     for (_, postings, moves), at in zip(sources, rows, strict=True):
         _place(postings, at, moves, joined, ends)
-    return Index(union, joined, bias, rest)
+    return Index(union, joined, bias, rest, latent)
+
+
+def _latent(columns: Sequence[tuple[Features, Singles]]) -> NDArray[np.float32]:
+    """The matrix of these latent features and weights, a pair for each column."""
+    tags = {int(feature) >> 8 for features, _ in columns for feature in features[[0, -1] if len(features) else []]}
+    check(len(tags) <= 1, "models in one index have latent weights of one projection")
+    numbers = [(features & np.uint64(MAX_LATENT - 1)).astype(np.int64) for features, _ in columns]
+    latent = np.zeros((max((int(n[-1]) + 1 for n in numbers if len(n)), default=0), _padded(len(columns))), np.float32)
+    for column, (n, (_, weights)) in enumerate(zip(numbers, columns, strict=True)):
+        check(bool(np.all(n[1:] > n[:-1])), "features must be ascending")
+        latent[n, column] = weights
+    return latent
+
+
+def _padded(width: int) -> int:
+    return -(-width >> BLOCK_BITS) << BLOCK_BITS
 
 
 def _room(counts: NDArray[np.uint32], width: int) -> Postings:
     """Postings with room for this many weights in each row, all zero."""
     is_dense = counts * np.uint64(DENSE_RATIO) >= width
-    filled = -(-width >> BLOCK_BITS) << BLOCK_BITS
     starts = np.zeros(len(counts) + 1, np.uint32)
     np.cumsum(np.where(is_dense, 0, counts), out=starts[1:])
     size, dense = int(starts[-1]), int(np.count_nonzero(is_dense))
@@ -146,7 +176,7 @@ def _room(counts: NDArray[np.uint32], width: int) -> Postings:
         *_bitmap(is_dense),
         np.zeros(size + POSTINGS_STEP, np.uint16),
         np.zeros(size + POSTINGS_STEP, np.float32),
-        np.zeros((dense, filled), np.float32),
+        np.zeros((dense, _padded(width)), np.float32),
     )
 
 

@@ -1,10 +1,14 @@
 """Scoring documents against an index: one pass over the rows of a document's features.
 
-    out[d, c] = bias_c + rest_c·Σ_f x_f + Σ_f w_fc x_f          the last sum in ascending order of the feature
+    out[d, c] = bias_c + rest_c·Σ_f x_f + Σ_f w_fc x_f          the last sum in ascending order of the feature,
+                                                                latent features, which are last, included
 
 All sums are float32, and each column is summed in ascending order of features, whether a weight stands in postings or
 in a dense row (adding 0·x changes nothing). So a score depends, bit for bit, on the document and the linear form alone,
 not on what else is in the index, how it is laid out, or which documents are scored with it.
+
+Latent features are added in a pass of their own, a block of columns after the other, so that the weights of a block
+stay in the cache for all documents; four in one step, in their order.
 
 Rejected: all dense rows before all postings (the order of additions, and with it the last bit, would change with the
 layout). Tried and dropped, because they were no faster: up to four neighbouring dense rows in one pass, products before
@@ -20,15 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.bank.index import BLOCK_BITS, POSTINGS_STEP, Index, dense_row
-from models.bank.seen import ViewedBatch
+from models.bank.seen import Matrix, ViewedBatch
+from models.core.arrays import check
 from models.core.kernel import kernel
 from models.core.table import Rows, rows_of
 from models.core.vectors import Singles
 
-Matrix = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 _0, _1, _BLOCK_BITS, _STEP = np.uint64(0), np.uint64(1), np.uint64(BLOCK_BITS), np.uint64(POSTINGS_STEP)
+_LATENT_BLOCK = np.uint64(256)  # columns, a multiple of those of a dense row's step
 _NOTHING = np.float32(0)
 _POSITIVE_ZERO = np.float32(0)  # added first, else the sign of a zero score would depend on how rows are stored
 
@@ -56,11 +61,15 @@ class Hits(NamedTuple):
 def score_into(index: Index, batch: ViewedBatch, first: int, out: Matrix) -> None:
     """Score documents in all columns of the index, and write to `out`, from its column `first` on."""
     _score(index, rows_of(index.table, batch.features), batch, first, out)
+    if len(index.latent):
+        check(len(index.latent) <= batch.latent.shape[1], "latent values must be those of the projection")
+        _add_latent(index.latent, batch.latent, first, index.width, out)
 
 
 def probe_into(index: Index, batch: ViewedBatch, columns: Places, places: Places, out: Matrix) -> None:
     """Score documents in a few columns of the index, bit for bit as above, and write to `places` of `out`."""
     rows = rows_of(index.table, batch.features)
+    check(len(index.latent) <= batch.latent.shape[1], "latent values must be those of the projection")
     for column, place in zip(columns.tolist(), places.tolist(), strict=True):
         out[:, place] = _probe(index, rows, batch, column)
 
@@ -105,6 +114,34 @@ def _score(index: Index, rows: Rows, batch: ViewedBatch, first: int, out: Matrix
 
 
 @kernel
+def _add_latent(latent: Matrix, z: Matrix, first: int, width: int, out: Matrix) -> None:
+    rows, left = np.uint64(len(latent)), np.uint64(first)
+    for begin in range(_0, np.uint64(width), _LATENT_BLOCK):
+        size = min(_LATENT_BLOCK, np.uint64(width) - begin)
+        blocks = (size + (_1 << _BLOCK_BITS) - _1) >> _BLOCK_BITS
+        scores = np.zeros(_LATENT_BLOCK, np.float32)
+        for d in range(np.uint64(len(z))):
+            for c in range(size):
+                scores[c] = out[d, left + begin + c]
+            k = _0
+            while k + np.uint64(4) <= rows:
+                k1, k2, k3 = k + _1, k + np.uint64(2), k + np.uint64(3)
+                z0, z1, z2, z3 = z[d, k], z[d, k1], z[d, k2], z[d, k3]
+                for c in range(blocks << _BLOCK_BITS):  # as above
+                    s = scores[c] + z0 * latent[k, begin + c]
+                    s += z1 * latent[k1, begin + c]
+                    s += z2 * latent[k2, begin + c]
+                    scores[c] = s + z3 * latent[k3, begin + c]
+                k += np.uint64(4)
+            while k < rows:
+                for c in range(blocks << _BLOCK_BITS):
+                    scores[c] += z[d, k] * latent[k, begin + c]
+                k += _1
+            for c in range(size):
+                out[d, left + begin + c] = scores[c]
+
+
+@kernel
 def _room(indptr: Places) -> tuple[Rows, Singles, NDArray[np.uint32], NDArray[np.uint32]]:
     """Scratch space for the rows of the longest document, their values, and where their postings begin and end."""
     longest = 0
@@ -137,6 +174,8 @@ def _probe(index: Index, rows: Rows, batch: ViewedBatch, column: int) -> Singles
                     high = middle
             if low < end and p.columns[low] == column:
                 scores[d] += batch.values[k] * p.weights[low]
+        for k in range(len(index.latent)):
+            scores[d] += batch.latent[d, k] * index.latent[k, column]
     return scores
 
 

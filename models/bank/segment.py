@@ -1,7 +1,7 @@
-"""A few thousand topics that are served together: an index for each view they use, and what is known of each topic.
+"""A few thousand topics that are served together: an index for each space they use, and what is known of each topic.
 
-Columns are numbered through the segment: those of the first view, then those of the next. A topic has one column or,
-if it is a committee, several, in any views.
+A space is a view and, if that is semantic, a projection. Columns are numbered through the segment: those of the first
+space, then those of the next. A topic has one column or, if it is a committee, several, in any spaces.
 
 A segment never changes. Taking a topic out gives a segment that shares everything except two small arrays: which
 topics are alive, and the score below which a column is ignored, +∞ for a dead one.
@@ -15,11 +15,11 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from models.bank.index import Index, index_of, join
-from models.bank.scan import Hits, Matrix, Members, Places, find, probe_into, score_into
-from models.bank.seen import ViewedBatch
+from models.bank.scan import Hits, Members, Places, find, probe_into, score_into
+from models.bank.seen import Matrix, Space, ViewedBatch
 from models.core.arrays import check
 from models.core.measures import Bools
-from models.core.names import VIEWS, View
+from models.core.names import VIEWS
 from models.core.vectors import Linear, Reals, Singles
 
 PROBE_COST = 256  # columns that a pass scores in the time of probing one: they share the lookup of rows
@@ -47,10 +47,10 @@ class IndexedTopic(NamedTuple, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ViewIndex:
-    """The columns that share a view, numbered from `first` on."""
+class SpaceIndex:
+    """The columns that share a space, numbered from `first` on."""
 
-    view: View
+    space: Space
     first: int
     index: Index
 
@@ -61,7 +61,7 @@ class Body(Generic[T]):
 
     topics: tuple[IndexedTopic[T], ...]
     number: dict[str, int]
-    parts: tuple[ViewIndex, ...]
+    parts: tuple[SpaceIndex, ...]
     members: Members
     sizes: Places  # columns of each topic
     reject_below: Singles  # by column
@@ -96,17 +96,17 @@ class Segment(Generic[T]):
         alive[numbers] = False
         return _alive(self.body, alive)
 
-    def score_into(self, batches: dict[View, ViewedBatch], out: Matrix) -> None:
+    def score_into(self, batches: dict[Space, ViewedBatch], out: Matrix) -> None:
         """Score documents in all columns, dead ones too."""
         for part in self.body.parts:
-            score_into(part.index, batches[part.view], part.first, out)
+            score_into(part.index, batches[part.space], part.first, out)
 
-    def hits(self, batches: dict[View, ViewedBatch], scores: Matrix) -> Hits:
+    def hits(self, batches: dict[Space, ViewedBatch], scores: Matrix) -> Hits:
         """The topics that do not reject these documents; `scores` is scratch space, documents × columns."""
         self.score_into(batches, scores)
         return find(scores, self.cut, self.body.members)
 
-    def choose_into(self, batches: dict[View, ViewedBatch], columns: Places, places: Places, out: Matrix) -> None:
+    def choose_into(self, batches: dict[Space, ViewedBatch], columns: Places, places: Places, out: Matrix) -> None:
         """Score documents in these columns, and write to these places of `out`."""
         if len(columns) * PROBE_COST > max(PROBE_COST, self.body.width):
             scores = np.empty((len(out), self.body.width), np.float32)
@@ -116,7 +116,7 @@ class Segment(Generic[T]):
         for part in self.body.parts:
             here = (columns >= part.first) & (columns < part.first + part.index.width)
             if here.any():
-                probe_into(part.index, batches[part.view], columns[here] - part.first, places[here], out)
+                probe_into(part.index, batches[part.space], columns[here] - part.first, places[here], out)
 
 
 def segment_of(topics: Sequence[BankEntry[T]]) -> Segment[T]:
@@ -125,14 +125,16 @@ def segment_of(topics: Sequence[BankEntry[T]]) -> Segment[T]:
         check(0 < len(topic.columns) <= MAX_TOPIC_COLUMNS, f"a topic has 1 to {MAX_TOPIC_COLUMNS} columns")
         check(topic.reject_below == topic.reject_below, "reject_below must be a number")
     linears = [linear for topic in topics for linear in topic.columns]
-    view = np.array([VIEWS.index(linear.view) for linear in linears])
-    order = np.argsort(view, kind="stable")
+    spaces = [Space.of(linear) for linear in linears]
+    distinct = _ordered(spaces)
+    number = np.array([distinct.index(space) for space in spaces])
+    order = np.argsort(number, kind="stable")
     columns = np.empty(len(linears), np.int64)
     columns[order] = np.arange(len(linears))
     parts = []
-    for code in np.unique(view).tolist():
-        here = np.flatnonzero(view == code)
-        parts.append(ViewIndex(VIEWS[code], int(columns[here[0]]), index_of([linears[i] for i in here])))
+    for n, space in enumerate(distinct):
+        here = np.flatnonzero(number == n)
+        parts.append(SpaceIndex(space, int(columns[here[0]]), index_of([linears[i] for i in here])))
     indexed = tuple(IndexedTopic(t.name, len(t.columns), t.reject_below, t.payload) for t in topics)
     body = _body(indexed, tuple(parts), columns)
     return _alive(body, np.ones(len(topics), np.bool_))
@@ -143,18 +145,18 @@ def merge(segments: Sequence[Segment[T]]) -> Segment[T]:
     stays = [s.alive[s.body.members.owner] for s in segments]
     moves = [np.full(s.body.width, -1, np.int64) for s in segments]
     parts, first = [], 0
-    for view in VIEWS:
+    for space in _ordered([part.space for segment in segments for part in segment.body.parts]):
         sources, width = [], 0
         for segment, stay, move in zip(segments, stays, moves, strict=True):
             for part in segment.body.parts:
-                if part.view == view:
+                if part.space == space:
                     span = slice(part.first, part.first + part.index.width)
                     local = np.where(stay[span], width + np.cumsum(stay[span]) - 1, -1).astype(np.int32)
                     move[span] = np.where(stay[span], first + local, -1)
                     width += int(np.count_nonzero(stay[span]))
                     sources.append((part.index, local))
         if width:
-            parts.append(ViewIndex(view, first, join(sources, width)))
+            parts.append(SpaceIndex(space, first, join(sources, width)))
             first += width
     topics = tuple(chain.from_iterable(compress(s.body.topics, s.alive.tolist()) for s in segments))
     moved = [move[s.body.members.columns] for s, move in zip(segments, moves, strict=True)]
@@ -163,7 +165,12 @@ def merge(segments: Sequence[Segment[T]]) -> Segment[T]:
     return _alive(body, np.ones(len(topics), np.bool_))
 
 
-def _body(topics: tuple[IndexedTopic[T], ...], parts: tuple[ViewIndex, ...], columns: Places) -> Body[T]:
+def _ordered(spaces: Sequence[Space]) -> list[Space]:
+    """The distinct spaces, in an order that does not depend on theirs."""
+    return sorted(set(spaces), key=lambda space: (VIEWS.index(space.view), space.tag))
+
+
+def _body(topics: tuple[IndexedTopic[T], ...], parts: tuple[SpaceIndex, ...], columns: Places) -> Body[T]:
     sizes = np.array([t.columns for t in topics], np.int64)
     owner = np.empty(len(columns), np.int64)
     owner[columns] = np.repeat(np.arange(len(topics)), sizes)

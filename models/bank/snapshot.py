@@ -4,17 +4,17 @@ Documents are scored a few at a time against one segment after the other, so tha
 of a document stay in the cache.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from types import MappingProxyType
 from typing import Generic
 
 import numpy as np
 
-from models.bank.scan import Hits, Matrix, Places
-from models.bank.seen import ViewedBatch, view_batch
+from models.bank.scan import Hits, Places
+from models.bank.seen import NO_TAG, Matrix, Space, ViewedBatch, space_batches
 from models.bank.segment import IndexedTopic, Segment, T, ranges
-from models.core.names import View
 from models.core.vectors import Singles
 from models.text.analysis import Bags
 
@@ -48,15 +48,27 @@ class Snapshot(Generic[T]):
         at = int(np.searchsorted(self._first, number, side="right")) - 1
         return self.segments[at].body.topics[number - int(self._first[at])]
 
-    def score(self, bags: Bags, idf: Singles, topics: Sequence[str] | None = None) -> Matrix:
+    @property
+    def projections(self) -> frozenset[int]:
+        """The tags of the projections that its models need."""
+        return frozenset(space.tag for space in self._spaces() if space.tag != NO_TAG)
+
+    def score(
+        self,
+        bags: Bags,
+        idf: Singles,
+        topics: Sequence[str] | None = None,
+        latent: Mapping[int, Matrix] = MappingProxyType({}),
+    ) -> Matrix:
         """Scores, documents × columns: of these topics in their order, or of all topics in the order of iteration.
 
-        Raises KeyError for a topic that is not served.
+        `latent` has the documents' latent values (`Projection.latent_batch`) for each tag in `projections`. Raises
+        KeyError for a topic that is not served, and for latent values that are missing.
         """
         numbers = self._numbers(topics)
         sizes = np.concatenate([np.empty(0, np.int64), *(s.body.sizes for s in self.segments)])[numbers]
         places = np.cumsum(sizes) - sizes
-        batches = self._view_batches(bags, idf)
+        batches = space_batches(self._spaces(), bags, idf, latent)
         out = np.empty((len(bags), int(sizes.sum())), np.float32)
         for at, segment in enumerate(self.segments):
             here = np.flatnonzero((self._first[at] <= numbers) & (numbers < self._first[at + 1]))
@@ -68,9 +80,10 @@ class Snapshot(Generic[T]):
                 segment.choose_into(_slice(batches, start, stop), columns, into, out[start:stop])
         return out
 
-    def hits(self, bags: Bags, idf: Singles) -> Hits:
-        """For each document the topics that do not reject it; a committee rejects when all its columns do."""
-        batches = self._view_batches(bags, idf)
+    def hits(self, bags: Bags, idf: Singles, latent: Mapping[int, Matrix] = MappingProxyType({})) -> Hits:
+        """For each document the topics that do not reject it; a committee rejects when all its columns do. `latent` is
+        as above."""
+        batches = space_batches(self._spaces(), bags, idf, latent)
         widest = max((s.body.width for s in self.segments), default=0)
         room = np.empty(min(len(bags) * widest, max(MAX_CELLS, widest)), np.float32)
         parts = []
@@ -100,9 +113,8 @@ class Snapshot(Generic[T]):
                 return int(first) + number
         return None
 
-    def _view_batches(self, bags: Bags, idf: Singles) -> dict[View, ViewedBatch]:
-        views = {part.view for segment in self.segments for part in segment.body.parts}
-        return {view: view_batch(view, bags, idf) for view in views}
+    def _spaces(self) -> set[Space]:
+        return {part.space for segment in self.segments for part in segment.body.parts}
 
 
 def _gather(parts: Sequence[Hits]) -> Hits:
@@ -122,8 +134,8 @@ def _gather(parts: Sequence[Hits]) -> Hits:
     return Hits(documents[order], topics[order], starts, scores[moved])
 
 
-def _slice(batches: dict[View, ViewedBatch], start: int, stop: int) -> dict[View, ViewedBatch]:
-    return {view: batch.slice(start, stop) for view, batch in batches.items()}
+def _slice(batches: dict[Space, ViewedBatch], start: int, stop: int) -> dict[Space, ViewedBatch]:
+    return {space: batch.slice(start, stop) for space, batch in batches.items()}
 
 
 def _chunks(size: int, width: int) -> Iterator[tuple[int, int]]:

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 import models.bank.bank
 from models.bank.bank import Bank
 from models.bank.index import DENSE_RATIO, index_of
+from models.bank.seen import NO_TAG, Space
 from models.bank.segment import MAX_TOPIC_COLUMNS, BankEntry, Segment, merge
 from models.bank.snapshot import Snapshot
+from models.core.latent import count_words, latent_features, tag_of
 from models.core.names import VIEWS
-from models.core.vectors import Bag, Linear, Singles
+from models.core.vectors import Bag, Linear, Singles, Sparse
 from models.core.views import view
 from models.goals.thresholds import NEVER
 from models.text.analysis import Bags
@@ -30,6 +32,7 @@ UNIVERSE = np.unique(
     )
 )
 NAMES = [f"topic-{i}" for i in range(8)]
+TAGS, COLUMNS = (5, 2**24 - 2), 6  # of two projections
 
 
 def stacked(bags: Sequence[Bag]) -> tuple[Bags, Singles]:
@@ -40,7 +43,27 @@ def stacked(bags: Sequence[Bag]) -> tuple[Bags, Singles]:
 
 
 def scores(snapshot: Snapshot[int], bags: Sequence[Bag], topics: Sequence[str] | None = None) -> NDArray[np.float32]:
-    return snapshot.score(*stacked(bags), topics)
+    return snapshot.score(*stacked(bags), topics, latent_of(bags))
+
+
+def latent_of(bags: Sequence[Bag]) -> dict[int, NDArray[np.float32]]:
+    """Latent values of these documents under each projection: any, but always the same."""
+    return {tag: np.array([place(tag, bag) for bag in bags], np.float32).reshape(-1, COLUMNS) for tag in TAGS}
+
+
+def place(tag: int, bag: Bag) -> Singles:
+    rng = np.random.default_rng([tag, *bag.features.tolist()])
+    return rng.normal(size=COLUMNS).astype(np.float32)
+
+
+def score_alone(linear: Linear, bag: Bag) -> float:
+    if linear.view != "semantic":
+        return linear.score(view(linear.view, bag))
+    tag, x = tag_of(linear.features), view("tfidf", bag)
+    if tag is None:
+        return linear.score(x)
+    features = np.concatenate([x.features, latent_features(tag, COLUMNS)])
+    return linear.score(Sparse(features, np.concatenate([x.values, place(tag, bag)])))
 
 
 reals = st.floats(-4, 4, width=32)
@@ -59,7 +82,15 @@ def linears(draw: st.DrawFn) -> Linear:
     at = sorted(draw(st.sets(st.integers(0, len(UNIVERSE) - 1), max_size=12)))
     weights = draw(st.lists(reals, min_size=len(at), max_size=len(at)))
     rest = draw(st.sampled_from([0.0, 0.0, 0.25, -0.1]))
-    return Linear(draw(st.sampled_from(VIEWS)), UNIVERSE[at], np.array(weights, np.float32), draw(reals), rest)
+    name = draw(st.sampled_from([*VIEWS, "semantic", "semantic"]))
+    features, own = UNIVERSE[at], np.array(weights, np.float32)
+    if name == "semantic":
+        words, tag = count_words(features), draw(st.sampled_from([*TAGS, None]))
+        columns = sorted(draw(st.sets(st.integers(0, COLUMNS - 1), max_size=COLUMNS))) if tag is not None else []
+        latent = draw(st.lists(reals, min_size=len(columns), max_size=len(columns)))
+        features = np.concatenate([features[:words], latent_features(tag or 0, COLUMNS)[columns]])
+        own = np.concatenate([own[:words], np.array(latent, np.float32)])
+    return Linear(name, features, own, draw(reals), rest)
 
 
 @st.composite
@@ -111,8 +142,10 @@ def test_whatever_was_put_and_removed_each_topic_scores_as_it_would_alone(steps:
     snapshot = bank.snapshot()
     assert {s.name for s in snapshot} == set(expected)
     assert len(snapshot) == len(expected)
+    tags = {Space.of(linear).tag for topic in expected.values() for linear in topic.columns} - {NO_TAG}
+    assert tags <= snapshot.projections <= set(TAGS)  # dead columns stay until they are merged
     for name, topic in expected.items():
-        alone = np.array([[linear.score(view(linear.view, bag)) for linear in topic.columns] for bag in bags])
+        alone = np.array([[score_alone(linear, bag) for linear in topic.columns] for bag in bags])
         got = scores(snapshot, bags, [name])
         assert got.dtype == np.float32
         np.testing.assert_allclose(got, alone.reshape(got.shape), rtol=1e-5, atol=1e-4)
@@ -148,7 +181,7 @@ def test_hits_are_the_topics_of_which_a_score_is_not_below_reject_below(steps: l
     bank = small_bank()
     expected = apply(bank, steps)
     snapshot = bank.snapshot()
-    hits = snapshot.hits(*stacked(bags))
+    hits = snapshot.hits(*stacked(bags), latent_of(bags))
     assert np.all(np.diff(hits.documents) >= 0)
     got = {}
     for h, (d, number) in enumerate(zip(hits.documents.tolist(), hits.topics.tolist(), strict=True)):
@@ -286,6 +319,49 @@ def test_read_only_arrays_are_as_good_as_others() -> None:
     assert bank.snapshot().score(stack, idf).tobytes() == expected.tobytes()
 
 
+def test_a_snapshot_that_needs_a_projection_is_not_scored_without_its_values() -> None:
+    bank = Bank[int]()
+    bank.put(BankEntry("t", (Linear("semantic", latent_features(5, 4), np.ones(4, np.float32), 0.0),), 0.0, 0))
+    bags, idf = stacked([EMPTY])
+    assert bank.snapshot().projections == {5}
+    with pytest.raises(KeyError):
+        bank.snapshot().score(bags, idf)
+    for wrong in (np.ones((1, 3), np.float32), np.ones((2, 4), np.float32)):
+        with pytest.raises(ValueError, match="latent values"):
+            bank.snapshot().hits(bags, idf, {5: wrong})
+    assert bank.snapshot().score(bags, idf, latent={5: np.ones((1, 4), np.float32)}).tolist() == [[4.0]]
+
+
+def test_many_semantic_topics_score_alike_in_wide_indexes_and_alone() -> None:
+    rng = np.random.default_rng(3)
+    words = UNIVERSE[:-3]
+    many = [
+        BankEntry(
+            f"t{i}",
+            (
+                Linear(
+                    "semantic",
+                    np.concatenate([words, latent_features(5, COLUMNS)]),
+                    rng.normal(size=len(words) + COLUMNS).astype(np.float32),
+                    0.0,
+                ),
+            ),
+            0.0,
+            i,
+        )
+        for i in range(600)
+    ]
+    bank = Bank[int]()
+    bank.load(many)
+    bags = [Bag(words[at : at + 7], np.ones(7, np.float32), np.ones(7, np.float32)) for at in range(5)]
+    together = scores(bank.snapshot(), bags)
+    for i in (0, 255, 256, 599):
+        alone = Bank[int]()
+        alone.put(many[i])
+        assert scores(alone.snapshot(), bags).tobytes() == together[:, [i]].tobytes()
+        assert scores(bank.snapshot(), bags, [f"t{i}"]).tobytes() == together[:, [i]].tobytes()
+
+
 NAN = float("nan")
 FINE = Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), 0.0)
 
@@ -302,6 +378,9 @@ FINE = Linear("tf", UNIVERSE[:2], np.ones(2, np.float32), 0.0)
         ([Linear("tf", UNIVERSE[:2], np.ones(3, np.float32), 0.0)], 0),
         ([Linear("tf", UNIVERSE[[1, 0]], np.ones(2, np.float32), 0.0)], 0),
         ([Linear("tf", UNIVERSE[[1, 1]], np.ones(2, np.float32), 0.0)], 0),
+        ([Linear("semantic", latent_features(5, 2)[::-1], np.ones(2, np.float32), 0.0)], 0),
+        ([Linear("semantic", latent_features(5, 2), np.array([1, NAN], np.float32), 0.0)], 0),
+        ([Linear("semantic", np.append(latent_features(5, 1), latent_features(6, 1)), np.ones(2, np.float32), 0.0)], 0),
     ],
 )
 def test_what_could_only_be_served_wrongly_is_refused_and_leaves_the_bank_as_it_was(
