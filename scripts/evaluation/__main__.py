@@ -69,7 +69,7 @@ class OnlineOptions:
     topics: TopicPatterns = "*"
     groups: Groups = ""
     feedback: Annotated[
-        Feedback, typer.Option(help="Judge every document, or what a person would see: accepted or abstained on.")
+        Feedback, typer.Option(help="Judge every document (faster with a larger --batch), or what a person would see.")
     ] = Feedback.realistic
     seeds: Seeds = 3
     early: EarlySeeds = False
