@@ -30,6 +30,7 @@ from models.online.model import Example, Model, Spec
 from models.online.pins import NONE, PinnedTerms, applied
 from models.online.trainer import Trainer
 from models.text.minhash import Groups
+from models.text.projection import Projection
 
 FOLDS = 5
 MIN_OF_EACH = 10  # relevant, and other, documents: two a fold; with fewer nothing is fitted
@@ -75,11 +76,16 @@ def refit(
     terms: PinnedTerms = NONE,
     seed: int = 0,
     progress: Progress = no_progress,
+    projection: Projection | None = None,
 ) -> Refit:
     """Fits the method FOLDS + 1 times, to documents without banned terms. Pins are not part of the model, so that they
-    can be taken back: they are applied when it is served."""
-    p = registry.parse(kind, params)
-    x, labels = Examples.of(data.bags, p.view), data.relevant[:, None]
+    can be taken back: they are applied when it is served. With a projection, methods that take signed values are fitted
+    to latent features, too, unless terms are banned (see online/trainer.py)."""
+    p, labels = registry.parse(kind, params), data.relevant[:, None]
+    if projection and not terms.ban and registry.takes_signed_values(p):
+        x = Examples.of([projection.extend(bag) for bag in data.bags], "semantic")
+    else:
+        x = Examples.of(data.bags, p.view)
     if terms.ban:
         x = x.only(~np.isin(x.features, terms.banned))
     over = PinnedTerms(tuple(f for f in terms.pin if f in x.features))
@@ -110,13 +116,14 @@ def served_scores(
     weights: int,
     base: Model | None = None,
     fitted: Mapping[str, float] | None = None,
+    projection: Projection | None = None,
 ) -> Reals:
     """Scores of the model that is served, each document's without the judgements of its fold."""
     scores = np.zeros(len(data.bags))
     fold_of = dict(zip(data.documents, data.fold.tolist(), strict=True))
     for k in range(FOLDS):
         out = np.flatnonzero(data.fold == k).tolist()
-        trainer = Trainer(spec, base=base, fitted=fitted or {}, weights=weights)
+        trainer = Trainer(spec, projection=projection, base=base, fitted=fitted or {}, weights=weights)
         for example in in_base:
             trainer.add_fitted(example)
         for example in learned:

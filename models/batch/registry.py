@@ -23,6 +23,7 @@ from models.core.names import METHOD_KINDS, View
 from models.learners.base import DocumentVector
 from models.learners.documents import DocumentWindow
 from models.online.registry import parse_params, read_params
+from models.online.registry import takes_signed_values as of_learner
 
 
 class Method(Protocol):
@@ -63,8 +64,17 @@ def parse(kind: str, params: Mapping[str, object]) -> Any:
     return read_params(kind, OnlineMethod, {"kind": kind, **order}, {"params": learner_params})
 
 
+def takes_signed_values(p: Any) -> bool:
+    """Whether a method with these parameters works on tf-idf and can learn from values below 0, so that documents may
+    have latent features, too."""
+    if isinstance(p, OnlineMethod):
+        params = parse_params(p.kind, p.params)
+        return params.view == "tfidf" and of_learner(params)
+    return isinstance(p, svm.Params | centroid.Params) and p.view == "tfidf"
+
+
 def fit(p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
-    """Fits all topics to examples in p's view."""
+    """Fits all topics to examples in p's view, or in the semantic one if p takes signed values."""
     if isinstance(p, OnlineMethod):
         return _fit_online(p, x, labels, seed, progress)
     method = next(method for method in METHODS.values() if isinstance(p, method.Params))

@@ -8,13 +8,16 @@ import pytest
 from models.batch import refit, registry
 from models.batch.matrix import Examples
 from models.batch.refit import Dataset
+from models.core.latent import count_words
 from models.core.measures import sap
 from models.core.names import METHOD_KINDS
 from models.core.vectors import Bag
 from models.core.views import view
 from models.learners.documents import Background
 from models.online.model import Example, Model, Spec
+from models.online.pins import PinnedTerms
 from models.online.trainer import Trainer
+from models.text.projection import fit
 
 RNG = np.random.default_rng(7)
 WEIGHTS = 200
@@ -101,3 +104,46 @@ def test_cuts_are_chosen_on_other_folds() -> None:
     refitted = refit.refit("svm", {}, DATA, WEIGHTS)
     assert 0.5 < refit.held_out_f1(refitted.held_out, DATA) <= 1.0
     assert refit.held_out_f1(RNG.normal(size=len(DATA.bags)), DATA) < 0.6
+
+
+# -- with a projection -------------------------------------------------------------------------------------------------
+
+PROJECTION = fit(None, DATA.bags, columns=8)
+SEMANTIC = ("centroid", "svm", "wh", "perceptron", "pa")
+
+
+@pytest.mark.parametrize("kind", METHOD_KINDS)
+def test_methods_that_can_see_latent_features_do_and_the_others_are_as_before(kind: str) -> None:
+    refitted = refit.refit(kind, {}, DATA, WEIGHTS, projection=PROJECTION)
+    assert (refitted.linear.view == "semantic") == (kind in SEMANTIC)
+    assert count_words(refitted.linear.features) <= WEIGHTS
+    assert sap(refitted.held_out, DATA.relevant) > 0.2
+    if kind not in SEMANTIC:
+        without = refit.refit(kind, {}, DATA, WEIGHTS)
+        assert refitted.held_out.tolist() == without.held_out.tolist()
+        assert refitted.linear.weights.tolist() == without.linear.weights.tolist()
+
+
+@pytest.mark.parametrize("kind", ["svm", "wh"])
+def test_a_semantic_held_out_score_is_that_of_a_model_fitted_without_the_fold(kind: str) -> None:
+    assert PROJECTION is not None
+    refitted, p = refit.refit(kind, {}, DATA, WEIGHTS, projection=PROJECTION), registry.parse(kind, {})
+    extended, out = [PROJECTION.extend(bag) for bag in DATA.bags], DATA.fold == 2
+    rest = Examples.of(extended, "semantic").rows(~out)
+    linear = registry.fit(p, rest, DATA.relevant[~out][:, None]).linear(0).strongest(WEIGHTS)
+    expected = np.array([linear.score(view("semantic", extended[i])) for i in np.flatnonzero(out).tolist()])
+    slope, shift = np.polyfit(expected, refitted.held_out[out], 1)
+    assert refitted.held_out[out] == pytest.approx(expected * slope + shift, abs=1e-5)
+
+
+def test_learning_goes_on_from_a_semantic_model_that_does_not_know_its_documents_by_heart() -> None:
+    refitted = refit.refit("svm", {"C": 100.0}, DATA, WEIGHTS, projection=PROJECTION)
+    fitted = dict(zip(DATA.documents, refitted.held_out.tolist(), strict=True))
+    base = Model(refitted.linear, 0.4, 0.6)
+    scores = refit.served_scores(DATA, Spec("wh"), JUDGED, [], WEIGHTS, base, fitted, PROJECTION)
+    assert scores == pytest.approx(refitted.held_out, abs=1e-5)
+
+
+def test_where_terms_are_banned_a_method_keeps_to_words() -> None:
+    terms = PinnedTerms(ban=(int(DATA.bags[0].features[0]),))
+    assert refit.refit("svm", {}, DATA, WEIGHTS, terms, projection=PROJECTION).linear.view == "tfidf"
