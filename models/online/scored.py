@@ -12,6 +12,7 @@ from models.goals import thresholds
 from models.goals.thresholds import Band, Scale
 from models.learners.base import Vector
 from models.learners.documents import DocumentWindow
+from models.text.projection import ALPHA
 
 # Σ x_f and ‖x‖ of a document of 60 different words, seen through each view
 USUAL_DOCUMENT: Mapping[View, tuple[float, float]] = {
@@ -20,8 +21,12 @@ USUAL_DOCUMENT: Mapping[View, tuple[float, float]] = {
     "sqrt": (70.0, 9.5),
     "strength": (1.0, 0.13),
     "tfidf": (7.0, 1.0),
-    "semantic": (7.0, 1.06),
+    "semantic": (7.0, float(np.sqrt(1 + ALPHA**2))),
 }
+# What a document that shares no word with the topic may still score in the semantic view, as a share of its whole
+# length: it is in the neighbourhood, at a cosine of one half. Relevant documents lie higher by as much. (Without it, F1
+# with ten judgements falls from .55 to .52 on held-out training documents of Reuters; with it, it is .57.)
+NEIGHBOURHOOD = 0.5 * ALPHA**2 / (1 + ALPHA**2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +47,8 @@ class Scored:
 def scale_of(v: Vector, name: View) -> Scale:
     """From the score of an unrelated document to that of one that points where v does, both of usual length."""
     total, length = USUAL_DOCUMENT[name]
-    zero = v.bias + v.rest * total
-    return Scale(zero, zero + length * float(np.sqrt(np.square(v.w).sum())))
+    zero, height = v.bias + v.rest * total, length * float(np.sqrt(np.square(v.w).sum()))
+    return Scale(zero + (NEIGHBOURHOOD * height if name == "semantic" else 0.0), zero + height)
 
 
 def usual_band(

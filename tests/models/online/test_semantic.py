@@ -12,11 +12,12 @@ from models.core.latent import count_words, latent_features
 from models.core.names import LEARNER_KINDS
 from models.core.vectors import Bag, Linear, Reals
 from models.core.views import view
-from models.learners.base import DocumentVector
+from models.learners.base import DocumentVector, Vector
 from models.learners.documents import Background
 from models.online.model import Example, Model, Spec
 from models.online.pins import PinnedTerms
 from models.online.registry import LEARNERS
+from models.online.scored import scale_of
 from models.online.trainer import Trainer, fold
 from models.text.projection import Projection, fit
 from tests.models.online.test_trainer import bag, bag_strategy, same, streams
@@ -233,3 +234,26 @@ def test_latent_weights_of_another_projection_are_dropped(kind: str, projection:
 def test_latent_features_are_never_those_of_another_projection() -> None:
     assert not {*latent_features(1, 256).tolist()} & {*latent_features(2, 256).tolist()}
     assert P.tag != OTHER.tag
+
+
+# -- thresholds --------------------------------------------------------------------------------------------------------
+
+
+def test_an_unrelated_document_is_taken_to_be_in_the_neighbourhood_and_one_like_the_topic_to_be_as_long_as_all() -> (
+    None
+):
+    v = Vector(np.array([3.0, 4.0]), bias=0.5)
+    words, semantic = scale_of(v, "tfidf"), scale_of(v, "semantic")
+    assert (words.zero, words.one) == (0.5, 5.5)
+    whole = 5 * np.sqrt(1 + P.alpha**2)
+    assert semantic.one == pytest.approx(0.5 + whole)
+    assert semantic.zero == pytest.approx(0.5 + whole * 0.5 * P.alpha**2 / (1 + P.alpha**2))
+
+
+def test_a_query_alone_does_not_accept_what_only_lies_near_it() -> None:
+    """A document of other words that the projection puts exactly where the query is."""
+    model = fold(Spec("wh", {}, QUERY), [], EMPTY, projection=P)
+    words = count_words(model.linear.features)
+    near = model.linear.bias + float(model.linear.weights[words:] @ P.latent(QUERY)) / 2
+    assert near < model.accept_above
+    assert score(model.linear, QUERY) > model.accept_above
