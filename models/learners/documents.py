@@ -25,7 +25,7 @@ from models.core.names import View
 from models.core.vectors import Bag, Linear, Reals, Singles
 from models.core.views import view
 from models.learners.vocabulary import Slots, Vocabulary
-from models.text.projection import Projection
+from models.text.projection import Projection, joined
 
 Starts = NDArray[np.int64]
 
@@ -113,7 +113,7 @@ class Background:
             return self
         if projection.tag not in self._under:
             seen = copy(self)
-            seen._latent = np.stack([projection.latent(bag) for bag in self._bags]) if self.size else None
+            seen._latent = projection.latent_batch(*joined(self._bags))
             seen._latent_features = projection.latent_features
             self._under[projection.tag] = seen
         return self._under[projection.tag]

@@ -83,8 +83,7 @@ class Projection:
 
     def latent(self, bag: Bag) -> Singles:
         """z of a document."""
-        indptr = np.array([0, len(bag.features)])
-        z: Singles = self.latent_batch(Bags(indptr, bag.features, bag.counts), bag.idf)[0]
+        z: Singles = self.latent_batch(*joined([bag]))[0]
         return z
 
     def latent_batch(self, bags: Bags, idf: Singles) -> NDArray[np.float32]:
@@ -164,6 +163,14 @@ class Projection:
     def _steps(self) -> Reals:
         """scale_f·2²⁸."""
         return self.scales.astype(np.float64) * _ONE
+
+
+def joined(bags: Sequence[Bag]) -> tuple[Bags, Singles]:
+    """Many bags as one value, and the idf of all their features."""
+    indptr = np.cumsum([0, *(len(bag.features) for bag in bags)], dtype=np.int64)
+    features = np.concatenate([np.empty(0, np.uint64), *(bag.features for bag in bags)])
+    counts = np.concatenate([np.empty(0, np.float32), *(bag.counts for bag in bags)])
+    return Bags(indptr, features, counts), np.concatenate([np.empty(0, np.float32), *(bag.idf for bag in bags)])
 
 
 _TYPES = {
