@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from models.core.names import Origin
 from models.core.vectors import Bag, Linear
-from models.goals.calibration import Calibration
 from models.goals.evidence import Evidence
 from models.goals.promises import Targets
+from models.goals.sigmoid import Calibration
 from models.online.committee import Committee
 from models.online.pins import NONE, PinnedTerms
 

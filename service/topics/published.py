@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from models.core.vectors import Bag, Linear
 from models.core.views import view
-from models.goals.calibration import Calibration
 from models.goals.evidence import Evidence
+from models.goals.sigmoid import Calibration
 from models.online import committee as voting
 from models.online.committee import Committee, VotingRule
 from models.online.committee_estimates import CommitteeRates

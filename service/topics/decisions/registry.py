@@ -14,7 +14,7 @@ from models.bank.bank import Bank
 from models.bank.segment import BankEntry
 from models.bank.snapshot import Snapshot
 from models.core.arrays import check
-from models.goals.calibration import Calibration
+from models.goals.sigmoid import Calibration
 from models.online.committee import VotingRule
 from models.text.analysis import Analysis
 from service.errors import NotFound

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
-from models.goals import calibration
-from models.goals.calibration import Calibration
+from models.goals import calibration, sigmoid
 from models.goals.evidence import JudgedWindow
+from models.goals.sigmoid import Calibration
 from tests.support import reference
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=100)
@@ -36,7 +36,7 @@ def test_two_scores_give_the_sigmoid_through_their_targets() -> None:
     f = np.repeat([0.0, 1.0], 10)
     relevant = np.arange(20) % 10 == 0
     relevant[10:] = ~relevant[10:]
-    A, B = calibration.fit(f, relevant, np.ones(20))
+    A, B = sigmoid.fit(f, relevant, np.ones(20))
     assert pytest.approx((-2 * np.log(5), np.log(5)), rel=1e-6) == (A, B)
     assert Calibration(A, B).probability(0.0) == pytest.approx(1 / 6)
     assert Calibration(A, B).probability(0.5) == pytest.approx(1 / 2)
@@ -46,7 +46,7 @@ def test_two_scores_give_the_sigmoid_through_their_targets() -> None:
 @given(documents)
 def test_the_fit_is_that_of_the_reference(rows: list[tuple[float, bool, float]]) -> None:
     f, relevant, weights = arrays(rows)
-    fitted = calibration.fit(f, relevant, weights)
+    fitted = sigmoid.fit(f, relevant, weights)
     a, b = reference.platt(f.tolist(), relevant.tolist(), weights.tolist())
     if a < -1e-3 and max(abs(a), abs(b)) < 50:
         for x in f.tolist():
@@ -56,7 +56,7 @@ def test_the_fit_is_that_of_the_reference(rows: list[tuple[float, bool, float]])
 @STEADY
 @given(documents, st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
 def test_a_higher_score_is_never_less_probable(rows: list[tuple[float, bool, float]], x: float, y: float) -> None:
-    fitted = calibration.fit(*arrays(rows))
+    fitted = sigmoid.fit(*arrays(rows))
     low, high = sorted((x, y))
     assert 0 <= fitted.probability(low) <= fitted.probability(high) <= 1
 
@@ -67,7 +67,7 @@ def test_the_scale_of_the_scores_does_not_matter(rows: list[tuple[float, bool, f
     f, relevant, weights = arrays(rows)
     if f.std() < 1e-2:
         return  # what differs by rounding alone is another matter
-    here, there = calibration.fit(f, relevant, weights), calibration.fit(by * f + to, relevant, weights)
+    here, there = sigmoid.fit(f, relevant, weights), sigmoid.fit(by * f + to, relevant, weights)
     for x in f.tolist():
         assert here.probability(x) == pytest.approx(there.probability(by * x + to), abs=1e-4)
 
@@ -76,7 +76,7 @@ def test_scores_without_meaning_give_the_share_of_the_relevant() -> None:
     rng = np.random.default_rng(1)
     relevant = rng.random(2000) < 0.3
     for f in (np.zeros(2000), -relevant.astype(np.float64)):
-        fitted = calibration.fit(f, relevant, np.ones(2000))
+        fitted = sigmoid.fit(f, relevant, np.ones(2000))
         assert fitted.A == 0
         assert fitted.probability(5.0) == fitted.probability(-5.0) == pytest.approx(0.3, abs=0.02)
 
@@ -104,14 +104,14 @@ def test_with_few_judgements_it_is_hardly_too_sure(each: int, slope: float, leas
         f = rng.normal(size=20 * each)
         relevant = rng.random(len(f)) < 1 / (1 + np.exp(-slope * f))
         rows = np.concatenate((np.flatnonzero(relevant)[:each], np.flatnonzero(~relevant)[:each]))
-        fitted = calibration.fit(f[rows], relevant[rows], np.ones(len(rows)))
+        fitted = sigmoid.fit(f[rows], relevant[rows], np.ones(len(rows)))
         new = rng.normal(size=50)
         is_relevant = rng.random(50) < 1 / (1 + np.exp(-slope * new))
         p = np.array([fitted.probability(x) for x in new])
         logits.append(np.log(p / (1 - p)))
         truth.append(is_relevant)
         lost.append(-np.log(np.where(is_relevant, p, 1 - p)).mean())
-    again = calibration.fit(np.concatenate(logits), np.concatenate(truth), np.ones(50 * 200))
+    again = sigmoid.fit(np.concatenate(logits), np.concatenate(truth), np.ones(50 * 200))
     assert least < -again.A
     assert np.mean(lost) < np.log(2)
 
