@@ -5,21 +5,22 @@ was shown or drawn for audit is a sample, what users brought along or found is n
 
 Reading order. Choosing thresholds:
 
-1. `thresholds.py`: the band of a topic without a goal, and cuts that are best by a measure
-2. `evidence.py`: what judged documents show, and how much of it a promise needs
-3. `promises.py`: the band for a goal, so that what is promised holds
-4. `ledger.py`: how each document came to be judged; it makes the window that evidence is collected from
-5. `drift.py`: whether a filter has become worse, so that older judgements no longer count
-6. `audit.py`: which rejected documents are drawn at random for people to judge
-7. `calibration.py`: from a score to a probability
+1. `sigmoid.py`: a curve from scores to probabilities; `prevalence.py`: how common a topic is, from such a curve
+2. `thresholds.py`: the band of a topic without a goal, and cuts that are best by a measure
+3. `evidence.py`: what judged documents show, and how much of it a promise needs
+4. `promises.py`: the band for a goal, so that what is promised holds
+5. `ledger.py`: how each document came to be judged; it makes the window that evidence is collected from
+6. `drift.py`: whether a filter has become worse, so that older judgements no longer count
+7. `audit.py`: which rejected documents are drawn at random for people to judge
+8. `calibration.py`: from a score to a probability
 
 Reporting:
 
-8. `volume.py`: counts of the stream, and whether a topic has fallen silent or floods its reader
-9. `report.py`: the state of each goal, with bounds, in the sentences that users read
-10. `samples.py`: how many relevant documents a stream had of which people saw a part
-11. `prequential.py`: precision, recall and the other figures of `/metrics`, from these samples
-12. `reliability.py`: whether probabilities could be trusted
+9. `volume.py`: counts of the stream, and whether a topic has fallen silent or floods its reader
+10. `report.py`: the state of each goal, with bounds, in the sentences that users read
+11. `samples.py`: how many relevant documents a stream had of which people saw a part
+12. `prequential.py`: precision, recall and the other figures of `/metrics`, from these samples
+13. `reliability.py`: whether probabilities could be trusted
 
 Another rule for cutting is a function in `thresholds.py` over `all_cuts`; another target of a goal is a field of
 `Targets`, its part of `promises.choose`, and its part of `report.report`; another figure is a field of

@@ -67,6 +67,12 @@ class Ledger:
         """Which documents are not near-duplicates of an earlier one."""
         return np.equal(self.groups.group, np.arange(self.size))
 
+    @property
+    def sampled(self) -> Bools:
+        """Which documents were shown or drawn for audit, and are not near-duplicates of an earlier one."""
+        origin = self._origin[: self.size]
+        return self.unique & np.isin(origin, (ORIGINS.index("shown"), ORIGINS.index("audit")))
+
     def last_change(self) -> int:
         """When the first document arrived after the filter last became worse; 0 if it has not."""
         accepted = self._accepted[: self.size] & (self._origin[: self.size] == ORIGINS.index("shown"))

@@ -36,7 +36,8 @@ class Calibration(NamedTuple):
     def probabilities(self, f: Reals) -> Reals:
         u = self.A * f + self.B
         e = np.exp(-np.abs(u))
-        return np.where(u > 0, e, 1.0) / (1 + e)
+        probabilities: Reals = np.where(u > 0, e, 1.0) / (1 + e)
+        return probabilities
 
 
 def fit(f: Reals, relevant: Bools, weights: Reals) -> Calibration:

@@ -8,10 +8,15 @@ middle. Equal scores are never separated.
     utility     2·tp − fp, the T11U of the TREC filtering track (T11SU is a stretched form with the same best cut)
     break-even  as many accepted as are relevant, so that precision equals recall
 
-`choose` sets the band of a topic without a goal: guarded F_1 over the judged documents and, as irrelevant ones, a
-sample of unjudged documents. (With ten judgements this background lifts F_1 from .28 to .51 on Reuters.) Unjudged
-documents weigh UNJUDGED_WEIGHT, because they are not all irrelevant: after fifty or a hundred judgements, more than
-half of those above the cut are relevant (.56 to .82 on three corpora); they came before the topic could know.
+`choose` sets the band of a topic without a goal: guarded F_1 over the judged documents and a sample of unjudged ones,
+each of which counts as relevant with the probability P that prevalence.py gives it, and as irrelevant with 1 − P.
+(While nothing that people were shown is known to be relevant, unjudged documents count as irrelevant, with a weight.)
+
+    F_1 at a cut = 2·tp / (accepted + all relevant)      each a sum over judged documents, and of P or 1 over unjudged
+
+What is shown follows how common the topic is: below the cut people see ABSTAIN_SHARE of the stream, or BAND_SHARE of π
+(of 1 − π if that is less), the share of the stream that is relevant. A common topic that is shown only the little that
+scores highest judges more of the same, and never learns where it ends.
 
 While judgements are few, the cut leans on a prior. On a scale where an unrelated document is 0 and a document of
 nothing but what the topic looks for is 1, relevant documents lie at .08 to .3, and the best single cut is .1. (Reuters,
@@ -21,17 +26,24 @@ Where no stream is known, the few judged documents are all there is. Then each j
 cut, if one cut can do that. (Once a stream is known this costs: a topic that rejects what is near its first irrelevant
 documents is shown less, and learns less; on the same training documents F_1 at the end falls from .763 to .748.)
 
-docs/experiments.md has the measurements behind UNJUDGED_WEIGHT and ABSTAIN_SHARE, and what else was tried.
+And if all of these are relevant, which is how most people begin, nothing is known of other documents: they, too, have
+the words that every document has. Then a document must be more typical than nearly all relevant ones to be accepted.
+(Ten relevant documents and no query let through 49 % of Reuters, and 46 % of 20 Newsgroups; now .2 and 2 %.)
+
+docs/experiments.md has the measurements behind ABSTAIN_SHARE and BAND_SHARE, and what else was tried.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from models.core.kernel import kernel
 from models.core.measures import Bools
 from models.core.vectors import Reals
+from models.goals import prevalence
 
 NEVER = float(np.finfo(np.float32).max)  # a cut that accepts nothing; finite, so that JSON can express it
 MIN_F = 0.1  # with a lower best F_β nothing is accepted
@@ -39,19 +51,23 @@ MIN_SAMPLE = 200  # documents before a share of the stream is estimated from the
 
 # The prior, in heights on the scale.
 PRIOR_ACCEPT, PRIOR_REJECT = 0.10, 0.05
-MAX_PRIOR_SHARE = 0.05  # of the stream, accepted by the prior cut: a query of common words must not accept all of it
+MAX_PRIOR_SHARE = 0.05  # of the stream, accepted by the prior cut: a query of common words must not accept all of it,
+MAX_COMMON_SHARE = 0.9  # unless the topic is known to be more common than that
 PRIOR_WEIGHT = 3.0  # relevant judgements that count as much as the prior cut
 RELEVANT_AT, RELEVANT_WEIGHT = (0.08, 0.12, 0.16, 0.2, 0.3), 2.0  # imagined relevant documents, and their total weight
 UNRELATED_AT, UNRELATED_WEIGHT = (0.0, 0.02, 0.04, 0.06, 0.08), 20.0  # likewise; a real background takes their place
 _IMAGINED_AT = np.array([*RELEVANT_AT, *UNRELATED_AT])
 _IMAGINED_RELEVANT = np.arange(len(_IMAGINED_AT)) < len(RELEVANT_AT)
 
-UNJUDGED_WEIGHT = 0.25  # of an unjudged document, as an irrelevant one
+UNJUDGED_WEIGHT = 0.25  # of an unjudged document, as an irrelevant one, while there are no probabilities
+MIN_P = 0.1  # lower probabilities count as 0: a sigmoid has long tails, and most of a stream is there
 ABSTAIN_SHARE = 0.015  # of the stream, in the band and offered for a judgement
+BAND_SHARE = 0.4  # of what is relevant, or of what is not: the same for a topic that is common
 
 # Where no stream is known.
 MAX_SEPARATED = 20  # judged documents that are kept on their sides of the cut ...
 MIN_MARGIN = 0.25  # ... with at least this share of the gap between both kinds on either side of it
+CERTAIN_SHARE = 0.9  # of the relevant documents, which what is accepted surpasses if no others are known
 BAND_HEIGHT = 0.5  # of the band, as a share of the cut's height on the scale
 
 
@@ -89,27 +105,35 @@ def choose(
     unjudged: Bools,
     scale: Scale,
     scores: Reals | None = None,
+    sampled: Bools | None = None,
     wide: bool = False,
 ) -> Band:
     """Chooses the band of a topic without a goal. `held_out` are scores of the judged documents by models that did not
-    learn from them, `scores` those by the model that is served; `unjudged` marks the unjudged documents of the
-    background. A wide band shows people twice as much, so that the topic learns what has changed."""
-    prior = scale.at(PRIOR_ACCEPT)
-    ranked = np.sort(background)
-    if len(ranked) >= MIN_SAMPLE:
-        prior = max(prior, _quantile(ranked, 1 - MAX_PRIOR_SHARE))
-    n = int(np.count_nonzero(relevant))
+    learn from them, `scores` those by the model that is served; `sampled` are those of them that were shown or drawn
+    for audit; `unjudged` marks the unjudged documents of the background. A wide band shows people twice as much, so
+    that the topic learns what has changed."""
     if not scale.one > scale.zero:  # neither query nor judgements: all scores are equal
         return Band(NEVER, NEVER)
+    n, ranked, unseen = int(np.count_nonzero(relevant)), np.sort(background), background[unjudged]
+    sampled = np.zeros(len(relevant), np.bool_) if sampled is None else sampled
+    estimated = prevalence.estimate(held_out, relevant, sampled, unseen)
+    P = estimated.probabilities(unseen) if estimated else None
+    share = 0.0 if P is None else float(P.mean())
+    prior = scale.at(PRIOR_ACCEPT)
+    if len(ranked) >= MIN_SAMPLE:
+        prior = max(prior, _quantile(ranked, 1 - min(max(share, MAX_PRIOR_SHARE), MAX_COMMON_SHARE)))
     if not n:
         return Band(min(scale.at(PRIOR_REJECT), prior), prior)
-    cut = _regularised_cut(held_out, relevant, background[unjudged], scale)
+    cut = _regularised_cut(held_out, relevant, unseen, P, scale)
     if cut.threshold == NEVER:
         return Band(min(scale.at(PRIOR_REJECT), prior), NEVER, cut.value)
     accept = (n * cut.threshold + PRIOR_WEIGHT * prior) / (n + PRIOR_WEIGHT)
     if len(background) < MIN_SAMPLE and 0 < n < len(relevant) <= MAX_SEPARATED:
         return _separating_band(accept, held_out if scores is None else scores, relevant, ranked, scale, cut.value)
-    return Band(_reject_below(accept, ranked, scale, 2 * ABSTAIN_SHARE if wide else ABSTAIN_SHARE), accept, cut.value)
+    if len(background) < MIN_SAMPLE and 1 < n == len(relevant) and not sampled.any():
+        return _band_without_contrast(accept, held_out, cut.value)
+    abstain = max(ABSTAIN_SHARE, BAND_SHARE * min(share, 1 - share))
+    return Band(_reject_below(accept, ranked, scale, 2 * abstain if wide else abstain), accept, cut.value)
 
 
 def _separating_band(accept: float, scores: Reals, relevant: Bools, ranked: Reals, scale: Scale, f1: float) -> Band:
@@ -120,6 +144,15 @@ def _separating_band(accept: float, scores: Reals, relevant: Bools, ranked: Real
     margin = MIN_MARGIN * (high - low)
     accept = min(max(accept, low + margin), high - margin)
     return Band(max(_reject_below(accept, ranked, scale), low + margin / 2), accept, f1)
+
+
+def _band_without_contrast(accept: float, held_out: Reals, f1: float) -> Band:
+    """The band of a topic that was given relevant documents only, two or more: it accepts what scores higher than
+    CERTAIN_SHARE of relevant documents, by the prediction bound mean + t·s·√(1 + 1/n), and abstains above the mean."""
+    n, mean = len(held_out), float(held_out.mean())
+    deviation = float(held_out.std(ddof=1)) * sqrt(1 + 1 / n)
+    accept = max(accept, mean + float(stdtrit(n - 1, CERTAIN_SHARE)) * deviation)
+    return Band(min(mean, accept), accept, f1)
 
 
 def f_beta_cut(
@@ -147,24 +180,16 @@ def break_even_cut(scores: Reals, relevant: Bools, weights: Reals | None = None)
     return Cut(float(cuts[nearest]), float(tp[nearest] / accepted[nearest]))
 
 
-def _regularised_cut(held_out: Reals, relevant: Bools, unjudged: Reals, scale: Scale) -> Cut:
-    """The cut with the best F1 over judged, imagined and unjudged documents. A cut below everything relevant is never
-    the best, so of the background down there only the highest matters: a cut may lie half-way to it."""
+def _regularised_cut(held_out: Reals, relevant: Bools, unjudged: Reals, P: Reals | None, scale: Scale) -> Cut:
+    """The cut with the best F1 over judged, imagined and unjudged documents, the last relevant with probability P."""
+    P, weight = (np.zeros(len(unjudged)), UNJUDGED_WEIGHT) if P is None else (np.where(P < MIN_P, 0.0, P), 1.0)
     unrelated = UNRELATED_WEIGHT * max(0.0, 1 - len(unjudged) / MIN_SAMPLE)
-    low = unjudged < min(float(held_out[relevant].min()), scale.at(RELEVANT_AT[0]))
-    above, under = unjudged[~low], unjudged[low]
-    imagined = scale.zero + _IMAGINED_AT * (scale.one - scale.zero)
-    scores = np.concatenate([held_out, imagined, above, [under.max()] if len(under) else []])
-    judged, all_but_background = len(held_out), len(held_out) + len(imagined)
-    labels = np.zeros(len(scores), np.bool_)
-    labels[:judged] = relevant
-    labels[judged:all_but_background] = _IMAGINED_RELEVANT
-    weights = np.ones(len(scores))
-    weights[all_but_background:] = UNJUDGED_WEIGHT
-    weights[judged:all_but_background] = np.where(
-        _IMAGINED_RELEVANT, RELEVANT_WEIGHT / len(RELEVANT_AT), unrelated / len(UNRELATED_AT)
-    )
-    return f_beta_cut(scores, labels, weights)
+    imagined = np.where(_IMAGINED_RELEVANT, RELEVANT_WEIGHT / len(RELEVANT_AT), unrelated / len(UNRELATED_AT))
+    scores = np.concatenate((held_out, scale.zero + _IMAGINED_AT * (scale.one - scale.zero), unjudged))
+    gains = np.concatenate((relevant, imagined * _IMAGINED_RELEVANT, P))
+    weights = np.concatenate((np.ones(len(held_out)), imagined, np.full(len(unjudged), weight)))
+    cuts, tp, accepted = _runs(scores, gains, weights, np.argsort(-scores))
+    return _best(cuts, 2 * tp / (accepted + gains.sum()), MIN_F)
 
 
 def _quantile(ranked: Reals, q: float) -> float:
@@ -190,21 +215,21 @@ def all_cuts(scores: Reals, relevant: Bools, weights: Reals | None = None) -> tu
     total = float(weights[relevant].sum())
     if not total:
         return np.empty(0), np.empty(0), np.empty(0), 0.0
-    return *_runs(scores, relevant, weights, np.argsort(-scores)), total
+    return *_runs(scores, weights * relevant, weights, np.argsort(-scores)), total
 
 
 @kernel
-def _runs(scores: Reals, relevant: Bools, weights: Reals, order: NDArray[np.int64]) -> tuple[Reals, Reals, Reals]:
-    """The first three results of `all_cuts`: a cut lies at the end of each run of equal scores."""
+def _runs(scores: Reals, gains: Reals, weights: Reals, order: NDArray[np.int64]) -> tuple[Reals, Reals, Reals]:
+    """Every cut, strictest first, with the sums of gains and of weights above it: a cut lies at the end of each run of
+    equal scores."""
     cuts, tp, accepted = np.empty(len(order)), np.empty(len(order)), np.empty(len(order))
     lowest = scores[order[-1]]
     under = lowest - max(1e-9, scores[order[0]] - lowest)  # so that the lowest cut accepts everything
     n, hits, total = 0, 0.0, 0.0
     for i in range(len(order)):
-        score, weight = scores[order[i]], weights[order[i]]
-        total += weight
-        if relevant[order[i]]:
-            hits += weight
+        score = scores[order[i]]
+        hits += gains[order[i]]
+        total += weights[order[i]]
         below = scores[order[i + 1]] if i + 1 < len(order) else under
         if below < score or i + 1 == len(order):
             cuts[n], tp[n], accepted[n] = (score + below) / 2, hits, total

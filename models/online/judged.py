@@ -55,6 +55,11 @@ class JudgedDocuments:
         """Which documents of the window are relevant."""
         return self.ledger.relevant[-pocket.WINDOW_SIZE :]
 
+    @property
+    def sampled(self) -> Bools:
+        """Which documents of the window were shown or drawn for audit, and are no near-duplicates of earlier ones."""
+        return self.ledger.sampled[-pocket.WINDOW_SIZE :]
+
     def by_document(self, scores: Sequence[float]) -> dict[str, float]:
         """The scores of the newest documents, by document."""
         first = self.size - len(scores)

@@ -59,8 +59,9 @@ def usual_band(
     held_out: Reals,
     unseen: Reals,
     unjudged: Bools,
+    sampled: Bools,
     wide: bool,
 ) -> Band:
     """The band of a topic without a goal."""
     scores = window.scores(v.w, v.bias, v.rest) if window.size <= thresholds.MAX_SEPARATED else None
-    return thresholds.choose(held_out, relevant, unseen, unjudged, scale, scores, wide=wide)
+    return thresholds.choose(held_out, relevant, unseen, unjudged, scale, scores, sampled, wide)

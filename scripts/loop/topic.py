@@ -153,7 +153,8 @@ class LoopTopic:
     @property
     def stale_at(self) -> int:
         """The place of the first epoch for which the topic is too far behind."""
-        return place_of(self.published.epoch) + max_epochs_behind(self.published.settings.goal.max_abstain) + 1
+        place = place_of(self.published.epoch)
+        return place + max_epochs_behind(place, self.published.settings.goal.max_abstain) + 1
 
     # -- looking -------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@
 
 * Refreshes topics whose background is old: their queries are weighted by the current frequencies of words, and their
   thresholds chosen against the current stream. That is an event of the log like any other. A topic that promises a
-  limit to its abstentions is refreshed sooner, since the stream moves on even if nobody judges.
+  limit to its abstentions is refreshed sooner, since the stream moves on even if nobody judges; and one from the
+  beginning of the stream at once, since it knows nothing of it.
 * Submits a retraining job for topics whose policy says that one is due (see topics/retrain_policy.py).
 * Saves how many topics' goals are in which state, every GOALS_S, for Prometheus (see api/prometheus.py).
 * Forgets epochs that no topic uses any more, except the newest, and those that came with an imported topic recently.
@@ -77,8 +78,8 @@ async def keep_house(sluice: Sluice) -> None:
     lent = await sluice.store.epochs.lent()
     for served in list(sluice.registry.topics.values()):
         in_use.add(served.epoch)
-        behind = newest - place_of(lent.get(served.epoch, served.epoch))
-        if behind > max_epochs_behind(served.settings.goal.max_abstain):
+        place = place_of(lent.get(served.epoch, served.epoch))
+        if newest - place > max_epochs_behind(place, served.settings.goal.max_abstain):
             try:
                 await sluice.topics.refresh(served.topic)
             except (NotFound, Conflict):

@@ -40,8 +40,10 @@ MIN_NEW_DOCUMENTS = 16  # before the next epoch
 MIN_GROWTH = 0.25  # the same as a share of the documents counted so far; the greater of the two applies
 MAX_DOCUMENTS = 200_000  # counted, before all counts are halved
 MAX_LOADED = 8  # epochs kept in memory
-STALE_EPOCHS = 6  # a topic this many epochs behind (about four times the documents) is moved to the newest one
-STALE_EPOCHS_OF_PROMISES = 2  # the same for a topic with a goal for how much it abstains: half as many documents again
+STALE_EPOCHS = 6  # a topic this many epochs behind (about four times the documents) is moved to the newest one ...
+STALE_EPOCHS_OF_PROMISES = (
+    2  # ... the same for a topic with a goal for how much it abstains: half as many documents again
+)
 KEPT_EPOCHS = 16  # newest epochs that are never deleted: versions that can be restored name them
 _DIGEST_BITS = 32
 
@@ -51,9 +53,11 @@ def place_of(number: int) -> int:
     return number >> _DIGEST_BITS
 
 
-def max_epochs_behind(max_abstain: float | None) -> int:
-    """How many epochs a topic with this limit to its abstentions, if any, may be behind, before it is refreshed."""
-    return (STALE_EPOCHS if max_abstain is None else STALE_EPOCHS_OF_PROMISES) - 1
+def max_epochs_behind(place: int, max_abstain: float | None) -> int:
+    """How many epochs a topic under the epoch at this place, with this limit to its abstentions, if any, may be behind
+    before it is refreshed. Under one of the first epochs it knows little of the stream or nothing, so none or few."""
+    stale = STALE_EPOCHS if max_abstain is None else STALE_EPOCHS_OF_PROMISES
+    return max(1, min(stale, place // 2)) - 1
 
 
 def epoch_number(place: int, blob: bytes | None = None) -> int:

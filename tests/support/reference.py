@@ -147,6 +147,25 @@ def divergence(part: list[set[int]], whole: list[set[int]]) -> float:
     return total
 
 
+def best_expected_f1(rows: list[tuple[float, float, float]]) -> float:
+    """The highest 2·tp / (accepted + relevant) of all cuts, over documents (score, chance to be relevant, weight)."""
+    relevant = sum(w * p for _, p, w in rows)
+    best = 0.0
+    for cut, _, _ in rows:
+        above = [(p, w) for f, p, w in rows if f >= cut]
+        best = max(best, 2 * sum(w * p for p, w in above) / (sum(w for _, w in above) + relevant))
+    return best
+
+
+def prevalence(
+    judged: list[tuple[float, bool]], stream: list[float], half_life: float, irrelevant: float
+) -> tuple[float, float]:
+    """A and B from judgements, oldest first, and a stream that counts as so many irrelevant ones."""
+    fading = [0.5 ** (age / half_life) for age in reversed(range(len(judged)))]
+    f, relevant = [f for f, _ in judged] + stream, [y for _, y in judged] + [False] * len(stream)
+    return platt(f, relevant, fading + [irrelevant / len(stream)] * len(stream))
+
+
 def platt(f: list[float], relevant: list[bool], weights: list[float]) -> tuple[float, float]:
     """A and B of the sigmoid, by walking downhill on a grid, in ever smaller steps."""
     positive = sum(w for w, r in zip(weights, relevant, strict=True) if r)

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 from models.core import measures
 from models.core.measures import Bools, contingency
 from models.core.vectors import Reals
-from models.goals import thresholds
+from models.goals import prevalence, thresholds
 from models.goals.thresholds import NEVER, Band, Scale, break_even_cut, choose, f_beta_cut, utility_cut
+from tests.support import reference
 
 STEADY = settings(derandomize=True, max_examples=200)
 
@@ -137,30 +139,65 @@ def test_the_band_is_ordered_and_finite(
 
 
 @STEADY
-@given(rankings, st.lists(st.floats(-5, 5), max_size=300), st.floats(0.1, 3))
-def test_the_cut_is_the_best_of_all_documents_though_most_of_the_background_is_passed_over(
-    ranking: tuple[Reals, Bools], passed: list[float], length: float
+@given(rankings, st.lists(st.floats(-5, 5), max_size=300), st.floats(0.1, 3), st.booleans())
+def test_the_cut_has_the_best_expected_f1_of_all(
+    ranking: tuple[Reals, Bools], passed: list[float], length: float, shown: bool
 ) -> None:
     held_out, relevant = ranking
     if not relevant.any():
         return
-    background, scale = np.array(passed, float), Scale(0.0, length)
-    imagined = [scale.at(height) for height in (*thresholds.RELEVANT_AT, *thresholds.UNRELATED_AT)]
-    true = [*relevant, *[True] * len(thresholds.RELEVANT_AT)]
+    background, scale, sampled = np.array(passed, float), Scale(0.0, length), np.full(len(relevant), shown)
+    estimated = prevalence.estimate(held_out, relevant, sampled, background)
     unrelated = thresholds.UNRELATED_WEIGHT * max(0.0, 1 - len(background) / thresholds.MIN_SAMPLE)
-    weights = [1.0] * len(held_out)
-    weights += [thresholds.RELEVANT_WEIGHT / len(thresholds.RELEVANT_AT)] * len(thresholds.RELEVANT_AT)
-    weights += [unrelated / len(thresholds.UNRELATED_AT)] * len(thresholds.UNRELATED_AT)
-    weights += [thresholds.UNJUDGED_WEIGHT] * len(background)
-    scores = np.array([*held_out, *imagined, *background])
-    labels = np.zeros(len(scores), np.bool_)
-    labels[: len(true)] = true
-    best = f_beta_cut(scores, labels, np.array(weights))
-    band = choose(held_out, relevant, background, np.ones(len(background), np.bool_), scale)
-    assert band.f1 == pytest.approx(best.value, abs=1e-12)
-    n, prior = int(relevant.sum()), scale.at(thresholds.PRIOR_ACCEPT)
-    if best.threshold == NEVER:
-        assert band.accept_above == NEVER
-    elif len(background) < thresholds.MIN_SAMPLE and n == len(relevant):  # nothing else moves the cut then
-        mixed = (n * best.threshold + thresholds.PRIOR_WEIGHT * prior) / (n + thresholds.PRIOR_WEIGHT)
-        assert band.accept_above == pytest.approx(mixed, abs=1e-12)
+    rows = [(float(f), float(y), 1.0) for f, y in zip(held_out, relevant, strict=True)]
+    for heights, weight, y in (
+        (thresholds.RELEVANT_AT, thresholds.RELEVANT_WEIGHT, 1.0),
+        (thresholds.UNRELATED_AT, unrelated, 0.0),
+    ):
+        rows += [(scale.at(height), y, weight / len(heights)) for height in heights]
+    for f in passed:
+        p = estimated.probability(f) if estimated else 0.0
+        rows.append((f, p if p >= thresholds.MIN_P else 0.0, 1.0 if estimated else thresholds.UNJUDGED_WEIGHT))
+    best = reference.best_expected_f1(rows)
+    band = choose(held_out, relevant, background, np.ones(len(background), np.bool_), scale, None, sampled)
+    assert band.f1 == pytest.approx(best if best >= thresholds.MIN_F else 0.0, abs=1e-9)
+
+
+def stream_with(share: float, rng: np.random.Generator) -> tuple[Reals, Bools]:
+    """A thousand documents of which this share is relevant, and scores three deviations higher."""
+    relevant = rng.random(1000) < share
+    return rng.normal(0.2 + 0.3 * relevant, 0.1), relevant
+
+
+@STEADY
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=12), st.integers(0, 199))
+def test_a_topic_that_knows_relevant_documents_only_accepts_what_is_more_typical_than_they_are(
+    scores: list[float], known: int
+) -> None:
+    background = np.linspace(-1, 1, known)
+    held_out, unjudged = np.array(scores), np.ones(known, np.bool_)
+    band = choose(held_out, np.ones(len(scores), np.bool_), background, unjudged, SCALE)
+    mean, s, n = held_out.mean(), held_out.std(ddof=1), len(scores)
+    bound = mean + student.ppf(thresholds.CERTAIN_SHARE, n - 1) * s * np.sqrt(1 + 1 / n)
+    if band.accept_above < NEVER:
+        assert band.accept_above >= bound - 1e-9
+        assert band.reject_below == pytest.approx(min(mean, band.accept_above))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.5, 0.8])
+def test_a_cut_is_good_however_common_the_topic_is(share: float) -> None:
+    """A hundred judgements of what scored highest, some by chance: F1 on the stream is nearly the best there is."""
+    rng = np.random.default_rng(17)
+    background, truth = stream_with(share, rng)
+    scores, relevant = stream_with(share, rng)
+    chosen = np.concatenate((np.argsort(-scores)[:85], rng.permutation(1000)[:15]))
+    sampled = np.ones(len(chosen), np.bool_)
+    band = choose(scores[chosen], relevant[chosen], background, np.ones(1000, np.bool_), SCALE, None, sampled)
+    best = f_beta_cut(background, truth).value
+    assert measures.f_beta(contingency(background > band.accept_above, truth)) > 0.85 * best
+    if share < 0.1:  # where the unjudged ones count as irrelevant, as they nearly are, this is no harder
+        return
+    old = choose(scores[chosen], relevant[chosen], background, np.ones(1000, np.bool_), SCALE)
+    assert old.accept_above > band.accept_above
+    shown = (background >= band.reject_below) & (background <= band.accept_above)
+    assert shown.mean() > 2 * thresholds.ABSTAIN_SHARE

@@ -17,6 +17,8 @@ from tests.service.topics.test_background import count, texts
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.waiting import PATIENCE_S, wait_until
 
+OLD = 13  # the place of an epoch that is no longer one of the first
+
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
@@ -39,27 +41,40 @@ async def kinds(api: Api, topic: str = "crude") -> list[str]:
 
 
 async def test_a_topic_is_refreshed_when_its_background_is_old(api: Api) -> None:
-    await advance(api, STALE_EPOCHS - 1)
-    await keep_house(api.sluice)
-    assert "refreshed" not in await kinds(api)
-    await advance(api, 1)
+    await advance(api, OLD)
     await keep_house(api.sluice)
     assert await kinds(api) == ["created", "judged", "judged", "refreshed"]
-    assert place_of(api.sluice.registry.get("crude").epoch) == STALE_EPOCHS
+    await advance(api, STALE_EPOCHS - 1)
     await keep_house(api.sluice)
     assert (await kinds(api)).count("refreshed") == 1
+    await advance(api, 1)
+    await keep_house(api.sluice)
+    assert place_of(api.sluice.registry.get("crude").epoch) == OLD + STALE_EPOCHS
+    await keep_house(api.sluice)
+    assert (await kinds(api)).count("refreshed") == 2
     (newest, *_) = (await api.ok("GET", "/topics/crude/versions"))["items"]
     assert newest["cause"] == "refresh"
     assert (await api.ok("GET", "/topics/crude"))["status"]["judged"] == {"relevant": 1, "irrelevant": 1}
     assert (await replay(api.sluice.store, "crude", api.sluice.config, verify=True)).outcome == "equal"
 
 
+async def test_a_topic_from_the_beginning_of_a_stream_is_refreshed_as_soon_as_there_is_one(api: Api) -> None:
+    places = []
+    for _ in range(20):
+        await advance(api, 1)
+        await keep_house(api.sluice)
+        places.append(place_of(api.sluice.registry.get("crude").epoch))
+    assert sorted(set(places)) == [1, 2, 3, 4, 6, 9, 13, 19]
+
+
 async def test_a_topic_that_promises_how_much_it_abstains_from_is_refreshed_sooner(api: Api) -> None:
+    await advance(api, OLD)
+    await keep_house(api.sluice)
     await api.topic("promising", goal={"max_abstain": 0.1})
     await advance(api, STALE_EPOCHS_OF_PROMISES)
     await keep_house(api.sluice)
     assert await kinds(api, "promising") == ["created", "refreshed"]
-    assert "refreshed" not in await kinds(api)
+    assert (await kinds(api)).count("refreshed") == 1
 
 
 async def test_two_workers_at_once_refresh_once(api: Api, redis_url: str) -> None:
