@@ -15,6 +15,7 @@ Reading order:
     farm.py                 boosting by several workers
     feature_selection.py    fewer terms before learning
     passes.py               a learner of models/learners, trained in several passes or by many draws
+    starting.py             where it starts: the query, or Rocchio's output; query expansion
     registry.py             all of these by name
     folds.py                stratified folds for cross-validation
     refit.py                a topic fitted to all its judgements, with held-out scores

@@ -58,10 +58,12 @@ def train(
     relevant: Bools,
     order: Order,
     pocket: bool = False,
+    first: Vector | None = None,
 ) -> Trained:
-    """Trains a learner on the documents in this order; `window` holds the same documents."""
+    """Trains a learner on the documents in this order; `window` holds the same documents. `first` is w_1, if it is not
+    what the learner has without a query."""
     p, learner = parse_params(kind, params), LEARNERS[kind]
-    s = learner.start(p, None)
+    s = learner.start(p, None) if first is None else learner.resume(p, first)
     G, H = np.zeros(len(documents)), np.zeros(len(documents))
     labels = relevant.tolist()
     best, kept = -1.0, (learner.vectors(p, s)[0], G, H)

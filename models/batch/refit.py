@@ -4,6 +4,7 @@
                 shown, and a model that never saw the rest would accept much of it
     model       the method's plane with its `weights` strongest weights, on the learners' scale: the mean score of the
                 irrelevant is 0, and of the relevant 1 if they lie apart, so that online learning can go on from it
+                The topic's query is where methods with a starting vector start (batch/starting.py)
     held out    for each document the score of a model fitted without its fold, truncated and scaled in the same way
 
 Near-duplicates are in one fold. `served_scores` gives held-out scores of what is served now: online learning from all
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from models.batch import registry
 from models.batch.folds import stratified_folds
 from models.batch.matrix import Examples, Progress, no_progress
+from models.batch.starting import document
 from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Bag, Linear, Reals
 from models.goals import thresholds
@@ -77,17 +79,22 @@ def refit(
     seed: int = 0,
     progress: Progress = no_progress,
     projection: Projection | None = None,
+    query: Bag | None = None,
 ) -> Refit:
     """Fits the method FOLDS + 1 times, to documents without banned terms. Pins are not part of the model, so that they
     can be taken back: they are applied when it is served. With a projection, methods that take signed values are fitted
     to latent features, too, unless terms are banned (see online/trainer.py)."""
     p, labels = registry.parse(kind, params), data.relevant[:, None]
+    # Methods without a starting vector must not see the query: its terms would count among theirs.
+    bags = [*data.bags, query] if query and registry.has_start(p) else data.bags
     if projection and not terms.ban and registry.takes_signed_values(p):
-        x = Examples.of([projection.extend(bag) for bag in data.bags], "semantic")
+        x = Examples.of([projection.extend(bag) for bag in bags], "semantic")
     else:
-        x = Examples.of(data.bags, p.view)
+        x = Examples.of(bags, p.view)
     if terms.ban:
         x = x.only(~np.isin(x.features, terms.banned))
+    queries = [document(x, len(data.bags)) if len(bags) > len(data.bags) else None]
+    x = x.rows(np.arange(len(bags)) < len(data.bags))
     over = PinnedTerms(tuple(f for f in terms.pin if f in x.features))
     scores, pinned = np.zeros(len(data.bags)), np.zeros(len(data.bags))
 
@@ -95,7 +102,7 @@ def refit(
         def overall(done: float) -> None:
             progress((begun + done) / (FOLDS + 1))
 
-        planes = registry.fit(p, x.rows(rows), labels[rows], seed, overall)
+        planes = registry.fit(p, x.rows(rows), labels[rows], seed, overall, queries)
         return planes.linear(0).strongest(weights)
 
     for k in range(FOLDS):

@@ -40,7 +40,16 @@ async def compare(context: JobContext, request: Compare) -> CompareResult:
         method, params = contender.method, contender.params
         context.begin_part(n, parts, f"Trying {method}.")
         begun_s = time.monotonic()
-        fit = await context.in_thread(refit.refit, method, params, data, weights, terms, progress=context.report)
+        fit = await context.in_thread(
+            refit.refit,
+            method,
+            params,
+            data,
+            weights,
+            terms,
+            progress=context.report,
+            query=material.spec.query,
+        )
         seconds = round(time.monotonic() - begun_s, 2)
         difference = comparison.difference(fit.pinned, served, data.relevant, data.duplicates)
         table.append(

@@ -161,7 +161,14 @@ async def _retrain_topic(context: JobContext, topic: str, request: Retrain) -> R
         return result
     weights = context.config.served_weights
     fit = await context.in_thread(
-        refit.refit, request.method, request.params, data, weights, material.spec.terms, progress=context.report
+        refit.refit,
+        request.method,
+        request.params,
+        data,
+        weights,
+        material.spec.terms,
+        progress=context.report,
+        query=material.spec.query,
     )
     served = await context.in_thread(served_scores, material, weights)
     difference = comparison.difference(fit.pinned, served, data.relevant, data.duplicates)

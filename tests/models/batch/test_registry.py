@@ -23,6 +23,8 @@ SETTINGS = [(kind, SMALL.get(kind, {})) for kind in METHOD_KINDS] + [
     ("bayes", {"model": "bernoulli", "rho": 0.0}),
     ("boosting", {"variant": "RA", "S": 30, "rho": 0.0}),
     ("wh", {"draws": 200}),
+    ("wh", {"start": "rocchio", "expand": 20}),
+    ("eg", {"start": "rocchio", "expand": 20, "draws": 200}),
     ("eg", {"draws": 200, "d": 100.0}),
     ("winnow", {"passes": 3, "discard": 20}),
     ("perceptron", {"passes": 3, "discard": 20, "alpha": 0.05}),
@@ -229,6 +231,9 @@ def test_parameters_are_refused_in_a_sentence() -> None:
         ("eg", {"draws": -1}, "the parameter draws must be"),
         ("eg", {"kind": "wh"}, "there is no parameter 'kind'; eg has "),
         ("wh", {"eta": -1}, "the parameter eta must be"),
+        ("wh", {"expand": 0}, "the parameter expand must be null"),
+        ("wh", {"start": "there"}, "the parameter start must be one of query, rocchio, none"),
+        ("rocchio", {"start": "rocchio"}, "the parameter start must be query or none"),
     ]
     for kind, params, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):

@@ -300,6 +300,29 @@ async def test_a_judgement_given_again_fits_nothing_anew(api: Api) -> None:
 
 
 @MODULE
+async def test_the_standing_query_is_where_batch_rocchio_starts(api: Api) -> None:
+    """α = 0, 1 and 1,000 gave the same model: the query was dropped."""
+    await api.topic("asked", query="zebra opec")
+    await teach(api, "asked")
+
+    async def zebra(**params: object) -> float:
+        asked = {"topics": ["asked"], "params": params, "publish": "always"}
+        job = await run_job(api, kind="retrain", method="rocchio", **asked)
+        version = job["result"]["topics"][0]["version"]
+
+        async def served() -> bool:
+            return bool((await api.ok("GET", "/topics/asked/model"))["version"] == version)
+
+        await wait_until(served)
+        return float((await api.decide({"text": "zebra"}, "asked"))["score"])
+
+    scores = [await zebra(alpha=0), await zebra(alpha=1), await zebra(alpha=1000)]
+    assert len(set(scores)) == 3
+    assert scores[0] < scores[1]
+    assert await zebra(alpha=1, start="none") == scores[0]
+
+
+@MODULE
 async def test_a_retraining_can_be_rolled_back(api: Api) -> None:
     await api.topic("back")
     await teach(api, "back")
