@@ -21,6 +21,10 @@ SENTENCES: Mapping[str, str] = {
     **dict.fromkeys(("list_type", "tuple_type"), "This must be a list."),
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "This must be an object."),
     **dict.fromkeys(("path_type", "path_parsing"), "This must be a path."),
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
+        "This must be a time such as 2026-03-01T12:00:00Z.",
+    ),
     "none_required": "This must be null.",
     "greater_than": "This must be above {gt}.",
     "greater_than_equal": "This must be at least {ge}.",

@@ -15,6 +15,7 @@ from service.feedback.known import Known
 from service.feedback.preview import Previews
 from service.feedback.review import Review
 from service.flow.classify import Classifier
+from service.flow.ranking import Ranking
 from service.flow.subscribers import Subscribers
 from service.jobs.jobs import Jobs
 from service.schemas.jobs import Retrain
@@ -53,6 +54,7 @@ class Sluice:
         self.classifier = Classifier(
             store, self.topics, self.registry, self.epochs, self.counters, config, pool, self._background
         )
+        self.ranking = Ranking(self.outbox, self.registry, self.learning, self.epochs, pool)
         self.subscribers = Subscribers(self.outbox, self.registry.topics, config.max_listeners)
 
         self.goals = Goals(self.counters, self.registry, self.classifier.signatures, config)

@@ -8,6 +8,7 @@ In reading order:
     topics.py          `sluice topics`, with the settings of a topic as options in `topic_options.py`
     documents.py       `sluice classify` and `sluice feedback`
     review.py          `sluice review`: judging with one key per document
+    ranked.py          `sluice ranked`
     tail.py            `sluice tail`
     jobs.py            `sluice jobs`
     archive.py         `sluice export` and `sluice import`

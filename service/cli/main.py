@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from service.cli import archive, documents, jobs, review, topics
 from service.cli.demo import demo
+from service.cli.ranked import ranked
 from service.cli.tail import tail
 from service.cli.terminal import Failed, print_error
 
@@ -102,6 +103,7 @@ app.command()(documents.classify)
 app.command()(documents.feedback)
 app.command()(review.review)
 app.add_typer(jobs.app, name="jobs")
+app.command()(ranked)
 app.command()(tail)
 app.command("export")(archive.export_topic)
 app.command("import")(archive.import_topic)

@@ -4,7 +4,8 @@ A call is retried unless it is `repeatable=False` (see `calls.py`); docstrings s
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
@@ -31,7 +32,7 @@ from service.schemas import (
     TopicChange,
     Withdrawn,
 )
-from service.schemas.flow import DeadDelivery, Flow, Passed, Replayed, RouteList
+from service.schemas.flow import DeadDelivery, Flow, Passed, Ranked, Replayed, RouteList
 from service.schemas.jobs import Job
 from service.schemas.metrics import Metrics, Preview, PreviewRequest
 from service.schemas.models import ModelFile, ModelInfo, Version
@@ -196,6 +197,15 @@ def tail(topic: str, after: str | None = None) -> Listener[Passed]:
 def accepted(topic: str, limit: int = 100) -> PagedList[Passed]:
     """Lists what the topic has accepted or abstained on, newest first."""
     return PagedList(f"{_topic(topic)}/accepted", Page[Passed], limit)
+
+
+def ranked(
+    topic: str, since: datetime | None = None, judged: Literal["include", "exclude"] = "include", limit: int = 100
+) -> PagedList[Ranked]:
+    """Lists what the topic has accepted or abstained on, highest score first; with `judged="exclude"` only what has no
+    judgement yet. A `since` without a time zone is in UTC."""
+    params = {"since": since.isoformat() if since else None, "judged": judged}
+    return PagedList(f"{_topic(topic)}/ranked", Page[Ranked], limit, params)
 
 
 def routes(topic: str) -> Call[RouteList]:

@@ -6,11 +6,11 @@ The two are alike line by line. What to send and when to retry is decided in `ca
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from random import SystemRandom
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import httpx
 
@@ -33,9 +33,11 @@ class PagedList(Generic[T]):
     path: str
     page: type[Page[T]]
     limit: int
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def call(self, cursor: str | None) -> Call[Page[T]]:
-        return Call("GET", self.path, parse_as(self.page), params={"limit": self.limit, "cursor": cursor})
+        params = {**self.params, "limit": self.limit, "cursor": cursor}
+        return Call("GET", self.path, parse_as(self.page), params=params)
 
 
 class BlockingSender:

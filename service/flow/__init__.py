@@ -8,6 +8,7 @@ In reading order:
 
     classify.py      classifies documents: decides, remembers, counts and appends them to the output streams
     consumer.py      does the same for the stream `sluice:in`, as a pipeline, and never loses an entry
+    ranking.py       ranks what a topic let through by the model as it is now
     subscribers.py   sends the output streams to HTTP clients as server-sent events
     webhooks.py      makes one delivery to a webhook, signed and to public addresses only
     deliveries.py    takes the entries of the output streams along the routes of each topic, and retries
@@ -15,7 +16,7 @@ In reading order:
 How a decision is made is in service/topics, the streams and consumer groups are in service/store (inbox.py, outbox.py,
 routes.py, redis/consumer_group.py), and the processes that run all this are in service/run.
 
-From outside, use `Classifier`, `Subscribers.subscribe` and, in a process that runs them, `Consumer.run`,
+From outside, use `Classifier`, `Ranking`, `Subscribers.subscribe` and, in a process that runs them, `Consumer.run`,
 `Subscribers.run` and `Deliveries.run`. `Batch` is for the consumer, `Webhooks` for deliveries. Consumers load numba and
 the models only when the first document comes, so deliveries.py and webhooks.py must not import them.
 """

@@ -36,6 +36,13 @@ class Passed(Answer):
     at: datetime
 
 
+class Ranked(Passed):
+    """A document that a topic did not reject, in the topic's ranking. Its decision is the one that was made."""
+
+    score: float = Field(description="By the model as it is now, whichever version decided, so that all compare.")
+    relevant: bool | None = Field(description="The judgement in force; null if there is none.")
+
+
 class ConsumerInfo(Answer):
     name: str
     alive: bool = Field(description="Whether it has sent a heartbeat lately.")

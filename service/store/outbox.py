@@ -165,13 +165,19 @@ class Outbox:
         self._connection = connection
         self._redis = connection.redis
 
-    async def newest(self, topic: str, before: str | None, limit: int) -> list[Placed]:
-        """The entries before that place, newest first."""
+    async def newest(self, topic: str, before: str | None, limit: int, since_ms: int = 0) -> list[Placed]:
+        """The entries before that place that were appended since then, newest first."""
         if before and order(before) == order(START):
             return []  # Redis refuses a range that ends before it begins
+        end = f"({before}" if before else "+"
         async with self._connection.acquire():
-            rows = await self._redis.xrevrange(out_key(topic), f"({before}" if before else "+", "-", count=limit)
+            rows = await self._redis.xrevrange(out_key(topic), end, str(since_ms), count=limit)
         return [Placed.from_row(row) for row in rows]
+
+    async def load(self, topic: str, places: Sequence[str]) -> list[Placed | None]:
+        """The entries at these places; None where one was dropped meanwhile."""
+        steps: list[Step] = [("XRANGE", out_key(topic), place, place) for place in places]
+        return [Placed.from_row(rows[0]) if rows else None for rows in await self._connection.run(steps)]
 
     async def read_after(self, topic: str, place: str) -> list[Placed]:
         """The next entries after that place, oldest first."""

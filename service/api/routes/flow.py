@@ -1,7 +1,8 @@
 """What topics let through: as events, as a list, and along routes; and the state of the stream of documents."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 from fastapi import Header, Path, Query, Request
 from pydantic import TypeAdapter
@@ -10,15 +11,16 @@ from starlette.responses import Response
 from service.api.deps import Limit, ReadySluice, TopicPath, new_router, paged, read, reply
 from service.api.openapi import answers, takes
 from service.api.sse import Events
-from service.clock import now_ms, time_of
+from service.clock import ms_of, now_ms, time_of
 from service.errors import NotFound
 from service.schemas import Page
-from service.schemas.fields import Place
+from service.schemas.fields import RANK, Place
 from service.schemas.flow import (
     ConsumerInfo,
     DeadDelivery,
     Flow,
     Passed,
+    Ranked,
     Replay,
     Replayed,
     RouteError,
@@ -34,6 +36,14 @@ from service.store.outbox import order
 from service.store.routes import DeliveryStatus, StoredRoute
 
 PlaceCursor = Annotated[Place | None, Query(description="`next` of the previous page.")]
+RankCursor = Annotated[str | None, Query(pattern=RANK, description="`next` of the previous page.")]
+Since = Annotated[
+    datetime | None,
+    Query(description="Only what passed since this time, such as 2026-03-01T12:00:00Z; without a zone it is in UTC."),
+]
+Judged = Annotated[
+    Literal["include", "exclude"], Query(description="Whether documents that have been judged are listed, too.")
+]
 LastEventId = Annotated[Place | None, Header(description="The last event received; 0: from the beginning.")]
 
 RoutePath = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The route's id.", examples=["a19efdbe68918fbc"])]
@@ -60,6 +70,21 @@ async def list_passed(
     entries = await sluice.outbox.newest(topic, cursor, limit + 1)
     items = [entry.passed(topic) for entry in entries[:limit]]
     return paged(items, entries[limit - 1].place if entries[limit:] else None)
+
+
+@router.get("/topics/{topic}/ranked", tags=["flow"], **answers(Page[Ranked], 404))
+async def list_ranked(
+    sluice: ReadySluice,
+    topic: TopicPath,
+    since: Since = None,
+    judged: Judged = "include",
+    limit: Limit = 100,
+    cursor: RankCursor = None,
+) -> Response:
+    """What the topic has accepted or abstained on, highest score first, by the model as it is now."""
+    published = await sluice.topics.find(topic)
+    since_ms = ms_of(since) if since else 0
+    return paged(*await sluice.ranking.page(published, since_ms, cursor, limit, judged == "include"))
 
 
 @router.put("/topics/{topic}/routes", tags=["flow"], **takes(Routes), **answers(RouteList, 404))

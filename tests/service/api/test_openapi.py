@@ -23,6 +23,7 @@ CONTRACT = [
     ("post", "/classify"),
     ("post", "/feedback"),
     ("get", "/topics/{topic}/accepted"),
+    ("get", "/topics/{topic}/ranked"),
     ("get", "/topics/{topic}/judgements"),
     ("get", "/topics/{topic}/review"),
     ("post", "/topics/{topic}/review/skip"),

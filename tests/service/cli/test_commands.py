@@ -177,6 +177,18 @@ def test_what_waits_for_a_judgement_is_listed_where_nobody_can_be_asked(sluice: 
 # -- topics ------------------------------------------------------------------------------------------------------------
 
 
+def test_what_passed_is_listed_by_score(sluice: Client, run: Runner) -> None:
+    sluice.classify(oil(4))
+    scores = [one["score"] for one in run("ranked", "crude").lines]
+    assert len(scores) == 4
+    assert scores == sorted(scores, reverse=True)
+    sluice.feedback("crude", "o1", True)
+    assert {one["document"] for one in run("ranked", "crude", "--unjudged").lines} == {"o0", "o2", "o3"}
+    assert len(run("ranked", "crude", "--limit", "2", "--since", "2020-01-01").lines) == 2
+    assert run("ranked", "crude", "--since", "2099-01-01T00:00:00").lines == []
+    assert run("ranked", "crude", "--since", "yesterday").code == 2
+
+
 def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     settings = [
         "--query",
@@ -373,6 +385,7 @@ def test_people_are_shown_text(sluice: Client, server: Live) -> None:
         (["topics", "show", "crude"], "0 relevant, 0 not"),
         (["topics", "versions", "crude"], "create"),
         (["topics", "metrics", "crude"], "nothing known yet"),
+        (["ranked", "crude"], "Report o0"),
         (["topics", "--json"], '{"id":"crude"'),
     ):
         terminal = Terminal([*SLUICE, *arguments], SLUICE_URL=server.address)

@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
 import httpx
@@ -108,6 +109,9 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         assert (await client.replay("crude", route.id)).deliveries == 0
         assert (await client.flow()).pending == 0
         assert [passed.document async for passed in client.accepted("crude")]
+        now = datetime.now(UTC)
+        assert [one.document async for one in client.ranked("crude", now - timedelta(hours=1), limit=1)] == ["d1"]
+        assert [one.document async for one in client.ranked("crude", now + timedelta(hours=1))] == []
         job = await client.submit({"kind": "backfill", "topics": ["crude"]})
         assert (await client.job(job.id)).state == "queued"
         assert (await client.cancel(job.id)).state == "cancelled"

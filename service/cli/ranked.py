@@ -1,0 +1,40 @@
+"""`sluice ranked`: lists what a topic let through, highest score first."""
+
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.cli.terminal import LOCALHOST, AsJson, Output, Url, connected
+
+if TYPE_CHECKING:
+    from service.schemas.flow import Ranked
+
+FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
+
+
+def ranked(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's id.")],
+    since: Annotated[
+        datetime | None, typer.Option(formats=FORMATS, help="Only what passed since this time, which is in UTC.")
+    ] = None,
+    unjudged: Annotated[bool, typer.Option("--unjudged", help="Leave out what has been judged.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="How many documents to list.")] = 100,
+    url: Url = LOCALHOST,
+    as_json: AsJson = False,
+) -> None:
+    """List what a topic accepted or abstained on, highest score first.
+
+    The scores are those of the model as it is now.
+    """
+
+    def row(document: "Ranked") -> tuple[object, ...]:
+        judged = {None: "", True: "relevant", False: "not"}[document.relevant]
+        title = document.title or document.text[:80].replace("\n", " ")
+        return document.document, f"{document.score:.3f}", document.decision, judged, title
+
+    with connected(url) as sluice:
+        listed = sluice.ranked(topic, since, "exclude" if unjudged else "include", min(limit, 1000))
+        columns = ("document", "[score]", "was", "judged", "title")
+        Output(as_json).put_all(islice(listed, limit), columns, row)
