@@ -26,5 +26,8 @@ METHOD_KINDS = (*BATCH_NAMES, *LEARNER_NAMES)
 Origin = Literal["given", "shown", "audit", "found"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
+# Whether a topic may accept before its goal is certain (goals/promises.py).
+GoalMode = Literal["best", "strict"]
+
 # Whether a topic meets one of its goals (goals/report.py).
 GoalState = Literal["learning", "met", "at_risk", "unreachable"]

@@ -8,7 +8,7 @@ Reading order. Choosing thresholds:
 1. `sigmoid.py`: a curve from scores to probabilities; `prevalence.py`: how common a topic is, from such a curve
 2. `thresholds.py`: the band of a topic without a goal, and cuts that are best by a measure
 3. `evidence.py`: what judged documents show, and how much of it a promise needs
-4. `promises.py`: the band for a goal, so that what is promised holds
+4. `promises.py`: the band for a goal, so that what is promised holds; `best_estimate.py`: where it cuts until then
 5. `ledger.py`: how each document came to be judged; it makes the window that evidence is collected from
 6. `drift.py`: whether a filter has become worse, so that older judgements no longer count
 7. `audit.py`: which rejected documents are drawn at random for people to judge
@@ -17,7 +17,8 @@ Reading order. Choosing thresholds:
 Reporting:
 
 9. `volume.py`: counts of the stream, and whether a topic has fallen silent or floods its reader
-10. `report.py`: the state of each goal, with bounds, in the sentences that users read
+10. `report.py`: the state of each goal, with bounds, in the sentences that users read; `needed.py`: how many judgements
+    it still takes
 11. `samples.py`: how many relevant documents a stream had of which people saw a part
 12. `prequential.py`: precision, recall and the other figures of `/metrics`, from these samples
 13. `reliability.py`: whether probabilities could be trusted

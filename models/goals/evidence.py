@@ -23,6 +23,7 @@ from models.core import intervals
 from models.core.measures import Bools
 from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
+from models.goals.needed import judged_in_all, needed_range
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 
 PROMISE_CONFIDENCE = 0.8  # of a promise on precision
@@ -72,6 +73,8 @@ class Evidence:
     certified: bool = False  # whether the precision asked for can be promised at `accept_above`
     reach: float = 1.0  # no cut can have a higher precision
     missing: int = 0  # estimate of the judgements of what is shown that a promise still needs
+    missing_range: tuple[int, int] | None = None  # within which that lies, if it can be told
+    silent: bool = False  # nothing is accepted, whatever it scores
     worse_for: int = 0  # judgements since the filter became worse; 0 if it has not
     watched: int = 0  # `Watch.last`
     pause: float = 0.0  # `Watch.pause`
@@ -105,6 +108,7 @@ def collect_evidence(
         worse_for=worse_for,
         watched=watch.last,
         pause=watch.pause,
+        silent=band.accept_above >= NEVER,
         **_prospect(min_precision, judged.held_out[counted], relevant[counted], band),
     )
 
@@ -119,13 +123,13 @@ def _drawn(chance: Reals, relevant: Bools) -> tuple[tuple[float, int, int], ...]
 
 
 def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) -> dict[str, Any]:
-    """How far a goal on precision is: `certified`, `reach` and `missing` of Evidence."""
-    if goal is None:
-        return {}
+    """How far a goal on precision is: `certified`, `reach`, `missing` and its range, of Evidence."""
+    if goal is None or band.certified:
+        return {"certified": bool(band.certified)}
     if not len(scores):
         return {"missing": _judgements_needed(goal, 1.0)}
-    if band.accept_above < NEVER:
-        # A cut chosen for the goal keeps it. One that came with a model made elsewhere has to be tested.
+    if band.certified is None and band.accept_above < NEVER:
+        # A cut that was not chosen for the goal has to be tested.
         above = relevant[scores > band.accept_above]
         return {"certified": intervals.low(int(np.count_nonzero(above)), len(above), PROMISE_CONFIDENCE) >= goal}
     _, hits, accepted, _ = all_cuts(scores, relevant)
@@ -137,14 +141,13 @@ def _prospect(goal: float | None, scores: Reals, relevant: Bools, band: Band) ->
     reach = 1.0
     if share[best] < 1 and len(scores) >= MIN_SAMPLE:  # with fewer, the ranking of the next ones will still differ
         reach = float(betaincinv(hits[tested] + 1, accepted[tested] - hits[tested], BOUND_CONFIDENCE).max())
-    needed = _judgements_needed(goal, float(share[best]))
+    k, n = int(hits[tested][best]), int(accepted[tested][best])
+    needed = _judgements_needed(goal, k / n)
     # Of what is shown, only a part scores as high as the best cut.
-    part = float(accepted[tested][best]) / len(scores)
-    return {"reach": reach, "missing": math.ceil(max(0.0, needed - accepted[tested][best]) / part) if needed else 0}
+    missing = math.ceil(max(0, needed - n) * len(scores) / n) if needed else 0
+    span = needed_range(goal, k, n, len(scores), PROMISE_CONFIDENCE, WINDOW_SIZE)
+    return {"reach": reach, "missing": missing, "missing_range": span}
 
 
 def _judgements_needed(goal: float, share: float) -> int:
-    """How many judged documents above a cut, this share of them relevant, would promise the goal; 0 if none would."""
-    allowed = intervals.allowed_misses(goal, PROMISE_CONFIDENCE, WINDOW_SIZE)
-    holds = np.floor(np.arange(len(allowed)) * (1 - share)) <= allowed
-    return int(np.argmax(holds)) if holds.any() else 0
+    return judged_in_all(goal, share, PROMISE_CONFIDENCE, WINDOW_SIZE)

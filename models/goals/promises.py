@@ -7,7 +7,8 @@
 
 What counts as evidence is in goals/evidence.py.
 
-`accept_above` is the lowest cut that passes two tests; while none does, nothing is accepted. With n documents above a
+`accept_above` is the lowest cut that passes two tests. While none does, `strict` accepts nothing, and `best` accepts by
+the best estimate (goals/best_estimate.py); either way nothing is promised. With n documents above a
 cut, m of them irrelevant, and a(n, c) the misses that Clopper & Pearson's bound allows at confidence c
 (core/intervals.py):
 
@@ -49,7 +50,9 @@ from scipy.special import betaincinv
 
 from models.core import intervals
 from models.core.measures import Bools
+from models.core.names import GoalMode
 from models.core.vectors import Reals
+from models.goals.best_estimate import likely_cut
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE, JudgedWindow
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 
@@ -65,6 +68,18 @@ class Targets:
     min_precision: float | None = None
     min_recall: float | None = None
     max_abstain: float | None = None
+    mode: GoalMode = "strict"
+
+    @property
+    def asks(self) -> bool:
+        """Whether a target is set."""
+        return any(each is not None for each in (self.max_error, self.min_precision, self.min_recall, self.max_abstain))
+
+    @property
+    def precision(self) -> float | None:
+        """The precision that what is accepted must have, if one follows from the targets."""
+        asked = [self.min_precision, None if self.max_error is None else 1 - self.max_error]
+        return max((each for each in asked if each is not None), default=None)
 
 
 def choose(
@@ -79,19 +94,23 @@ def choose(
     `rejecting` (see online/committee.py)."""
     accept, low = usual.accept_above, usual.reject_below
     judged_below, background_below = rejecting or (judged, background)
-    precision = max(goal.min_precision or 0.0, 1 - goal.max_error if goal.max_error is not None else 0.0)
+    certified = None
     abstain = DEFAULT_ABSTAIN if goal.max_abstain is None else goal.max_abstain
     spends = len(background) >= MIN_SAMPLE and (goal.min_recall is not None or goal.max_abstain is not None)
     allowed = int(SPENT_SHARE * abstain * len(background_below)) if spends else 0
-    if precision:
+    if goal.precision:
         counted = judged.has_origin("shown") & judged.current
+        scores, relevant = judged.held_out[counted], judged.relevant[counted]
         shown = min(usual.reject_below, _cut_for_count(background, allowed, NEVER))
-        accept = certified_cut(judged.held_out[counted], judged.relevant[counted], precision, shown)
+        accept = certified_cut(scores, relevant, goal.precision, shown)
+        certified = accept < NEVER
+        if not certified and goal.mode == "best":
+            accept = likely_cut(scores, relevant, goal.precision, usual.accept_above, shown)
     if goal.max_error is not None:
         low = min(low, audited_cut(judged_below, goal.max_error, low))
     low = min(low, accept)
     if not spends:
-        return Band(low, accept, usual.f1)
+        return Band(low, accept, usual.f1, certified)
     edge = _cut_for_count(background_below[background <= accept], allowed, accept)
     if goal.max_error is None:
         if goal.min_recall is not None:
@@ -100,7 +119,7 @@ def choose(
             low = max(edge, low)
     elif goal.min_recall is not None:
         low = min(edge, low)
-    return Band(min(low, accept), accept, usual.f1)
+    return Band(min(low, accept), accept, usual.f1, certified)
 
 
 def certified_cut(scores: Reals, relevant: Bools, goal: float, shown: float = -math.inf) -> float:

@@ -17,18 +17,22 @@ all of a day at once. If they keep their pace, on average `pause` documents from
 rule: its bound falls by itself while more is rejected and nothing is judged.)
 
 Recall can rarely be certified for a rare topic: without a find, some 20 audits would be needed for each relevant
-document in a hundred thousand. So the state stays `learning`, with the bound that does hold and the number of audits
-that are missing. A topic that does not audit cannot know its recall at all, and says how to find out.
+document in a hundred thousand. So the state stays `learning`, with the bound that does hold. How many judgements or
+audits are missing is a range, told only if it is narrow enough to be of use (needed.py). A topic that does not audit
+cannot know its recall at all, and says how to find out.
 """
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from scipy.special import betaincinv
+
 from models.core import intervals
 from models.core.intervals import Interval
 from models.core.names import GoalState
 from models.goals.evidence import BOUND_CONFIDENCE, PROMISE_CONFIDENCE, Evidence
+from models.goals.needed import MAX_SPAN, QUARTILES
 from models.goals.promises import SPENT_SHARE, Targets
 from models.goals.thresholds import MIN_SAMPLE
 from models.goals.volume import StreamCounts
@@ -51,6 +55,7 @@ class PartReport:
     detail: str
     confidence: float = BOUND_CONFIDENCE  # with which each bound holds
     estimated: bool = True  # else only the bounds of the share mean something
+    needed: tuple[int, int] | None = None  # judgements that are probably still needed, if that can be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,7 @@ def report(
 ) -> Report | None:
     """Reports on a goal; None if no target is set. `ever` counts the stream since the topic was created, `lately` since
     it has decided much as now; `audits` says whether rejected documents are drawn for audit."""
-    precision = (
-        None if goal.min_precision is None else _precision(goal.min_precision, goal.max_abstain, evidence, lately)
-    )
+    precision = None if goal.min_precision is None else _precision(goal, goal.min_precision, evidence, lately)
     blind = not audits and not evidence.audits
     recall_ = None if goal.min_recall is None else _recall(goal.min_recall, evidence, ever, blind)
     error = None if goal.max_error is None else _error(goal.max_error, evidence, lately)
@@ -158,12 +161,13 @@ def _share(part: float, other: float) -> float:
     return part / (part + other) if part + other else 1.0
 
 
-def _precision(goal: float, max_abstain: float | None, evidence: Evidence, counts: StreamCounts) -> PartReport:
-    n, k = evidence.accepted, evidence.hits
+def _precision(targets: Targets, goal: float, evidence: Evidence, counts: StreamCounts) -> PartReport:
+    n, k, max_abstain = evidence.accepted, evidence.hits, targets.max_abstain
     share = intervals.interval(k, n, PROMISE_CONFIDENCE)
+    needed = (evidence.missing_range[0], evidence.missing_range[1]) if evidence.missing_range else None
 
     def part(state: GoalState, detail: str) -> PartReport:
-        return PartReport(state, share, n, detail, PROMISE_CONFIDENCE)
+        return PartReport(state, share, n, detail, PROMISE_CONFIDENCE, needed=needed if state == "learning" else None)
 
     if evidence.worse_for:
         return part(
@@ -182,9 +186,11 @@ def _precision(goal: float, max_abstain: float | None, evidence: Evidence, count
     judged = f"Of {n} judged documents that would be accepted now, {k} are relevant"
     if n and evidence.certified:
         return part("met", f"{judged}.")
-    if share is not None:  # a committee that votes accepts before anything can be promised
+    more = f"A promise needs {_more(needed)} of shown documents."
+    if share is not None:
         if share.high >= goal:
-            return part("learning", f"{judged}: too few to promise a precision of {goal:g}.")
+            detail = f"{judged}: about {share.estimate:.2g} so far; {goal:g} is not certain yet. {more}"
+            return part("learning", detail)
         return part("at_risk", f"{judged}: the precision is below {goal:g}.")
     if evidence.reach < goal:
         return part(
@@ -192,15 +198,26 @@ def _precision(goal: float, max_abstain: float | None, evidence: Evidence, count
             f"No threshold can promise a precision of {goal:g}: even among the documents that score highest, at most "
             f"{_percent(evidence.reach)} are relevant.",
         )
+    if targets.mode == "best" and not evidence.silent:
+        accepts = "documents are accepted by the best estimate"
+        return part("learning", f"A precision of {goal:g} is not certain yet; until it is, {accepts}. {more}")
     not_yet = f"A precision of {goal:g} cannot be promised yet, so nothing is accepted"
+    if targets.mode == "best":
+        not_yet = f"By the best estimate no threshold has a precision of {goal:g}, so nothing is accepted"
     if max_abstain is not None and max_abstain < MIN_ABSTAIN:
         return part(
             "unreachable",
             f"{not_yet}; and with at most {_percent(max_abstain)} left undecided, nothing is shown that could be "
             "judged. Allow more abstention.",
         )
-    more = "more judgements" if not evidence.missing else f"about {_round(evidence.missing)} more judgements"
-    return part("learning", f"{not_yet}. A promise needs {more} of shown documents.")
+    return part("learning", f"{not_yet}. {more}")
+
+
+def _more(needed: tuple[int, int] | None, what: str = "judgement") -> str:
+    if needed is None:
+        return f"more {what}s"
+    low, high = map(_round, needed)
+    return f"{low} to {high} more {what}s" if low < high else f"about {low} more {what}s"
 
 
 def _unwatched(evidence: Evidence, counts: StreamCounts) -> int:
@@ -244,32 +261,43 @@ def _recall(goal: float, evidence: Evidence, counts: StreamCounts, blind: bool =
         return part("at_risk", detail)
     if blind:
         return part("learning", f"{certain}. More cannot be known, since the topic does not audit: {HOW_TO_AUDIT}")
-    audits = _round(_audits_missing(goal, evidence, counts))
-    detail = f"{certain}; about {audits} more audits without a find would show a recall of {goal:g}."
-    return part("learning", detail)
+    needed = _audits_needed(goal, evidence, counts)
+    detail = f"{certain}; a recall of {goal:g} is not certain yet. To show it takes {_more(needed, 'audit')}."
+    return replace(part("learning", detail), needed=needed)
 
 
-def _audits_missing(goal: float, evidence: Evidence, counts: StreamCounts) -> int:
-    """Audits, all without a find, after which the recall is certain; at most all that are left to audit."""
-    low, high = 0, 1
-    limit = max(1, counts.rejected - evidence.audits)
+def _audits_needed(goal: float, evidence: Evidence, counts: StreamCounts) -> tuple[int, int] | None:
+    """The fewest and the most audits that it probably takes to make the recall certain; None if that cannot be told.
+    From one to the other, the share of finds among them runs from the lower to the upper quartile of its posterior."""
+    finds, audits = evidence.finds, evidence.audits
+    shares = [float(betaincinv(finds + 0.5, audits - finds + 0.5, q)) for q in QUARTILES]
+    low, high = (_audits_at(share, goal, evidence, counts) for share in shares)
+    return (low, high) if low and high and high <= MAX_SPAN * low else None
+
+
+def _audits_at(share: float, goal: float, evidence: Evidence, counts: StreamCounts) -> int:
+    """Audits after which the recall is certain if this share of them are finds; 0 if none of those left would do."""
+    low, high, limit = 0, 1, counts.rejected - evidence.audits
 
     def certain(audits: int) -> bool:
-        share = recall(_with_audits(evidence, audits), counts)
-        return share is not None and share.low >= goal
+        known = recall(_with_audits(evidence, audits, int(share * audits)), counts)
+        return known is not None and known.low >= goal
 
     while high < limit and not certain(high):
         low, high = high, min(2 * high, limit)
+    if high > limit or not certain(high):
+        return 0
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if certain(middle) else (middle, high)
     return high
 
 
-def _with_audits(evidence: Evidence, audits: int) -> Evidence:
-    """The evidence with so many more audits, all without a find, drawn at the smallest chance."""
-    drawn = tuple((c, n + audits * (not i), finds) for i, (c, n, finds) in enumerate(evidence.drawn))
-    return replace(evidence, audits=evidence.audits + audits, drawn=drawn)
+def _with_audits(evidence: Evidence, audits: int, finds: int) -> Evidence:
+    """The evidence with so many more audits, some of them finds, drawn at the smallest chance."""
+    first = [(c, n + audits, found + finds) for c, n, found in evidence.drawn[:1]]
+    drawn = (*first, *evidence.drawn[1:])
+    return replace(evidence, audits=evidence.audits + audits, finds=evidence.finds + finds, drawn=drawn)
 
 
 def _error(goal: float, evidence: Evidence, counts: StreamCounts) -> PartReport:

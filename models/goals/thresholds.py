@@ -81,11 +81,13 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Reject below, accept above, abstain between. `f1` is the estimate that led to it, None without judgements."""
+    """Reject below, accept above, abstain between. `f1` is the estimate that led to it, None without judgements.
+    `certified` says whether the precision that a goal asks for can be promised; None if it asks for none."""
 
     reject_below: float
     accept_above: float
     f1: float | None = None
+    certified: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

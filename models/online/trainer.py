@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from models.core.measures import Bools
 from models.core.vectors import SERVED_WEIGHTS, Bag, Linear, Reals
 from models.goals import calibration, promises
-from models.goals.promises import Targets
 from models.learners.base import Vector
 from models.learners.documents import Background, DocumentWindow
 from models.online import pins, pocket
@@ -113,7 +112,7 @@ class Trainer:
         scored = self._scored(run, v, background, unjudged, wide=since > 0)
         goal, band, unseen = self._spec.goal, scored.band, scored.unseen
         judged = self._judged.ledger.window(scored.held_out, since)
-        if goal != Targets():
+        if goal.asks:
             unseen = self._judged.put_held_out(scored.held_out, unseen, background)
             band = promises.choose(goal, judged, unseen, band)
         return Model(

@@ -8,6 +8,7 @@ import typer
 
 from models.core.intervals import Interval
 from models.core.measures import Bools
+from models.core.names import GoalMode
 from models.goals.promises import Targets
 from models.goals.report import pooled_recall
 from scripts.common.corpus import Corpus, read, read_queries
@@ -53,6 +54,9 @@ class Options:
     min_recall: Annotated[float | None, typer.Option(min=0, max=1, help="Recall of what is not rejected.")] = 0.9
     max_abstain: Annotated[float | None, typer.Option(min=0, max=1, help="Share of documents abstained on.")] = 0.15
     max_error: Annotated[float | None, typer.Option(min=0, max=1, help="Share of decisions that are wrong.")] = None
+    mode: Annotated[
+        GoalMode, typer.Option(help="Until a goal is certain: accept by the best estimate, or nothing (strict).")
+    ] = "best"
     # the reader
     everything: Annotated[bool, typer.Option(help="Judge rejected documents, too.")] = False
     part: Annotated[float, typer.Option(min=0, max=1, help="Share of the shown documents that is judged.")] = 1.0
@@ -80,7 +84,7 @@ class Options:
 
     @property
     def goal(self) -> Targets:
-        return Targets(self.max_error, self.min_precision, self.min_recall, self.max_abstain)
+        return Targets(self.max_error, self.min_precision, self.min_recall, self.max_abstain, self.mode)
 
     @property
     def reader(self) -> SimulatedReader:

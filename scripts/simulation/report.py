@@ -44,10 +44,13 @@ def _follow_up(when: str, goal: Targets, results: Sequence[tuple[Attainment, Fol
     every = [after for _, after in results]
     if (aim := goal.min_precision) is not None:
         met = [after for result, after in results if result.met]
+        others = [after.precision for result, after in results if not result.met]
+        unpromised = [precision for precision in others if precision is not None]
         rows += [
             [f"{when}: precision ≥ {aim - TOLERANCE:g}", _of(sum(after.holds(aim) for after in met), len(met))],
             ["… significantly below the goal", str(sum(after.broken(aim) for after in met))],
             ["… mean", decimals(macro([after.precision for after in met if after.precision is not None]))],
+            ["… mean where it is not promised", decimals(macro(unpromised))],
             ["… relevant documents accepted, mean of all topics", decimals(macro([after.found for after in every]))],
         ]
     rows += [[f"{when}: relevant documents not rejected, mean", decimals(macro([after.kept for after in every]))]]

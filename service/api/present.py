@@ -40,12 +40,15 @@ from service.topics.settings import audit_rate
 MAX_TERMS = 20  # shown for the topic, and as many against it
 
 
-def topic(published: PublishedModel, counts: TopicCounts | None, config: Config) -> schemas.Topic:
+def topic(
+    published: PublishedModel, counts: TopicCounts | None, config: Config, warnings: Sequence[str] = ()
+) -> schemas.Topic:
     """The topic with its state. `counts` is None while the store does not answer."""
     settings, model = published.settings, published.model
     return schemas.Topic(
         id=published.topic,
-        **settings.model_dump(exclude={"created_ms", "read", "drawn"}),
+        **settings.model_dump(exclude={"created_ms", "read", "drawn", "goal"}),
+        goal=settings.goal,
         created=time_of(settings.created_ms),
         status=schemas.Status(
             version=published.version,
@@ -56,6 +59,7 @@ def topic(published: PublishedModel, counts: TopicCounts | None, config: Config)
             goal=goal(published, counts, config),
             retraining=retraining(published, counts, config),
         ),
+        warnings=list(warnings),
     )
 
 
@@ -64,7 +68,7 @@ def passed(counts: TopicCounts) -> schemas.PassedCounts:
 
 
 def goal(published: PublishedModel, counts: TopicCounts | None, config: Config) -> schemas.GoalStatus | None:
-    if counts is None and published.settings.goal != schemas.Goal():
+    if counts is None and published.settings.goal.asks:
         return schemas.GoalStatus(state="learning", detail="The store does not answer, so the goal cannot be checked.")
     report = goals.report(published, counts, config.audit_rate) if counts else None
     if report is None:
@@ -88,7 +92,8 @@ def _estimate(part: PartReport | None) -> schemas.Estimate | None:
     )
     if not part.estimated:
         share["estimate"] = None
-    fields = {"state": part.state, "confidence": part.confidence, "judged": part.judged, "detail": part.detail}
+    names = ("state", "confidence", "judged", "detail", "needed")
+    fields = {name: getattr(part, name) for name in names}
     return schemas.Estimate.model_validate(fields | share)
 
 

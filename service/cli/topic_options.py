@@ -17,7 +17,8 @@ class TopicOptions(NamedTuple):
     learner: Annotated[str | None, typer.Option(help="How it learns, such as wh, eg, winnow or auto.")] = None
     param: Params = None
     goal: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=SHARE", help="A goal, such as min_precision=.9; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME=SHARE", help="A goal, such as min_precision=.9, or mode=strict; repeatable."),
     ] = None
     accept_if: Annotated[str | None, typer.Option(help="Accept what matches this rule, whatever the model says.")] = (
         None
@@ -67,8 +68,10 @@ def with_topic_options(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def _parse_goal(text: str) -> tuple[str, float]:
+def _parse_goal(text: str) -> tuple[str, float | str]:
     name, _, share = text.partition("=")
+    if name == "mode":
+        return name, share
     try:
         value = float(share)
     except ValueError:

@@ -230,4 +230,5 @@ class Batch:
             document.source or "",
             document.published or "",
             to_json(document.metadata).decode() if document.metadata else "",
+            "" if kept.certain is None else to_json(kept.certain).decode(),
         )

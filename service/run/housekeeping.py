@@ -30,7 +30,6 @@ from service.config import Config
 from service.errors import Conflict, NotFound, StoreUnavailable
 from service.feedback.goals import report
 from service.jobs.jobs import new_id
-from service.schemas import Goal
 from service.schemas.jobs import Retrain
 from service.sluice import Sluice
 from service.store.topics import Store
@@ -92,7 +91,7 @@ async def keep_house(sluice: Sluice) -> None:
 
 async def save_goals(sluice: Sluice) -> None:
     """Saves how many goals are in which state."""
-    with_goal = [served for served in list(sluice.registry.topics.values()) if served.settings.goal != Goal()]
+    with_goal = [served for served in list(sluice.registry.topics.values()) if served.settings.goal.asks]
     counts = await sluice.counters.load([served.topic for served in with_goal])
     states = await sluice.pool.run(_states, with_goal, counts, sluice.config.audit_rate)
     await sluice.store.counts.save_goals(states, 3 * GOALS_S)

@@ -64,6 +64,11 @@ class Verdict(Answer):
     probability: float | None
     version: int
     decided_by: str
+    certain: bool | None = Field(
+        default=None,
+        description="Whether the precision or error that the topic's goal asks for can be promised by now; absent "
+        "without such a goal.",
+    )
     explanation: list[Contribution] | None = Field(
         default=None, description="With `explain`: contributions that add up to the score."
     )

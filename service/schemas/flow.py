@@ -33,6 +33,11 @@ class Passed(Answer):
     )
     published: str | None = None
     metadata: dict[str, JsonValue] | None = None
+    certain: bool | None = Field(
+        default=None,
+        description="Whether the precision or error that the topic's goal asks for could be promised then; null "
+        "without such a goal.",
+    )
     at: datetime
 
 

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from models.core.names import GoalState
+from models.core.names import GoalMode, GoalState
 from service.schemas.fields import NESTED, PLAIN, Answer, Line, Request, Rule, Scalar, Share, TopicId, no_nul
 
 
@@ -39,6 +39,9 @@ class Learner(Request):
     )
 
 
+TARGETS = ("max_error", "min_precision", "min_recall", "max_abstain")
+
+
 class Goal(Request):
     """What the user can tolerate. All fields are optional; the more you ask for, the more judgements it takes."""
 
@@ -46,10 +49,20 @@ class Goal(Request):
     min_precision: Share | None = None
     min_recall: Share | None = None
     max_abstain: Share | None = None
+    mode: GoalMode = Field(
+        default="best",
+        description="Until a precision or error is certain, `best` accepts by the best estimate and marks what it "
+        "delivers with `certain: false`; `strict` accepts nothing.",
+    )
+
+    @property
+    def asks(self) -> bool:
+        """Whether a target is set."""
+        return any(getattr(self, name) is not None for name in TARGETS)
 
     @model_serializer(mode="wrap")
-    def _without_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, float]:
-        return {name: value for name, value in serialize(self).items() if value is not None}
+    def _without_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if value is not None} if self.asks else {}
 
 
 class Rules(Request):
@@ -159,6 +172,11 @@ class Estimate(Answer):
     confidence: float = Field(description="Confidence with which each of the bounds holds.")
     judged: int = Field(description="Number of judgements behind the estimate; for `abstain`, of documents.")
     detail: str
+    needed: tuple[int, int] | None = Field(
+        default=None,
+        description="About how many more judgements (for `recall`, audits) it takes, at least and at most; null if "
+        "none, or if that cannot be told within a factor of four.",
+    )
 
 
 class GoalStatus(Answer):
@@ -226,3 +244,11 @@ class Topic(Answer):
     retrain: Policy | None
     created: datetime
     status: Status
+    warnings: list[str] = Field(
+        default_factory=list,
+        description="What a goal costs on recent documents, when it has just been set; absent if there is none.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_no_warnings(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if name != "warnings" or value}

@@ -48,7 +48,7 @@ local out, lately, before, owner = unpack(KEYS)
 local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
 if not standing then redis.call('SET', owner, ARGV[1]) end
-local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', 11), 1
+local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', 12), 1
 for from = 1, #ARGV[3], {MEMBER_BYTES} do names[#names + 1] = string.sub(ARGV[3], from, from + {MEMBER_BYTES - 1}) end
 local known = redis.call('SMISMEMBER', lately, unpack(names))
 local older = redis.call('SMISMEMBER', before, unpack(names))
@@ -59,7 +59,7 @@ for _, set in ipairs({{lately, before}}) do
   for i, found in ipairs(redis.call('SMISMEMBER', set, unpack(others))) do known[i] = known[i] + found end
 end
 for i, name in ipairs(names) do
-  local id, decision, score, version, document, title, text, first, source, published, metadata, rest =
+  local id, decision, score, version, document, title, text, first, source, published, metadata, certain, rest =
     struct.unpack(form, ARGV[4], at)
   at = rest
   if known[i] + older[i] == 0 and not here[name] then
@@ -68,6 +68,7 @@ for i, name in ipairs(names) do
     if source ~= '' then about[1], about[2] = 'source', source end
     if published ~= '' then about[#about + 1], about[#about + 2] = 'published', published end
     if metadata ~= '' then about[#about + 1], about[#about + 2] = 'metadata', metadata end
+    if certain ~= '' then about[#about + 1], about[#about + 2] = 'certain', certain end
     redis.call('XADD', out, '*', 'id', id, 'decision', decision, 'score', score, 'version', version,
       'document', document, 'title', title, 'text', text, 'duplicate_of', first, unpack(about))
   end
@@ -131,6 +132,7 @@ class Entry(NamedTuple):
     source: str = ""  # this and the fields below are those of the document; empty if it has none
     published: str = ""
     metadata: str = ""  # JSON
+    certain: str = ""  # JSON; empty if the topic's goal asks nothing of what is accepted
 
     @classmethod
     def from_fields(cls, stored: Mapping[bytes, bytes]) -> Self:
@@ -154,7 +156,7 @@ class Placed(NamedTuple):
         """The entry as users see it: None for what is empty, metadata parsed."""
         fields = self.entry._asdict()
         fields |= {name: fields[name] or None for name in ("duplicate_of", "source", "published")}
-        fields["metadata"] = from_json(self.entry.metadata) if self.entry.metadata else None
+        fields |= {name: from_json(fields[name]) if fields[name] else None for name in ("metadata", "certain")}
         return Passed(topic=topic, at=time_of(order(self.place)[0]), **fields)
 
 

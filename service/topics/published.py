@@ -47,6 +47,13 @@ class PublishedModel:
     relevant: int  # judgements in force
     irrelevant: int
 
+    @property
+    def certain(self) -> bool | None:
+        """Whether the precision or error that its goal asks of what is accepted can be promised; None if it asks for
+        neither."""
+        goal = self.settings.goal
+        return None if goal.min_precision is None and goal.max_error is None else self.model.evidence.certified
+
     def decide(self, score: float) -> Decision:
         """The decision that follows from a score; for a committee that votes, pass its `decision_score`."""
         return decide(score, self.model.reject_below, self.model.accept_above)

@@ -7,7 +7,7 @@ the settings: a fold must not depend on how the deployment analyses text today.
 from collections.abc import Mapping
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from models.batch import registry
 from models.core.names import METHOD_KINDS
@@ -52,12 +52,17 @@ class TopicSettings(TopicFields):
     canonical form (`read`), and its past audit rates, oldest first (`drawn`).
 
     In the JSON, settings other than `ALWAYS_STORED` stand only where they are not the default, so that a new setting
-    does not change the digests of models that do without it.
+    does not change the digests of models that do without it. A goal without a mode is strict: once all were.
     """
 
     created_ms: Millis
     read: CanonicalTerms = CanonicalTerms()
     drawn: list[PastAuditRate] = Field(default_factory=list, max_length=MAX_AUDIT_RATES)
+
+    @field_validator("goal", mode="before")
+    @classmethod
+    def _strict_without_a_mode(cls, goal: object) -> object:
+        return {"mode": "strict"} | goal if isinstance(goal, dict) and goal else goal
 
     @model_validator(mode="after")
     def _terms_are_canonical_too(self) -> Self:
@@ -69,6 +74,8 @@ class TopicSettings(TopicFields):
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = serialize(self)
+        if self.goal.mode == "strict":
+            fields.get("goal", {}).pop("mode", None)
         return {name: value for name, value in fields.items() if name in ALWAYS_STORED or not self._is_default(name)}
 
     def _is_default(self, name: str) -> bool:

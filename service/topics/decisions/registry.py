@@ -33,6 +33,7 @@ class ServedTopic(NamedTuple):
     version: int
     calibration: Calibration | None
     voting: VotingRule | None  # how the members of a committee decide together
+    certain: bool | None = None  # whether its goal for what is accepted can be promised; None without such a goal
 
 
 class Registry:
@@ -124,5 +125,5 @@ def _entry(published: PublishedModel) -> BankEntry[ServedTopic]:
     voting = committee.rule if committee else None
     columns = committee.members if committee and voting else (model.linear,)
     band = model.reject_below, model.accept_above
-    topic = ServedTopic(published.topic, *band, published.version, model.calibration, voting)
+    topic = ServedTopic(published.topic, *band, published.version, model.calibration, voting, published.certain)
     return BankEntry(published.topic, columns, model.reject_below, topic)

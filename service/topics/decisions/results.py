@@ -56,6 +56,8 @@ class DocumentResult(NamedTuple):
                     "decided_by": rule or MODEL,
                 }
             )
+            if topic.certain is not None:
+                decisions[-1]["certain"] = topic.certain
         if self.explanations:
             for fields, explanation in zip(decisions, self.explanations, strict=True):
                 fields |= explanation.to_dict()
@@ -71,6 +73,7 @@ class Kept(NamedTuple):
     by_rule: bool
     score: float
     version: int  # of the model that decided
+    certain: bool | None = None  # as in ServedTopic
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ def classified(
 
 
 def _kept(place: int, verdict: TopicVerdict, decision: Decision) -> Kept:
-    return Kept(place, decision, verdict.rule is not None, round(verdict.score, DIGITS), verdict.topic.version)
+    topic = verdict.topic
+    return Kept(place, decision, verdict.rule is not None, round(verdict.score, DIGITS), topic.version, topic.certain)
 
 
 class _Explainer:

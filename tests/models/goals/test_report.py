@@ -37,16 +37,34 @@ def test_a_promised_precision_is_met_with_the_counts_behind_it() -> None:
 
 
 def test_a_precision_that_is_not_promised_says_what_is_missing() -> None:
-    result = report_on(Targets(min_precision=0.9), Evidence(missing=37))
+    result = report_on(Targets(min_precision=0.9), Evidence(missing=37, missing_range=(25, 61)))
     assert result.state == "learning"
-    assert "needs about 37 more judgements" in result.detail
+    assert "needs 25 to 61 more judgements" in result.detail
+    assert result.precision is not None
+    assert result.precision.needed == (25, 61)
+    unknown = report_on(Targets(min_precision=0.9), Evidence(missing=37))
+    assert unknown.detail.endswith("A promise needs more judgements of shown documents.")
+
+
+def test_a_goal_that_may_accept_by_the_best_estimate_says_how_good_that_is_and_that_it_is_not_certain() -> None:
+    best = Targets(min_precision=0.9, mode="best")
+    first = report_on(best, Evidence())
+    assert first.state == "learning"
+    assert first.detail.startswith("A precision of 0.9 is not certain yet; until it is, documents are accepted by the")
+    some = report_on(best, Evidence(accepted=20, hits=17))
+    assert some.state == "learning"
+    assert "17 are relevant: about 0.85 so far; 0.9 is not certain yet." in some.detail
+    none = report_on(best, Evidence(silent=True))
+    assert none.detail.startswith("By the best estimate no threshold has a precision of 0.9, so nothing is accepted.")
+    assert report_on(best, Evidence(accepted=50, hits=49, certified=True)).state == "met"
 
 
 def test_what_is_accepted_without_a_promise_is_said_to_be_so() -> None:
     few = report_on(Targets(min_precision=0.9), Evidence(accepted=6, hits=6))
     assert (few.state, few.detail) == (
         "learning",
-        "Of 6 judged documents that would be accepted now, 6 are relevant: too few to promise a precision of 0.9.",
+        "Of 6 judged documents that would be accepted now, 6 are relevant: about 1 so far; 0.9 is not certain yet. "
+        "A promise needs more judgements of shown documents.",
     )
     wrong = report_on(Targets(min_precision=0.9), Evidence(accepted=60, hits=30))
     assert wrong.state == "at_risk"
@@ -64,17 +82,24 @@ def test_a_precision_out_of_reach_is_called_that() -> None:
     assert "at most 62 %" in result.detail
 
 
-def test_recall_says_how_many_audits_would_show_it() -> None:
-    evidence = Evidence(shown=120, kept=100, audits=80)
-    result = report_on(Targets(min_recall=0.9), evidence, StreamCounts(9000, 100, 100))
-    assert result.state == "learning"
-    assert result.recall is not None
-    assert result.recall.share is not None
-    missing = int(result.detail.split("about ")[1].split(" ")[0])
-    enough = Evidence(shown=120, kept=100, audits=80 + missing)
-    assert report_on(Targets(min_recall=0.9), enough, StreamCounts(9000, 100, 100)).state == "met"
-    fewer = Evidence(shown=120, kept=100, audits=int(0.9 * (80 + missing)))
-    assert report_on(Targets(min_recall=0.9), fewer, StreamCounts(9000, 100, 100)).state == "learning"
+def test_recall_says_between_which_numbers_of_audits_it_will_be_shown_if_that_can_be_told() -> None:
+    goal, evidence, passed = (
+        Targets(min_recall=0.9),
+        Evidence(shown=1200, kept=1000, audits=150),
+        StreamCounts(10_000, 800, 400),
+    )
+    part = report_on(goal, evidence, passed).recall
+    assert part is not None
+    assert part.needed is not None
+    low, high = part.needed
+    assert 0 < low <= high <= 4 * low
+    assert "more audits" in part.detail
+    assert report_on(goal, replace(evidence, audits=150 + low), passed).state == "met"
+    assert report_on(goal, replace(evidence, audits=int(0.9 * (150 + low))), passed).state == "learning"
+    rare = report_on(goal, replace(evidence, shown=20, kept=10), passed).recall
+    assert rare is not None
+    assert rare.needed is None
+    assert rare.detail.endswith("To show it takes more audits.")
 
 
 def test_recall_without_audits_is_bounded_but_not_estimated() -> None:
@@ -208,7 +233,7 @@ def test_few_relevant_documents_are_no_misses() -> None:
     """To be certain, next to all that is rejected must be audited; but nothing is known to be missed."""
     result = report_on(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), StreamCounts(1000, 5, 5))
     assert result.state == "learning"
-    assert "about 970 more audits" in result.detail
+    assert result.detail.endswith("To show it takes more audits.")
 
 
 def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_say() -> None:

@@ -201,7 +201,7 @@ def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
         "sport",
     ]
     (made,) = run("topics", "create", "grain", *settings).lines
-    assert made["goal"] == {"min_precision": 0.9, "max_abstain": 0.2}
+    assert made["goal"] == {"min_precision": 0.9, "max_abstain": 0.2, "mode": "best"}
     (changed,) = run("topics", "change", "grain", "--accept-if", "harvest", "--learner", "eg", "--name", "Grain").lines
     assert changed["rules"] == {"accept_if": "harvest", "reject_if": "sport"}
     assert (changed["learner"]["kind"], changed["name"], changed["query"]) == ("eg", "Grain", "wheat maize")

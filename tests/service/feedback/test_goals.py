@@ -37,7 +37,7 @@ async def test_a_goal_begins_with_learning_and_says_only_what_was_asked(api: Api
     assert goal["detail"].endswith(".")
     assert {name for name in PARTS if goal[name]} == {"precision", "abstain"}
     for name in ("precision", "abstain"):
-        assert set(goal[name]) == {"state", "estimate", "low", "high", "confidence", "judged", "detail"}
+        assert set(goal[name]) == {"state", "estimate", "low", "high", "confidence", "judged", "detail", "needed"}
 
 
 async def test_judgements_of_what_passed_are_evidence_and_those_brought_along_are_not(api: Api) -> None:
@@ -149,3 +149,25 @@ async def test_a_topic_without_audits_says_that_it_cannot_know_its_recall_and_ho
     assert how in (await status(api, "deaf"))["goal"]["recall"]["detail"]
     assert "it does not audit: set `audit`" in (await status(api, "precise"))["goal"]["detail"]
     assert "does not audit" not in (await status(api, "asking"))["goal"]["detail"]
+
+
+async def test_what_is_accepted_before_a_goal_is_certain_says_so_wherever_it_goes(api: Api) -> None:
+    for topic, goal in (("best", {"min_precision": 0.8}), ("strict", {"min_precision": 0.8, "mode": "strict"})):
+        made = await api.topic(topic, goal=goal, audit=0)
+        assert made["goal"] == {"mode": "best"} | goal
+    await api.topic("free")
+    first = (await classify(api, oil(1, "first-"), topics=["best", "strict", "free"]))[0]["decisions"]
+    found = {decision["topic"]: (decision["decision"], decision.get("certain", "absent")) for decision in first}
+    assert found == {"best": ("accept", False), "strict": ("abstain", False), "free": ("accept", "absent")}
+    assert "a precision of 0.8 is not certain yet" in (await status(api, "best"))["goal"]["detail"].lower()
+    await classify(api, [*oil(60), *grain(60)], topics=["best", "strict"])
+    for topic in ("best", "strict"):
+        await judge_all(api, topic, 60)
+    assert (await status(api, "best"))["goal"]["precision"]["state"] == "met"
+    later = (await classify(api, oil(1, "later-"), topics=["best", "strict"]))[0]["decisions"]
+    assert [(decision["decision"], decision["certain"]) for decision in later] == [("accept", True)] * 2
+    entries = await api.sluice.outbox.newest("best", None, 200)
+    marks = {entry.document: placed.passed("best").certain for placed in entries for entry in [placed.entry]}
+    assert (marks["first-0"], marks["later-0"]) == (False, True)
+    (free,) = await api.sluice.outbox.newest("free", None, 10)
+    assert free.passed("free").certain is None

@@ -60,7 +60,7 @@ async def test_a_committee_decides_explains_and_its_parts_add_up(redis_url: str,
             assert total == pytest.approx(verdict["score"], abs=1e-4)
 
 
-@pytest.mark.parametrize("goal", [{}, {"min_precision": 0.8}], ids=str)
+@pytest.mark.parametrize("goal", [{}, {"min_precision": 0.8, "mode": "strict"}], ids=str)
 @pytest.mark.parametrize("params", VOTING, ids=str)
 async def test_what_is_decided_is_the_vote_of_the_members(
     redis_url: str, params: dict[str, Any], goal: dict[str, float]

@@ -34,3 +34,15 @@ def test_a_new_setting_does_not_change_what_is_stored_of_topics_that_do_without_
     )
     assert LaterSettings(created_ms=7, query="oil").model_dump_json() == stored
     assert '"note":"urgent"' in LaterSettings(created_ms=7, note="urgent").model_dump_json()
+
+
+def test_a_goal_that_was_stored_before_there_were_modes_is_strict_and_stored_as_it_was() -> None:
+    stored = TopicSettings(created_ms=7, goal=Goal(min_precision=0.9, mode="strict")).model_dump_json()
+    assert '"goal":{"min_precision":0.9}' in stored
+    read = TopicSettings.model_validate_json(stored)
+    assert read.goal.mode == "strict"
+    assert read.model_dump_json() == stored
+    new = TopicSettings(created_ms=7, goal=Goal(min_precision=0.9)).model_dump_json()
+    assert '"goal":{"min_precision":0.9,"mode":"best"}' in new
+    assert TopicSettings.model_validate_json(new).goal == Goal(min_precision=0.9)
+    assert '"goal":{}' in TopicSettings(created_ms=7, goal=Goal(mode="strict")).model_dump_json()
