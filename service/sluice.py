@@ -9,6 +9,7 @@
 
 from service.archive.transfer import Transfer
 from service.config import Config
+from service.feedback.goal_cost import GoalCosts
 from service.feedback.goals import Goals
 from service.feedback.judge import Judge
 from service.feedback.known import Known
@@ -67,6 +68,7 @@ class Sluice:
             store, self.learning, self.epochs, self.counters, self.registry.analysis, config.served_weights, pool
         )
 
+        self.goal_costs = GoalCosts(self.previews)
         self.transfer = Transfer(store, self.topics, self.learning, self.epochs, self.counters, config, pool)
         self.jobs = Jobs(store.jobs, config)
 

@@ -91,15 +91,18 @@ def paged(items: Sequence[BaseModel], following: str | None) -> Response:
 
 
 async def reply_topic(
-    sluice: Sluice, published: PublishedModel, status: int = 200, headers: dict[str, str] | None = None
+    sluice: Sluice,
+    published: PublishedModel,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    warnings: Sequence[str] = (),
 ) -> Response:
     try:
         (counts,) = await sluice.counters.load([published.topic])
     except StoreUnavailable:
         counts = None  # the rest of the topic is known without the store, and still worth an answer
-    return reply(
-        present.topic(published, counts, sluice.config), status, {"ETag": present.etag(published)} | (headers or {})
-    )
+    topic = present.topic(published, counts, sluice.config, warnings)
+    return reply(topic, status, {"ETag": present.etag(published)} | (headers or {}))
 
 
 async def _own_name(request: Request) -> None:

@@ -186,6 +186,7 @@ def _table(topic: "Topic") -> "Table":
         for part in ("precision", "recall", "error", "abstain"):
             if estimate := getattr(status.goal, part):
                 rows.append((f"  {part}", f"{estimate.state}: {_interval(estimate)}"))
+    rows += [("warning", warning) for warning in topic.warnings]
     return table("", "", rows=rows)
 
 

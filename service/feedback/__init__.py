@@ -8,11 +8,12 @@ Reading order:
     known.py      relevant documents found elsewhere, as a test of recall; never learned from
     metrics.py    how well a topic has done on documents that it decided before they were judged
     preview.py    what a topic would do under other settings, without changing it
+    goal_cost.py  what a goal would cost, said when it is set
 
 The mathematics is in `models/goals` and `models/online`; here it meets the topic's log (through `Learning`), its counts
 and the store. Each class takes what it needs in its constructor and is built once, in `service/sluice.py`.
 
-From outside: `Judge`, `Goals`, `Review`, `Known` and `Previews`, as attributes of `Sluice`; `goals.report`, and
-`metrics.metrics` with `metrics.evidence`, which are functions of a published model. No module here knows HTTP, and only
-`judge.py` writes to a topic's log.
+From outside: `Judge`, `Goals`, `Review`, `Known`, `Previews` and `GoalCosts`, as attributes of `Sluice`;
+`goals.report`, and `metrics.metrics` with `metrics.evidence`, which are functions of a published model. No module here
+knows HTTP, and only `judge.py` writes to a topic's log.
 """

@@ -7,6 +7,9 @@ Nothing is written, and the state that serves is not touched: the judgements tha
 thread, against the background that a change would be made under. So a preview shows what PATCH would give right now.
 
 Rules need a document's text. A judged document that the memory has forgotten is decided by the models alone.
+
+`cost` is the same in brief, for the moment at which a goal is set: how the newest documents in the memory, judged or
+not, are decided now, and how they would be.
 """
 
 import asyncio
@@ -35,7 +38,7 @@ from service.topics.published import DIGITS, PublishedModel
 from service.topics.settings import TopicSettings, changed_fields, effect_of
 from service.topics.state import TopicState, train
 
-NEWEST_DOCUMENTS = 500  # of the memory that are compared; also how many are loaded together
+NEWEST_DOCUMENTS = 1000  # of the memory that are compared; also how many are loaded together
 DECISIONS: tuple[Decision, ...] = ("accept", "abstain", "reject")
 
 
@@ -59,6 +62,7 @@ class Comparison:
     after: PublishedModel
     judged: PreviewComparison
     unjudged: PreviewComparison
+    newest: PreviewComparison  # judged or not
     examples: list[PreviewExample]
 
 
@@ -88,6 +92,10 @@ class Previews:
         self._pool = pool
         self._turn = asyncio.Lock()  # one preview at a time: a long log takes seconds, and others need the threads
 
+    async def cost(self, topic: str, asked: PreviewRequest) -> PreviewComparison:
+        """How the newest documents are decided, and how they would be under these settings."""
+        return (await self._compare(topic, asked)).newest
+
     async def preview(self, topic: str, asked: PreviewRequest) -> Outcome:
         """What the topic would be under these settings, and the counts by which its goal would be measured then."""
         comparison = await self._compare(topic, asked)
@@ -103,7 +111,8 @@ class Previews:
         resolved, held_out = await self._learning.read(topic, TopicState.snapshot)
         settings = published.settings.model_copy(update=fields)
         has_rules = any(compile_rules(each.rules) for each in (published.settings, settings))
-        documents = await self._load_documents(resolved, has_rules)
+        newest = await self._store.documents.newest(0, NEWEST_DOCUMENTS)
+        documents = await self._load_documents(newest, resolved, has_rules)
         # A change puts a topic under the current background; without one it stays under its own.
         epoch = self._epochs.current if settings != published.settings else await self._epochs.load(published.epoch)
 
@@ -112,15 +121,15 @@ class Previews:
             if settings.query != published.settings.query:
                 query = log_features("", settings.query, self._analysis, epoch)
             after, scores = self._refold(published, resolved, settings, query, epoch)
-            return self._compare_models(published, after, resolved, (held_out, scores), documents, asked.limit)
+            return self._compare_models(published, after, resolved, (held_out, scores), documents, newest, asked.limit)
 
         async with self._turn:
             return await self._pool.run(compare)
 
-    async def _load_documents(self, resolved: Resolved, has_rules: bool) -> dict[str, Document]:
+    async def _load_documents(self, newest: Sequence[str], resolved: Resolved, has_rules: bool) -> dict[str, Document]:
         """The newest documents in the memory; if rules need their text, also the judged ones that are still there."""
-        newest = [id for id in await self._store.documents.newest(0, NEWEST_DOCUMENTS) if id not in resolved.judged]
-        ids, documents = [*newest, *(resolved.judged if has_rules else ())], dict[str, Document]()
+        unjudged = [id for id in newest if id not in resolved.judged]
+        ids, documents = [*unjudged, *(resolved.judged if has_rules else ())], dict[str, Document]()
         for start in range(0, len(ids), NEWEST_DOCUMENTS):
             batch = ids[start : start + NEWEST_DOCUMENTS]
             blobs = zip(batch, await self._store.documents.load(batch), strict=True)
@@ -146,6 +155,7 @@ class Previews:
         resolved: Resolved,
         held_out: tuple[Mapping[str, float], Mapping[str, float]],
         documents: Mapping[str, Document],
+        newest: Sequence[str],
         limit: int,
     ) -> Comparison:
         rules = [compile_rules(model.settings.rules) for model in (before, after)]
@@ -166,9 +176,12 @@ class Previews:
         passed = {id: document for id, document in documents.items() if id not in resolved.judged}
         scored = zip(passed.items(), self._scores(list(passed.values()), (before, after)), strict=True)
         unjudged = [case(id, document.title, scores, None) for (id, document), scores in scored]
+        recent = set(newest)
+        lately = [each for each in [*unjudged, *judged] if each.document in recent]
         moved = [each for each in [*unjudged, *judged[::-1]] if each.before != each.after]
         examples = [_example(each) for each in moved[:limit]]
-        return Comparison(before, after, _comparison(judged), _comparison(unjudged), examples)
+        of_judged, of_unjudged, of_newest = (_comparison(cases) for cases in (judged, unjudged, lately))
+        return Comparison(before, after, of_judged, of_unjudged, of_newest, examples)
 
     def _scores(self, documents: Sequence[Document], models: Sequence[PublishedModel]) -> list[list[float]]:
         """For each document the score of each model, as of now."""

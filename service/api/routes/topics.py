@@ -25,8 +25,10 @@ IfMatch = Annotated[str | None, Header()]
 @router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409))
 async def create_topic(request: Request, sluice: ReadySluice) -> Response:
     """Create a topic. It decides by its query at once, before any judgement."""
-    published = await sluice.topics.create(await read(request, NEW_TOPIC))
-    return await reply_topic(sluice, published, 201, {"Location": f"/topics/{published.topic}"})
+    new = await read(request, NEW_TOPIC)
+    published = await sluice.topics.create(new)
+    warnings = await sluice.goal_costs.of_new(published, new)
+    return await reply_topic(sluice, published, 201, {"Location": f"/topics/{published.topic}"}, warnings)
 
 
 @router.get("/topics", tags=["topics"], **answers(schemas.Page[schemas.Topic], tagged=True))
@@ -53,8 +55,10 @@ async def read_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
 )
 async def change_topic(request: Request, sluice: ReadySluice, topic: TopicPath, if_match: IfMatch = None) -> Response:
     """Change some of a topic's settings. With another learner or query, all its judgements are learned again."""
-    expected = _expected_version(await sluice.topics.find(topic), if_match)
-    return await reply_topic(sluice, await sluice.topics.change(topic, await read(request, TOPIC_CHANGE), expected))
+    published, change = await sluice.topics.find(topic), await read(request, TOPIC_CHANGE)
+    expected = _expected_version(published, if_match)
+    warnings = await sluice.goal_costs.of_change(published, change)
+    return await reply_topic(sluice, await sluice.topics.change(topic, change, expected), warnings=warnings)
 
 
 @router.delete("/topics/{topic}", status_code=204, tags=["topics"], **answers(None, 404, 412))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from service.feedback import goal_cost
 from tests.support.api import Api, running_api
 from tests.support.refusals import refused
 from tests.support.streaming import classify, grain, oil
@@ -106,11 +107,14 @@ async def test_rules_are_tried_with_examples_of_what_they_would_move(api: Api) -
 
 async def test_a_goal_that_asks_for_more_is_shown_with_its_status(api: Api) -> None:
     await judged_stream(api)
-    outcome = await preview(api, goal={"min_precision": 0.99})
+    outcome = await preview(api, goal={"min_precision": 0.99, "mode": "strict"})
     assert outcome["before"]["goal"] is None
     assert outcome["after"]["goal"]["state"] == "learning"
     assert outcome["after"]["goal"]["precision"]["detail"]
     assert outcome["judged"]["after"]["accepted"] == 0
+    by_estimate = await preview(api, goal={"min_precision": 0.99})
+    assert by_estimate["judged"]["after"]["accepted"] > 0
+    assert "0.99 is not certain yet" in by_estimate["after"]["goal"]["detail"]
 
 
 async def test_audits_are_previewed_as_the_share_that_would_be_drawn(api: Api) -> None:
@@ -155,3 +159,43 @@ async def test_settings_that_cannot_be_are_refused_as_a_change_would_be(api: Api
     refused(await api.request("POST", "/topics/crude/preview", json={"name": "Oil"}), 422)
     refused(await api.request("POST", "/topics/crude/preview", json={"limit": 501}), 422)
     refused(await api.request("POST", "/topics/none/preview", json={}), 404)
+
+
+# -- what a goal costs, when it is set ---------------------------------------------------------------------------------
+
+
+async def test_a_goal_that_costs_says_so_when_it_is_set_and_is_set_all_the_same(api: Api) -> None:
+    await judged_stream(api, audit=0)
+    strict = {"min_precision": 0.99, "mode": "strict"}
+    tried = await preview(api, goal=strict)
+    counts = [[tried[part][when] for part in ("judged", "unjudged")] for when in ("before", "after")]
+    before, after = ([sum(each[name] for each in both) for name in ("accepted", "abstained")] for both in counts)
+    assert before[0] > after[0] == 0
+    changed = await api.ok("PATCH", "/topics/crude", {"goal": strict, "name": "Oil"})
+    assert (changed["goal"], changed["name"]) == (strict, "Oil")
+    assert changed["warnings"] == [
+        f"With this goal, of the last 100 documents 0 would be accepted instead of {before[0]}, and {after[1]} left to "
+        f"you instead of {before[1]}."
+    ]
+    assert "warnings" not in await api.ok("GET", "/topics/crude")
+    changes: list[dict[str, Any]] = [{"goal": strict}, {"name": "Crude"}, {"goal": {}}, {"goal": None}]
+    for change in changes:
+        assert "warnings" not in await api.ok("PATCH", "/topics/crude", change)
+
+
+async def test_a_new_topic_says_what_its_goal_costs_on_what_came_before_it(api: Api) -> None:
+    await api.topic("first")
+    await classify(api, [*oil(20), *grain(20)])
+    strict = await api.topic("strict", goal={"min_precision": 0.9, "mode": "strict"})
+    (warning,) = strict["warnings"]
+    assert warning.startswith("With this goal, of the last 40 documents 0 would be accepted instead of ")
+    for topic, goal in (("best", {"min_precision": 0.9}), ("free", {})):
+        assert "warnings" not in await api.topic(topic, goal=goal)
+
+
+async def test_what_a_goal_costs_never_stops_a_change(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    await judged_stream(api)
+    monkeypatch.setattr(goal_cost, "MAX_S", 0.0)
+    changed = await api.ok("PATCH", "/topics/crude", {"goal": {"min_precision": 0.99}})
+    assert changed["warnings"] == ["What this goal costs takes long to find out; a preview shows it."]
+    assert changed["goal"] == {"min_precision": 0.99, "mode": "best"}
