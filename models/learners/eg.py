@@ -3,12 +3,13 @@
     w_{t+1,f} = w_{t,f} exp(−2η (w_t·x_t − y_t) x_{t,f}) / Z_t             w ≥ 0, Σ w = 1;  w_{1,f} = 1/d
     w̄ = (w_1 + … + w_{n+1}) / (n+1)                                         the average
     EG±: the same on the 2d features (x, −x), so that w⁺ − w⁻ may be negative
+    η = 2/(3R²),  R ≥ max_f x_f − min_f x_f of every document                (`eta: null`)
 
 Lewis, Schapire, Callan & Papka, "Training algorithms for linear text classifiers", SIGIR 1996, after Kivinen & Warmuth.
 
-Parameters. Paper: η = 2/(3R²), R being the largest value (here: so far; `eta: null`), targets 1 and 0 (.47 and .40 on
-INQUERY's beliefs), presence, the average or the pocketed vector. Ours, better on a stream with few judgements: tf-idf
-cosine, η = 30, and the target .15, which a vector that sums to 1 can reach on documents whose values are about .1.
+Parameters. Paper: η = 2/(3R²), targets 1 and 0 (.47 and .40 on INQUERY's beliefs), presence, the average or the
+pocketed vector. Ours, better on a stream with few judgements: tf-idf cosine, η = 30, and the target .15, which a vector
+that sums to 1 can reach on documents whose values are about .1.
 
 Representation. We never store d weights: d is the size of a virtual vocabulary, of which the topic has met a few
 features. With u = w·Z unnormalised, a feature that was never met has u_0, every other its own u_f, and
@@ -17,6 +18,9 @@ features. With u = w·Z unnormalised, a feature that was never met has u_0, ever
 
 so an unmet feature weighs u_0/Z, which is `Linear.rest`. The average is lazy: while u_f does not change, its share of
 Σ_i u_f/Z_i is u_f·(C − C_f), C = Σ 1/Z_i so far and C_f the value of C when u_f last changed.
+
+R is taken over the documents so far, since a stream has no last one. Values are not negative, and no document has every
+word, so R is the largest value; of EG±, whose features reach from −x to x, twice the largest.
 
 Differences from the paper: an exponent is at most CLIP; no weight falls below FLOOR, so that it can grow again; and the
 words of a query start with so much of the mass that the query itself scores the target.
@@ -37,6 +41,7 @@ from models.learners.vocabulary import Slots, dot
 
 CLIP = 20.0
 FLOOR = 1e-30
+MAX_ETA = 1e150  # where R is so small that 1/R² cannot be computed with
 SUM_EVERY = 256  # updates after which Z is summed again
 
 
@@ -110,7 +115,7 @@ def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     """Learn in place; the step c multiplied each u_f by e^{c·x_f}."""
     slots, values = _doubled(x) if p.signed else (x.slots, x.values)
     _grow(s, 2 * x.span if p.signed else x.span)
-    s.R = max(s.R, _largest(values))
+    s.R = max(s.R, _range(values))
     c = -2 * _eta(p, s) * (dot(s.u, slots, values) / s.Z - (p.target if y else p.low))
     Z = s.Z + _multiply(s.u, s.mean, s.C_f, slots, values, c, s.C, FLOOR * s.Z)
     s.t += 1
@@ -139,7 +144,9 @@ def held_out(p: Params, v: Vector, window: DocumentWindow, steps: Reals, t: NDAr
 
 
 def _eta(p: Params, s: State) -> float:
-    return p.eta if p.eta is not None else 2 / (3 * max(s.R, 0.1) ** 2)
+    if p.eta is not None:
+        return p.eta
+    return min(2 / (3 * s.R**2), MAX_ETA) if s.R**2 > 0 else 0.0
 
 
 def _doubled(x: DocumentVector) -> tuple[Slots, Reals]:
@@ -193,11 +200,12 @@ def _multiply(
 
 
 @kernel
-def _largest(values: Reals) -> float:
-    largest = 0.0
+def _range(values: Reals) -> float:
+    """max_f x_f − min_f x_f, over the features that the document does not have, too."""
+    low, high = 0.0, 0.0
     for i in range(len(values)):
-        largest = max(largest, abs(values[i]))
-    return largest
+        low, high = min(low, values[i]), max(high, values[i])
+    return high - low
 
 
 @kernel

@@ -1,7 +1,8 @@
 """The Perceptron, mistake-driven and additive, with a threshold range, and discarding.
 
     w ← w + α x    if y = 1 and w·x ≤ θ⁺                 w ← w − α x    if y = 0 and w·x ≥ θ⁻
-    θ⁺ = θ + margin,   θ⁻ = θ − margin                   every score between them counts as a mistake
+    θ⁺ = θ + margin,   θ⁻ = θ − margin                   every score from θ⁻ to θ⁺ counts as a mistake
+    With margin 0 a negative example is a mistake only if w·x > θ: at θ the prediction is 0.
 
 Dagan, Karov & Roth, "Mistake-driven learning in text categorization", EMNLP 1997 (after Rosenblatt 1958).
 
@@ -77,7 +78,7 @@ def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     score = _score(p, s, x)
     if y and score <= p.theta + p.margin:
         return s.add(p.alpha, x)
-    if not y and score >= p.theta - p.margin:
+    if not y and (score >= p.theta - p.margin if p.margin else score > p.theta):
         return s.add(-p.alpha, x)
     return 0.0
 

@@ -2,8 +2,8 @@
 
     score = Σ (w⁺_f − w⁻_f) x_f                                    PositiveWinnow has no w⁻
     y = 1 and score ≤ θ⁺ :  w⁺_f ← α w⁺_f,  w⁻_f ← β w⁻_f            for the features of the document (promotion)
-    y = 0 and score ≥ θ⁻ :  w⁺_f ← β w⁺_f,  w⁻_f ← α w⁻_f            (demotion)
-    θ⁺ = θ + margin,  θ⁻ = θ − margin                              every score between them counts as a mistake
+    y = 0 and score ≥ θ⁻ :  w⁺_f ← β w⁺_f,  w⁻_f ← α w⁻_f            (demotion; with margin 0 only if score > θ)
+    θ⁺ = θ + margin,  θ⁻ = θ − margin                              every score from θ⁻ to θ⁺ counts as a mistake
     at the start  w⁺ = ratio·θ/d,  w⁻ = θ/d                        d: the average number of features of a document
 
 Dagan, Karov & Roth, "Mistake-driven learning in text categorization", EMNLP 1997 (after Littlestone 1988).
@@ -115,7 +115,7 @@ def update(p: Params, s: State, x: DocumentVector, y: bool) -> float:
     score = _score(s.plus, s.minus, x.slots, x.values, *p.first, *_discarded_range(p, s))
     if y and score <= p.theta + p.margin:
         step, up, down = 1.0, p.alpha, p.demotion
-    elif not y and score >= p.theta - p.margin:
+    elif not y and (score >= p.theta - p.margin if p.margin else score > p.theta):  # at θ the prediction is 0
         step, up, down = -1.0, p.demotion, p.alpha
     else:
         return 0.0

@@ -32,10 +32,19 @@ def eg(X: Reals, y: Reals, eta: float | None, target: float, low: float, d: int,
     X = np.hstack([X, np.zeros((len(X), d - X.shape[1]))])
     w = [np.full(d, 1 / d) if start is None else start]
     for i, (x, t) in enumerate(zip(X, y, strict=True)):
-        rate = eta if eta is not None else 2 / (3 * max(0.1, np.abs(X[: i + 1]).max()) ** 2)
+        R = max(z.max() - z.min() for z in X[: i + 1])  # section 4: max_j x_ij − min_j x_ij ≤ R for all i
+        rate = eta if eta is not None else 2 / (3 * R**2) if R else 0
         u = w[-1] * np.exp(-2 * rate * (w[-1] @ x - (target if t else low)) * x)
         w.append(u / u.sum())
     return w[-1], np.mean(w, axis=0)
+
+
+def mistake(t: float, score: float, theta: float, margin: float) -> int:
+    """1 for a mistake on a relevant document, −1 on an irrelevant one, 0 if the prediction is right (Dagan, Karov &
+    Roth 1997, sections 3 and 4.2): it is 1 if the score exceeds θ; where there is a range, all of it is a mistake."""
+    if t:
+        return 0 if score > theta + margin else 1
+    return 0 if score < theta - margin or (not margin and score == theta) else -1
 
 
 def perceptron(
@@ -48,8 +57,7 @@ def perceptron(
 
     for n, (x, t) in enumerate(zip(X, y, strict=True), 1):
         score = (w[-1] * counts(n)) @ x
-        promote, demote = t and score <= theta + margin, not t and score >= theta - margin
-        w.append(w[-1] + alpha * x * (1 if promote else -1 if demote else 0))
+        w.append(w[-1] + alpha * x * mistake(t, score, theta, margin))
     return w[-1] * counts(len(X)), np.mean(w, axis=0) * counts(len(X))
 
 
@@ -74,10 +82,10 @@ def winnow(
     p, m = np.full(X.shape[1], plus), np.full(X.shape[1], minus)
     w = [p - m]
     for x, t in zip(X, y, strict=True):
-        score = (p - m) @ x
-        if t and score <= theta + margin:
+        mistaken = mistake(t, (p - m) @ x, theta, margin)
+        if mistaken > 0:
             p, m = np.where(x > 0, alpha * p, p), np.where(x > 0, beta * m, m)
-        elif not t and score >= theta - margin:
+        elif mistaken < 0:
             p, m = np.where(x > 0, beta * p, p), np.where(x > 0, alpha * m, m)
         w.append(p - m)
     return w[-1], np.mean(w, axis=0)
@@ -272,23 +280,23 @@ def mutual_max(X: Reals, Y: Bools) -> Reals:
     return values
 
 
-def multinomial(X: Reals, y: Reals, alpha: float, x: Reals) -> float:
+def multinomial(X: Reals, y: Reals, alpha: float, pi: float, x: Reals) -> float:
     """ln P(c|x) − ln P(c̄|x), by multiplying probabilities, one occurrence after another."""
     log_likelihoods = []
     for kind in (1, 0):
         of = X[y == kind]
         p = (alpha + of.sum(axis=0)) / (alpha * X.shape[1] + of.sum())
-        prior = (1 + len(of)) / (2 + len(X))
+        prior = (pi + len(of)) / (2 * pi + len(X))
         log_likelihoods.append(log(prior) + float(sum(n * log(p[f]) for f, n in enumerate(x))))
     return log_likelihoods[0] - log_likelihoods[1]
 
 
-def bernoulli(X: Reals, y: Reals, alpha: float, x: Reals) -> float:
+def bernoulli(X: Reals, y: Reals, alpha: float, pi: float, x: Reals) -> float:
     log_likelihoods = []
     for kind in (1, 0):
         of = X[y == kind]
         p = (alpha + of.sum(axis=0)) / (2 * alpha + len(of))
-        prior = (1 + len(of)) / (2 + len(X))
+        prior = (pi + len(of)) / (2 * pi + len(X))
         log_likelihoods.append(log(prior) + sum(log(p[f] if present else 1 - p[f]) for f, present in enumerate(x)))
     return log_likelihoods[0] - log_likelihoods[1]
 

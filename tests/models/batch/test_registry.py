@@ -21,6 +21,7 @@ from tests.support import reference
 SMALL: Mapping[str, Mapping[str, object]] = {"boosting": {"S": 10, "rho": 0.0}, "bayes": {"rho": 0.0}}
 SETTINGS = [(kind, SMALL.get(kind, {})) for kind in METHOD_KINDS] + [
     ("bayes", {"model": "bernoulli", "rho": 0.0}),
+    ("bayes", {"prior": 0.0, "rho": 0.0}),
     ("boosting", {"variant": "RA", "S": 30, "rho": 0.0}),
     ("wh", {"draws": 200}),
     ("wh", {"start": "rocchio", "expand": 20}),
@@ -142,19 +143,22 @@ def test_methods_that_learn_each_topic_alone_do_not_mind_the_others(kind: str) -
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.1, 1.0]))
-def test_naive_bayes_equals_the_product_of_probabilities(seed: int, alpha: float) -> None:
+@given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.1, 1.0]), prior=st.sampled_from([0.0, 0.5, 1.0]))
+def test_naive_bayes_equals_the_product_of_probabilities(seed: int, alpha: float, prior: float) -> None:
     bags, labels = corpus(seed, 12, 2)
     for model, through, slow in (
         ("multinomial", "tf", reference.multinomial),
         ("bernoulli", "presence", reference.bernoulli),
     ):
-        planes = fit_bags("bayes", {"model": model, "counts": "tf", "alpha": alpha, "rho": 0.0}, bags, labels)
+        params = {"model": model, "counts": "tf", "alpha": alpha, "prior": prior, "rho": 0.0}
+        planes = fit_bags("bayes", params, bags, labels)
         X = dense(bags, planes.view)
         assert planes.view == through
         scores = planes.scores(Examples.of(bags, planes.view))
         for j, i in np.ndindex(3, 2):
-            assert scores[j, i] == pytest.approx(slow(X, labels[:, i].astype(float), alpha, X[j]))
+            y = labels[:, i].astype(float)
+            pi = prior if 0 < y.sum() < len(y) else max(prior, 1.0)
+            assert scores[j, i] == pytest.approx(slow(X, y, alpha, pi, X[j]))
 
 
 def test_naive_bayes_by_hand() -> None:

@@ -115,12 +115,13 @@ def test_eg_is_exponentiated_gradient_on_d_features_of_which_few_are_stored(
 
 
 @STEADY
-@given(streams())
-def test_signed_eg_is_eg_on_the_features_and_their_negatives(stream: Stream) -> None:
-    last, average = run("eg", {"eta": 2.0, "target": 1.0, "d": 50, "signed": True}, stream)
+@given(streams(), st.sampled_from([2.0, None]))
+def test_signed_eg_is_eg_on_the_features_and_their_negatives(stream: Stream, eta: float | None) -> None:
+    """Its rate, too: R is the range of x and −x together, twice that of x."""
+    last, average = run("eg", {"eta": eta, "target": 1.0, "d": 50, "signed": True}, stream)
     X, y = dense(stream)
     X = np.hstack([X, np.zeros((len(X), 50 - FEATURES))])
-    for got, wanted in zip((last, average), reference.eg(np.hstack([X, -X]), y, 2.0, 1.0, 0.0, 100), strict=True):
+    for got, wanted in zip((last, average), reference.eg(np.hstack([X, -X]), y, eta, 1.0, 0.0, 100), strict=True):
         assert_close(got, (wanted[:50] - wanted[50:])[:FEATURES])
 
 
@@ -226,6 +227,29 @@ def test_a_score_inside_the_threshold_range_is_a_mistake_whatever_the_label() ->
     for y, step in ((True, 1.0), (False, -1.0)):
         s = perceptron.resume(p, Vector(np.array([1.05])))
         assert perceptron.update(p, s, document({0: 1.0}), y) == step
+
+
+def test_without_a_range_an_irrelevant_document_at_the_threshold_is_no_mistake() -> None:
+    """Only a score above θ predicts 1 (Dagan, Karov & Roth 1997, section 3). PositiveWinnow begins there: weights θ,
+    strengths that sum to 1."""
+    x = document({0: 0.5, 1: 0.5})
+    p = winnow.Params(variant="positive", d=1.0, margin=0.0, view="strength")
+    for y, step in ((False, 0.0), (True, 1.0)):
+        assert winnow.update(p, winnow.start(p, None), x, y) == step
+    above = winnow.start(p, None)
+    winnow.update(p, above, x, True)
+    assert winnow.update(p, above, x, False) == -1
+    q = perceptron.Params(alpha=1.0, theta=1.0, margin=0.0)
+    for w, y, step in ((1.0, False, 0.0), (1.0, True, 1.0), (1.25, False, -1.0), (1.25, True, 0.0)):
+        assert perceptron.update(q, perceptron.resume(q, Vector(np.array([w]))), document({0: 1.0}), y) == step
+
+
+@pytest.mark.parametrize(("signed", "eta"), [(False, 2 / (3 * 0.02**2)), (True, 2 / (3 * 0.04**2))])
+def test_the_rate_of_eg_follows_values_however_small(signed: bool, eta: float) -> None:
+    """Two words, both of value .02: w·x is .02 in EG and 0 in EG±, and the step −2η(w·x − y)."""
+    p = eg.Params(eta=None, target=0.03, d=2, signed=signed, view="strength")
+    step = eg.update(p, eg.start(p, None), document({0: 0.02, 1: 0.02}), True)
+    assert step == pytest.approx(-2 * eta * ((0.0 if signed else 0.02) - 0.03))
 
 
 def test_winnow_discards_features_that_are_one_step_from_the_start() -> None:
