@@ -9,7 +9,7 @@ Reading order:
     matrix.py               documents as one sparse matrix, and planes
     centroid.py             `centroid`; read this one first
     bayes.py                `bayes`
-    svm.py                  `svm`, by scikit-learn
+    svm.py, logistic.py     `svm` and `logistic`, by scikit-learn (one_by_one.py)
     boosting.py             `boosting`, AdaBoost.MH
     stumps.py               its weak hypotheses, and the sums they are chosen by
     farm.py                 boosting by several workers

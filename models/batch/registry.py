@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from models.batch import bayes, boosting, centroid, svm
+from models.batch import bayes, boosting, centroid, logistic, svm
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.batch.passes import in_passes, random_draws, train
 from models.batch.starting import Start, document, expanded, first_vector
@@ -34,7 +34,13 @@ class Method(Protocol):
     def fit(self, p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes: ...
 
 
-METHODS: Mapping[str, Method] = {"boosting": boosting, "bayes": bayes, "centroid": centroid, "svm": svm}
+METHODS: Mapping[str, Method] = {
+    "boosting": boosting,
+    "bayes": bayes,
+    "centroid": centroid,
+    "svm": svm,
+    "logistic": logistic,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def takes_signed_values(p: Any) -> bool:
     if isinstance(p, OnlineMethod):
         params = parse_params(p.kind, p.params)
         return params.view == "tfidf" and of_learner(params)
-    return isinstance(p, svm.Params | centroid.Params) and p.view == "tfidf"
+    return isinstance(p, svm.Params | logistic.Params | centroid.Params) and p.view == "tfidf"
 
 
 def has_start(p: Any) -> bool:

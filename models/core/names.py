@@ -19,7 +19,7 @@ LEARNER_NAMES: tuple[LearnerName, ...] = get_args(LearnerName)
 LEARNER_KINDS = (*LEARNER_NAMES, "auto", "committee")
 
 # Methods that learn from all examples at once, and the methods a job may train with: learners can do that, too.
-BATCH_NAMES = ("boosting", "bayes", "centroid", "svm")
+BATCH_NAMES = ("boosting", "bayes", "centroid", "svm", "logistic")
 METHOD_KINDS = (*BATCH_NAMES, *LEARNER_NAMES)
 
 # How a document came to be judged, which decides what the judgement is evidence of (goals/evidence.py).

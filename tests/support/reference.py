@@ -6,7 +6,7 @@ last weight vector and the average of all, the first one included.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import exp, log, log2, sqrt
 
 import numpy as np
@@ -299,6 +299,21 @@ def bernoulli(X: Reals, y: Reals, alpha: float, pi: float, x: Reals) -> float:
         prior = (pi + len(of)) / (2 * pi + len(X))
         log_likelihoods.append(log(prior) + sum(log(p[f] if present else 1 - p[f]) for f, present in enumerate(x)))
     return log_likelihoods[0] - log_likelihoods[1]
+
+
+def soft_margin(X: Reals, y: Reals, C: float) -> Reals:
+    """α of the dual problem for soft margin classification (y = ±1): Σ α_j y_j stays 0 if α_i grows by y_i t and α_j by
+    −y_j t, so the best t is taken for every pair, again and again."""
+    alpha, K = np.zeros(len(y)), X @ X.T
+    for _ in range(300):
+        for i, j in combinations(range(len(y)), 2):
+            f = K @ (alpha * y)
+            curve = K[i, i] + K[j, j] - 2 * K[i, j]
+            t = ((y[i] - f[i]) - (y[j] - f[j])) / curve if curve > 1e-12 else 0.0
+            room = [sorted(((0 - a) / d, (C - a) / d)) for a, d in ((alpha[i], y[i]), (alpha[j], -y[j]))]
+            t = min(max(t, room[0][0], room[1][0]), room[0][1], room[1][1])
+            alpha[i], alpha[j] = alpha[i] + y[i] * t, alpha[j] - y[j] * t
+    return alpha
 
 
 def centroid(X: Reals, y: Reals, x: Reals) -> float:

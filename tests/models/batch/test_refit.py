@@ -109,7 +109,7 @@ def test_cuts_are_chosen_on_other_folds() -> None:
 # -- with a projection -------------------------------------------------------------------------------------------------
 
 PROJECTION = fit(None, DATA.bags, columns=8)
-SEMANTIC = ("centroid", "svm", "wh", "perceptron", "pa")
+SEMANTIC = ("centroid", "svm", "logistic", "wh", "perceptron", "pa")
 
 
 @pytest.mark.parametrize("kind", METHOD_KINDS)

@@ -21,6 +21,7 @@ from tests.support import reference
 SMALL: Mapping[str, Mapping[str, object]] = {"boosting": {"S": 10, "rho": 0.0}, "bayes": {"rho": 0.0}}
 SETTINGS = [(kind, SMALL.get(kind, {})) for kind in METHOD_KINDS] + [
     ("bayes", {"model": "bernoulli", "rho": 0.0}),
+    ("svm", {"loss": "hinge"}),
     ("bayes", {"prior": 0.0, "rho": 0.0}),
     ("boosting", {"variant": "RA", "S": 30, "rho": 0.0}),
     ("wh", {"draws": 200}),
@@ -131,7 +132,7 @@ def test_one_hears_how_far_it_is(kind: str, params: Mapping[str, object]) -> Non
     assert reported[-1] == 1.0
 
 
-@pytest.mark.parametrize("kind", ["bayes", "centroid", "svm"])
+@pytest.mark.parametrize("kind", ["bayes", "centroid", "svm", "logistic"])
 def test_methods_that_learn_each_topic_alone_do_not_mind_the_others(kind: str) -> None:
     bags, labels = corpus(8)
     p = parse(kind, SMALL.get(kind, {}))
@@ -223,11 +224,57 @@ def test_svm_by_hand() -> None:
     assert linear.bias == pytest.approx(0, abs=1e-3)
 
 
+def test_the_soft_margin_costs_what_its_dual_says() -> None:
+    """The lecture's dual: Q(α) = Σ α_j − ½ ΣΣ α_i α_j y_i y_j x_i·x_j, Σ α_j y_j = 0, 0 ≤ α_j ≤ C. At the optimum the
+    primal ½ ‖w‖² + C Σ ξ_j equals it, and w = Σ α_j y_j x_j."""
+    bags, labels = corpus(11, 25, 2)
+    X, C = dense(bags, "tfidf"), 2.0
+    planes = fit_bags("svm", {"C": C, "loss": "hinge"}, bags, labels)
+    for i in range(2):
+        y = np.where(labels[:, i], 1.0, -1.0)
+        alpha = reference.soft_margin(X, y, C)
+        slack = np.maximum(0, 1 - y * (X @ planes.w[i] + planes.bias[i]))
+        primal = planes.w[i] @ planes.w[i] / 2 + C * slack.sum()
+        w = (alpha * y) @ X
+        assert primal == pytest.approx(alpha.sum() - w @ w / 2, rel=1e-4)
+        np.testing.assert_allclose(planes.w[i], w, atol=5e-3)
+
+
+def test_the_widest_margin_by_hand() -> None:
+    """(1, 1) and (2, 0) against (2, 3), not separable by less: w is along (1, 2), the nearest points (1, 1) and (2, 3),
+    so w = (2/5, 4/5), and b = 1 − w·(2, 3) = −11/5. A bias that were penalised would give another plane."""
+    bags = [bag({1: 1.0, 2: 1.0}), bag({1: 2.0}), bag({1: 2.0, 2: 3.0})]
+    labels = np.array([[False], [False], [True]])
+    linear = fit_bags("svm", {"C": 1e4, "loss": "hinge", "view": "tf"}, bags, labels).linear(0)
+    assert linear.weights.tolist() == [pytest.approx(2 / 5, abs=1e-3), pytest.approx(4 / 5, abs=1e-3)]
+    assert linear.bias == pytest.approx(-11 / 5, abs=1e-3)
+
+
+def test_logistic_regression_is_where_its_gradient_vanishes() -> None:
+    """w = C Σ y_j σ(−y_j Φ_j) x_j, and for the bias, which is free, 0 = Σ y_j σ(−y_j Φ_j)."""
+    bags, labels = corpus(12, 80, 2)
+    X, C = dense(bags, "tfidf"), 3.0
+    planes = fit_bags("logistic", {"C": C}, bags, labels)
+    for i in range(2):
+        y = np.where(labels[:, i], 1, -1)
+        pull = y / (1 + np.exp(y * (X @ planes.w[i] + planes.bias[i])))
+        np.testing.assert_allclose(planes.w[i], C * pull @ X, atol=1e-3)
+        assert pull.sum() == pytest.approx(0, abs=1e-3)
+
+
+def test_logistic_regression_by_hand() -> None:
+    """Three of four equal documents are relevant: a weight costs and the bias does not, so w = 0, and b = ln(3/1)."""
+    labels = np.array([[True], [True], [True], [False]])
+    linear = fit_bags("logistic", {}, [bag({1: 1.0})] * 4, labels).linear(0)
+    assert linear.bias == pytest.approx(log(3), abs=1e-3)
+    assert np.abs(linear.weights).sum() == pytest.approx(0, abs=1e-3)
+
+
 def test_parameters_are_refused_in_a_sentence() -> None:
     wrong: list[tuple[str, Mapping[str, object], str]] = [
         ("nothing", {}, "the method must be one of boosting, bayes"),
         ("svm", {"C": 0}, "the parameter C must be a number above 0"),
-        ("svm", {"c": 1}, "there is no parameter 'c'; svm has C, view"),
+        ("svm", {"c": 1}, "there is no parameter 'c'; svm has C, loss, view"),
         ("bayes", {"alpha": float("nan")}, "the parameter alpha must be a finite number"),
         ("bayes", {"counts": "presence"}, "the parameter counts must be one of tf"),
         ("wh", {"passes": 0}, "the parameter passes must be a whole number from 1"),
