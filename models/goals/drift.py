@@ -15,6 +15,7 @@ Where this differs from the paper:
 * The change is taken to be at the most significant cut, where the paper drops the oldest errors until no cut passes.
 * Accepted documents that are irrelevant are one series, audited ones that are relevant another, each tested at δ/2. How
   many there are of each is up to readers and to the audit rate; if that changes, the filter has not.
+* A topic that leaves undecided what it used to accept makes no error; ledger.py has a third series for it.
 * Errors are in the order in which their documents arrived, not of the judgements, and documents that arrived together
   are never cut apart: someone who judges all relevant documents of a day first, and then the others, has not changed
   their mind.

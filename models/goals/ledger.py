@@ -5,6 +5,10 @@ arrived after the filter last became worse. Errors of decisions made before the 
 that are irrelevant, documents drawn for audit that are relevant (see drift.py). Documents from before such a change
 still teach.
 
+A topic may also fail without an error: it abstains from what it used to accept. That shows in held-out scores. Of the
+relevant documents that were shown, more than before would not be accepted by the present model (`faded_since`). All of
+them are measured by one model and one cut, so neither learning nor a cut that moved looks like a change.
+
 Documents with an unknown time of arrival (users brought them, or an old log does not have it) count as older than all
 others, in the order of their judgements.
 """
@@ -81,6 +85,17 @@ class Ledger:
         arrived = self._arrived[decided]
         worse = drift.latest_change(self._relevant[decided] != accepted[decided], accepted[decided], arrived)
         return int(arrived[worse.place]) if worse else 0
+
+    def faded_since(self, held_out: Reals, accept_above: float) -> int:
+        """When the first document arrived after relevant ones began to score too low to be accepted; 0 if they have
+        not. `held_out` are scores of the newest documents."""
+        first = self.size - len(held_out)
+        shown = self._origin[first : self.size] == ORIGINS.index("shown")
+        places = np.flatnonzero(self.unique[first:] & shown & self._relevant[first : self.size])
+        arrived = self._arrived[first : self.size][places]
+        order = np.argsort(arrived, kind="stable")
+        start = drift.regime_start(held_out[places][order] <= accept_above, arrived[order], drift.DELTA / 2)
+        return int(arrived[order][start]) if start else 0
 
     def watch(self) -> Watch:
         """How often people judge what is accepted."""

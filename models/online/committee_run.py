@@ -134,7 +134,7 @@ class CommitteeRun:
         unseen = judged.put_held_out(over, unseen, background)
         rule, f1 = self._voting_rule(over, judged.relevant)
         points, unseen_points = turning_points(over, rule), turning_points(unseen, rule)
-        since = judged.ledger.last_change()
+        since = max(judged.ledger.last_change(), judged.ledger.faded_since(points.accepted_below, 0.0))
         accepting, rejecting = (judged.ledger.window(scores, since) for scores in points)
         band = promises.choose(
             goal,

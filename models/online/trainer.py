@@ -110,6 +110,9 @@ class Trainer:
         run, v = self._served_vector()
         unjudged, since = self._judged.unjudged(background), self._judged.ledger.last_change()
         scored = self._scored(run, v, background, unjudged, wide=since > 0)
+        if (faded := self._judged.ledger.faded_since(scored.held_out, scored.band.accept_above)) > since:
+            scored = scored if since else self._scored(run, v, background, unjudged, wide=True)
+            since = faded
         goal, band, unseen = self._spec.goal, scored.band, scored.unseen
         judged = self._judged.ledger.window(scored.held_out, since)
         if goal.asks:

@@ -66,6 +66,44 @@ def test_near_duplicates_of_one_mistake_are_one_mistake() -> None:
     assert ledger.last_change() == 0
 
 
+def test_relevant_documents_that_begin_to_score_too_low_are_a_change_though_nothing_was_decided_wrongly() -> None:
+    random, ledger, alarms = np.random.default_rng(3), Ledger(), 0
+    for i in range(400):
+        ledger.add(words().features, i % 2 == 0, "shown", 0.0, accepted=False, arrived=1000 + i)
+    steady = random.random(400)
+    faded = np.where(np.arange(400) >= 300, steady / 4, steady)
+    assert ledger.last_change() == 0
+    assert ledger.faded_since(steady, 0.3) == 0
+    assert 1280 <= ledger.faded_since(faded, 0.3) <= 1320
+    assert ledger.faded_since(steady[-50:], 2.0) == 0
+    for _ in range(200):
+        alarms += ledger.faded_since(random.random(400), 0.3) > 0
+    assert alarms <= 5
+
+
+def test_a_topic_that_abstains_from_what_has_changed_notices() -> None:
+    """Relevant documents have eight of twelve words, irrelevant ones up to three; later relevant ones have three, too.
+    They are shown, and judged, but not accepted; no decision was wrong."""
+    topical = np.unique(RANDOM.integers(1, 1 << 63, 12, dtype=np.uint64))
+
+    def document(n: int) -> Bag:
+        features = np.unique(np.concatenate([words().features, RANDOM.choice(topical, n, replace=False)]))
+        return Bag(features, np.ones(len(features), np.float32), np.ones(len(features), np.float32))
+
+    def learned(after: int) -> Trainer:
+        trainer = Trainer(Spec(goal=GOAL))
+        for i in range(300 + after):
+            relevant = i % 2 == 0
+            bag = document(i % 4 if not relevant else 8 if i < 300 else 3)
+            trainer.learn(Example(f"d{i}", relevant, bag, "shown", 0.0, relevant and 20 < i < 300, i + 1))
+        return trainer
+
+    steady = learned(0).model(Background()).evidence
+    changed = learned(40).model(Background()).evidence
+    assert steady.worse_for == 0
+    assert 20 <= changed.worse_for <= 60
+
+
 def test_a_topic_whose_reader_turned_away_promises_nothing_and_says_why() -> None:
     """Documents of one kind are wanted, until they are not: what was promised is at risk, and nothing is accepted on
     the strength of the past."""
