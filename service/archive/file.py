@@ -6,7 +6,7 @@
     {"line": "version", "version": …, "record": {…}}              the list of versions
     {"line": "known", "document": …, "title": …, "words": {…}}    known items
     {"line": "skipped", "document": …, "at_ms": …}                documents not to be offered again
-    {"line": "passed", "ever": [n, accepted, abstained], "lately": […]}
+    {"line": "passed", "ever": [n, accepted, abstained], "lately": […], "as_now": […]}       see topics/counts.py
     {"line": "end", "lines": …, "digest": …}                      how many lines came before, and their digest
 
 The log is the truth, so an imported topic is folded again, to the same model bit for bit. The log depends on the hash
@@ -78,6 +78,7 @@ class Archive:
     skipped: dict[str, int] = field(default_factory=dict)
     ever: StreamCounts = field(default_factory=StreamCounts)
     lately: StreamCounts = field(default_factory=StreamCounts)
+    as_now: StreamCounts | None = None  # None if all of `lately` was
     digest: str = ""
 
 
@@ -173,6 +174,7 @@ class ArchiveReader:
                 archive.skipped[line.document] = line.at_ms
             case PassedLine():
                 archive.ever, archive.lately = _counts(line.ever), _counts(line.lately)
+                archive.as_now = _counts(line.as_now) if line.as_now else None
             case EndLine():
                 self._end(archive, line)
 

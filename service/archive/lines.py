@@ -177,6 +177,7 @@ class PassedLine(Request):
     line: Literal["passed"] = "passed"
     ever: Annotated[list[Count], Field(min_length=3, max_length=3)]
     lately: Annotated[list[Count], Field(min_length=3, max_length=3)]
+    as_now: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
 
 
 class EndLine(Request):

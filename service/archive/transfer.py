@@ -130,7 +130,7 @@ class Transfer:
         try:
             await imports.stage(topic, head.born, _staged(archive, judged))
             await self._store.enlist(topic)
-            counts = stored_counts(archive.ever, archive.lately, await self._store.counts.passed())
+            counts = stored_counts(archive.ever, archive.lately, archive.as_now, await self._store.counts.passed())
             outcome = await imports.put(topic, head, counts, digest=archive.digest, replace=replace)
             # Also if it was there already: the process that put it may have died before this.
             if outcome != "taken" and (current := (await self._store.heads([topic]))[0]):
@@ -169,8 +169,10 @@ def _event_lines(writer: ArchiveWriter, events: Sequence[Event]) -> bytes:
 
 
 def _passed_line(counts: TopicCounts) -> PassedLine:
-    ever, lately = ([window.documents, window.accepted, window.abstained] for window in (counts.ever, counts.lately))
-    return PassedLine(ever=ever, lately=lately)
+    windows = (counts.ever, counts.lately, counts.as_now)
+    ever, lately, as_now = ([window.documents, window.accepted, window.abstained] for window in windows)
+    line = PassedLine(ever=ever, lately=lately)
+    return line if as_now == lately else line.model_copy(update={"as_now": as_now})
 
 
 def _batches(rows: Iterable[T]) -> Iterator[Sequence[T]]:

@@ -28,7 +28,7 @@ disk, so all writes of a batch are sent to the store together.
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from models.goals.volume import StreamCounts
@@ -160,11 +160,16 @@ def counts_of(stored: Mapping[bytes, bytes], passed: int) -> TopicCounts:
     )
 
 
-def stored_counts(ever: StreamCounts, lately: StreamCounts, passed: int) -> list[str | int]:
+def stored_counts(
+    ever: StreamCounts, lately: StreamCounts, as_now: StreamCounts | None, passed: int
+) -> list[str | int]:
     """Imported counts as the store keeps them, if this many documents have passed here: as if all were sent by name."""
     bucket = bucket_of(passed)
     row = f"{bucket} {lately.documents} {lately.accepted} {lately.abstained}"
     counts: list[str | int] = ["named", ever.documents, "accepted", ever.accepted, "abstained", ever.abstained]
+    if as_now is not None:
+        before = (total - now for total, now in zip(astuple(ever), astuple(as_now), strict=True))
+        counts += ["anew", " ".join(map(str, (passed, *before)))]
     return ["since", passed, *counts, bucket % SLOTS, row]
 
 

@@ -113,6 +113,23 @@ async def test_a_moved_topic_is_what_it_was_to_the_bit(here: Api, there: Api, ki
     assert (await replay(there.sluice.store, "crude", Config(), verify=True)).outcome == "equal"
 
 
+async def test_a_moved_topic_stands_to_its_goal_as_it_did(here: Api, there: Api) -> None:
+    """What was decided by other settings does not count, neither before the move nor after it."""
+    await here.topic(goal={"max_abstain": 0.9}, audit=1.0)
+    await classify(here, [*oil(60), *grain(60)])
+    goal = {"max_abstain": 0.2, "max_error": 0.3, "min_precision": 0.8, "min_recall": 0.5}
+    await here.ok("PATCH", "/topics/crude", {"goal": goal})
+    await classify(here, [*oil(40, "p"), *grain(220, "q")])
+    for i in range(30):
+        await here.judge(f"p{i}", True)
+        await here.judge(f"q{i}", False)
+    before = (await here.ok("GET", "/topics/crude"))["status"]
+    assert before["goal"]["abstain"]["judged"] == 260
+    assert (await imported(there, await exported(here)))["status"] == before
+    await classify(there, grain(10, "r"), topics=["crude"])
+    assert (await there.ok("GET", "/topics/crude"))["status"]["goal"]["abstain"]["judged"] == 270
+
+
 async def test_corrections_and_all_else_work_after_a_move_as_before(here: Api, there: Api) -> None:
     await lived(here)
     await imported(there, await exported(here))
