@@ -114,6 +114,10 @@ class Projection:
         shares[known] = products @ u * (self.alpha / length)
         return shares, -float(self.centre @ u) * self.alpha / length
 
+    def on_words(self, u: Reals) -> tuple[Reals, float]:
+        """Σ u_k y_k as a linear form: what each term of the projection weighs in it, and what the centre adds."""
+        return self.rows @ u * self.scales, -float(self.centre @ u) / _ONE
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of it, for storing."""
         return {
@@ -149,7 +153,8 @@ class Projection:
         )
         ascending = bool(np.all(self.features[1:] > self.features[:-1]) and np.all(self.features < FIRST_LATENT))
         check(ascending, "the features of a projection must be distinct and ascending")
-        check(bool(np.all(self.scales >= 0) and np.all(np.isfinite(self.singular))), "a projection must be finite")
+        finite = np.all(np.isfinite(self.scales)) and np.all(self.scales >= 0) and np.all(np.isfinite(self.singular))
+        check(bool(finite), "a projection must be finite")
         check(0 < self.alpha <= 10, "alpha of a projection must be a number above 0 and up to 10")
         squares = np.square(self.rows * self.scales.astype(np.float64)[:, None]).sum(axis=0)
         check(bool(np.all(squares <= 4)), "the columns of a projection must have length one")

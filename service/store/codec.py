@@ -1,7 +1,7 @@
 """How values become bytes: a magic word with the format's version, a length, raw little-endian arrays. Never pickle.
 
     bag      SLB1 | n u32 | counts f32[n] | idf f32[n] | terms, joined by \\n, UTF-8
-    others   SLM3, SLE2 | header length u32 | header JSON | the arrays that the header names, one after the other
+    others   SLM3, SLE2, SLP1 | header length u32 | header JSON | the arrays that the header names, one after the other
 
 A bag keeps its terms as words, not as hashes: a log outlives the hash function, can be read by people, and gives a
 model its words back.
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 BAG = b"SLB1"
 MODEL = b"SLM3"  # 2: features are hashed eight bytes at a time; 3: with evidence
 EPOCH = b"SLE2"
-_DTYPES = {"<f4", "<f8", "<u8", "<u4", "<i8"}
+PROJECTION = b"SLP1"
+_DTYPES = {"<f4", "<f8", "<u8", "<u4", "<i8", "<i4", "|i1"}
 _PREFIX = struct.Struct("<4sI")
 
 

@@ -44,6 +44,8 @@ epochs.py, what the stream as a whole looks like:
     sluice:{background}:current    string   number of the newest epoch
     sluice:{background}:epochs     hash     number -> blob (see topics/background.py)
     sluice:{background}:lent       hash     number of an epoch that came with a topic -> the one then in force here
+    sluice:{background}:projected  hash     number of an epoch -> number of the projection that it names, if any
+    sluice:{background}:projections  hash   number -> blob (see topics/projections.py)
 
 signatures.py, near-duplicates:
 
@@ -97,6 +99,8 @@ GOALS = "sluice:{stream}:goals"
 CURRENT_EPOCH = "sluice:{background}:current"
 EPOCHS = "sluice:{background}:epochs"
 LENT_EPOCHS = "sluice:{background}:lent"
+PROJECTED_EPOCHS = "sluice:{background}:projected"
+PROJECTIONS = "sluice:{background}:projections"
 
 NOTED = "sluice:{repeats}:noted"
 SIGNATURES = "sluice:{repeats}:signatures"
