@@ -1,6 +1,7 @@
 """A topic as a file: NDJSON that holds everything about it, to keep or to move to another server.
 
     {"line": "header", "format": "sluice-topic/1", "topic": …, "seq": …, "floor": …, "background": …}
+    {"line": "projection", "number": …, "zlib": base64, "more": …}   those that epochs name, in parts
     {"line": "epoch", "number": …, "zlib": base64, "more": …}     the background that events name, in parts
     {"line": "event", "seq": …, "kind": …, …}                     the log, in order: settings, words, labels
     {"line": "version", "version": …, "record": {…}}              the list of versions
@@ -13,7 +14,8 @@ The log is the truth, so an imported topic is folded again, to the same model bi
 function and the background. The file holds words, not hashes, so it outlives the function and people can read it. As
 for the background, each event names an epoch of the whole stream, and the other server has epochs of its own. But an
 epoch's number is derived from what it holds (topics/background.py), so the epochs come along under their own numbers,
-no event is rewritten, and topics from one server share them there.
+no event is rewritten, and topics from one server share them there. The same is true of the projections that epochs
+name (topics/projections.py).
 
 `background` is the epoch in force when the file was written. A server that has seen no stream yet continues from it,
 and so weights the words of new documents as they were weighted here. If it has a stream already, the models are the
@@ -49,7 +51,9 @@ from service.archive.lines import (
     EventLine,
     HeaderLine,
     KnownLine,
+    PackedLine,
     PassedLine,
+    ProjectionLine,
     SkippedLine,
     VersionLine,
 )
@@ -57,13 +61,17 @@ from service.errors import BadInput, ServiceError
 from service.store import codec
 from service.store.events import Event
 from service.store.resolve import resolve
+from service.topics import projections
 from service.topics.background import Epoch, epoch_number, place_of
 from service.topics.settings import TopicSettings, check
 
-PART_BYTES = 1_000_000  # of an epoch, on one line
+PART_BYTES = 1_000_000  # of an epoch or a projection, on one line
 MAX_EPOCH_BYTES = 100_000_000  # unpacked: a thousand documents of a hundred pages each
+MAX_PROJECTION_BYTES = 10_000_000  # unpacked; a projection has at most so many terms and columns
+MAX_UNPACKED = 1_000_000_000  # of all epochs and projections together
 MAX_BYTES = 500_000_000  # of a file: it is folded in memory, as every log is
-_ORDER = {name: place for place, name in enumerate(("epoch", "event", "version", "known", "skipped", "passed", "end"))}
+_KINDS = ("projection", "epoch", "event", "version", "known", "skipped", "passed", "end")
+_ORDER = {name: place for place, name in enumerate(_KINDS)}
 
 
 @dataclass(slots=True)
@@ -71,7 +79,9 @@ class Archive:
     """The content of a file."""
 
     header: HeaderLine
+    projections: dict[int, bytes] = field(default_factory=dict)
     epochs: dict[int, bytes] = field(default_factory=dict)
+    projected: dict[int, int] = field(default_factory=dict)  # the projection that an epoch names, if it does
     events: list[Event] = field(default_factory=list)
     versions: dict[int, str] = field(default_factory=dict)
     known: dict[str, tuple[str, bytes]] = field(default_factory=dict)  # title and bag
@@ -94,11 +104,12 @@ class ArchiveWriter:
         self._digest.update(raw)
         return raw
 
-    def epoch(self, number: int, blob: bytes) -> Iterator[bytes]:
+    def packed(self, Line: type[PackedLine], number: int, blob: bytes) -> Iterator[bytes]:
+        """The lines of an epoch or a projection."""
         packed = zlib.compress(blob)
         for start in range(0, len(packed), PART_BYTES):
             part = b64encode(packed[start : start + PART_BYTES]).decode()
-            yield self.line(EpochLine(number=number, zlib=part, more=start + PART_BYTES < len(packed)))
+            yield self.line(Line(number=number, zlib=part, more=start + PART_BYTES < len(packed)))
 
     def end(self) -> bytes:
         return self.line(EndLine(lines=self._lines, digest=self._digest.hexdigest()))
@@ -112,7 +123,8 @@ class ArchiveReader:
         self._archive: Archive | None = None
         self._line_number, self._digest = 0, blake2b(digest_size=16)
         self._place, self._ended = 0, False
-        self._part: tuple[int, bytearray] | None = None  # of an epoch that continues on the next line
+        self._part: tuple[str, int, bytearray] | None = None  # kind, number: what continues on the next line
+        self._unpacked = 0  # bytes
 
     def feed(self, lines: Iterable[bytes]) -> None:
         """Reads the next lines, given without their line ends."""
@@ -150,14 +162,19 @@ class ArchiveReader:
         if _ORDER[line.line] < self._place:
             raise _Wrong(f"a line of kind {line.line!r} is out of order")
         self._place = _ORDER[line.line]
-        if self._part and not isinstance(line, EpochLine):
-            raise _Wrong("the epoch before is not complete")
+        if self._part and self._part[:2] != (line.line, getattr(line, "number", None)):
+            raise _Wrong(f"the {self._part[0]} before is not complete")
         self._put(self._archive, line)
 
     def _put(self, archive: Archive, line: AnyLine) -> None:
         match line:
+            case ProjectionLine():
+                if blob := self._unpack(line, MAX_PROJECTION_BYTES):
+                    projections.from_bytes(line.number, blob)
+                    archive.projections[line.number] = blob
             case EpochLine():
-                self._epoch(archive, line)
+                if blob := self._unpack(line, MAX_EPOCH_BYTES):
+                    self._epoch(archive, line.number, blob)
             case EventLine():
                 if line.seq <= (archive.events[-1].seq if archive.events else 0) or line.seq > archive.header.seq:
                     raise _Wrong("its number is not above that of the event before, or is beyond the last version")
@@ -178,27 +195,35 @@ class ArchiveReader:
             case EndLine():
                 self._end(archive, line)
 
-    def _epoch(self, archive: Archive, line: EpochLine) -> None:
-        if self._part and self._part[0] != line.number:
-            raise _Wrong("the epoch before is not complete")
-        packed = self._part[1] if self._part else bytearray()
+    def _unpack(self, line: PackedLine, limit: int) -> bytes | None:
+        """The content, once its last line has been read; until then None."""
+        packed = self._part[2] if self._part else bytearray()
         packed += b64decode(line.zlib)
-        self._part = (line.number, packed) if line.more else None
-        if len(packed) > MAX_EPOCH_BYTES:
-            raise _Wrong("the epoch is too large")
+        self._part = (line.line, line.number, packed) if line.more else None
+        if len(packed) > limit:
+            raise _Wrong(f"the {line.line} is too large")
         if line.more:
-            return
+            return None
         decompressor = zlib.decompressobj()
         try:
-            blob = decompressor.decompress(packed, MAX_EPOCH_BYTES)
+            blob = decompressor.decompress(packed, limit)
         except zlib.error as error:
-            raise _Wrong("the epoch cannot be decompressed") from error
-        if not decompressor.eof:
-            raise _Wrong("the epoch is too large, or cut short")
-        if epoch_number(place_of(line.number), blob) != line.number:
+            raise _Wrong(f"the {line.line} cannot be decompressed") from error
+        self._unpacked += len(blob)
+        if not decompressor.eof or self._unpacked > MAX_UNPACKED:
+            raise _Wrong(f"the {line.line} is too large, or cut short")
+        return blob
+
+    def _epoch(self, archive: Archive, number: int, blob: bytes) -> None:
+        if epoch_number(place_of(number), blob) != number:
             raise _Wrong("the epoch does not match its number")
-        Epoch.from_bytes(line.number, blob).check()
-        archive.epochs[line.number] = blob
+        epoch = Epoch.from_bytes(number, blob)
+        epoch.check()
+        if epoch.named:
+            if epoch.named.number not in archive.projections:
+                raise _Wrong("the projection that the epoch names is missing")
+            archive.projected[number] = epoch.named.number
+        archive.epochs[number] = blob
 
     def _end(self, archive: Archive, line: EndLine) -> None:
         if (line.lines, line.digest) != (self._line_number - 1, self._digest.hexdigest()):

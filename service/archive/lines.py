@@ -65,11 +65,21 @@ class HeaderLine(Request):
     background: Count = Field(description="The epoch in force when the file was written.")
 
 
+class ProjectionLine(Request):
+    line: Literal["projection"] = "projection"
+    number: Count
+    zlib: Base64
+    more: bool = Field(default=False, description="It continues on the next line.")
+
+
 class EpochLine(Request):
     line: Literal["epoch"] = "epoch"
     number: Count
     zlib: Base64
-    more: bool = Field(default=False, description="The epoch continues on the next line.")
+    more: bool = Field(default=False, description="It continues on the next line.")
+
+
+PackedLine = ProjectionLine | EpochLine
 
 
 class EventLine(Request):
@@ -186,7 +196,7 @@ class EndLine(Request):
     digest: Line
 
 
-AnyLine = HeaderLine | EpochLine | EventLine | VersionLine | KnownLine | SkippedLine | PassedLine | EndLine
+AnyLine = HeaderLine | PackedLine | EventLine | VersionLine | KnownLine | SkippedLine | PassedLine | EndLine
 
 
 class ArchiveLine(RootModel[Annotated[AnyLine, Field(discriminator="line")]]):

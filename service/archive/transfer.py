@@ -14,14 +14,17 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, TypeVar
 
+from models.core.latent import TAG_BITS
 from models.text.idf import Frequencies
 from service.archive.file import Archive, ArchiveWriter
 from service.archive.lines import (
     FORMAT,
+    EpochLine,
     EventLine,
     HeaderLine,
     KnownLine,
     PassedLine,
+    ProjectionLine,
     SkippedLine,
     VersionLine,
     VersionRecord,
@@ -29,6 +32,7 @@ from service.archive.lines import (
 )
 from service.config import Config
 from service.errors import BadInput, Conflict
+from service.store.epochs import StoredProjection
 from service.store.events import Event, Head
 from service.store.imports import StagedTopic
 from service.store.known import KnownDocument
@@ -38,10 +42,12 @@ from service.topics.background import Epoch, Epochs
 from service.topics.counts import TopicCounters, TopicCounts, stored_counts
 from service.topics.crud import Topics
 from service.topics.learning import Learning
+from service.topics.projections import NumberedProjection, from_bytes
 from service.topics.published import PublishedModel
 from service.topics.state import TopicState
 
 EVENT_BATCH = 200  # events that are written together
+TAG_TAKEN = "A projection in this file has the tag of another one that this server has."
 
 Outcome = Literal["made", "replaced", "there"]
 T = TypeVar("T")
@@ -77,15 +83,19 @@ class Transfer:
         (counts,) = await self._counters.load([topic])
         current = self._epochs.current.number
         needed = {current} | {event.epoch for event in events if event.seq >= head.floor}
-        stored = needed & set(await self._store.epochs.numbers())
+        stored, projected = needed & set(await self._store.epochs.numbers()), await self._store.epochs.projected()
         header = HeaderLine(format=FORMAT, topic=topic, seq=head.seq, floor=head.floor, background=current)
 
         async def chunks() -> AsyncIterator[bytes]:
             writer = ArchiveWriter()
             yield writer.line(header)
+            for number in sorted({projected[number] for number in stored & projected.keys()}):
+                if blob := await self._store.epochs.load_projection(number):
+                    for line in writer.packed(ProjectionLine, number, blob):
+                        yield line
             for number in sorted(stored):
                 if blob := await self._store.epochs.load(number):
-                    for line in writer.epoch(number, blob):
+                    for line in writer.packed(EpochLine, number, blob):
                         yield line
             for batch in _batches(events):
                 yield await self._pool.run(_event_lines, writer, batch)
@@ -120,9 +130,16 @@ class Transfer:
         return await self._learning.put(topic, put), outcomes[0]
 
     async def _import_epochs(self, archive: Archive) -> None:
+        tags = {number % (1 << TAG_BITS): number for number in await self._store.epochs.projections()}
+        if any(tags.get(number % (1 << TAG_BITS), number) != number for number in archive.projections):
+            raise Conflict(TAG_TAKEN)
         # First the one that was in force there, then the others: see LEND in store/epochs.py.
         for number in sorted(archive.epochs, key=lambda number: number != archive.header.background):
-            await self._store.epochs.lend(number, archive.epochs[number], archive.header.background)
+            named = archive.projected.get(number)
+            projection = StoredProjection(named, archive.projections[named]) if named else None
+            blob, current = archive.epochs[number], archive.header.background
+            if not await self._store.epochs.lend(number, blob, current, projection):
+                raise Conflict(TAG_TAKEN)  # it has come since
         await self._epochs.follow()
 
     async def _put(self, archive: Archive, topic: str, head: Head, judged: dict[str, bool], replace: bool) -> Outcome:
@@ -158,7 +175,10 @@ def _fold(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, b
         state = TopicState(topic, head, archive.events, weights)
         number = state.resolved.epoch
         blob = archive.epochs.get(number)
-        state.build_model(Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ()))
+        epoch = Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ())
+        if named := archive.projected.get(number):
+            epoch.projection = NumberedProjection(named, from_bytes(named, archive.projections[named]))
+        state.build_model(epoch)
     except (ArithmeticError, ValueError, LookupError, TypeError) as error:
         raise BadInput("The log in this file is not consistent: no model can be made from it.") from error
     return {document: standing.relevant for document, standing in state.resolved.judged.items()}

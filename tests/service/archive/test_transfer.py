@@ -1,10 +1,7 @@
 """A topic that is moved decides as it did, learns as it would have, and comes as a whole or not at all."""
 
 import json
-import tempfile
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,27 +27,6 @@ from tests.support.waiting import wait_until
 
 NDJSON = {"content-type": "application/x-ndjson"}
 ASKED = [*oil(20, "new-o"), *grain(20, "new-g")]
-
-
-@pytest.fixture(scope="module")
-def elsewhere() -> Iterator[Embedded]:
-    """A second server's store."""
-    with tempfile.TemporaryDirectory(prefix="sluice-") as directory, Embedded(Path(directory)) as server:
-        yield server
-
-
-@pytest.fixture
-async def here(redis_url: str) -> AsyncIterator[Api]:
-    async with running_api(redis_url) as api:
-        yield api
-
-
-@pytest.fixture
-async def there(elsewhere: Embedded) -> AsyncIterator[Api]:
-    with Redis.from_url(elsewhere.url) as client:
-        client.flushall()
-    async with running_api(elsewhere.url) as api:
-        yield api
 
 
 async def lived(api: Api, topic: str = "crude", **fields: Any) -> None:
