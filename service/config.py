@@ -199,6 +199,10 @@ class Config(BaseSettings):
     )
     stop_words: bool = Field(False, description="Leave out common English words.")
     bigrams: bool = Field(False, description="Use pairs of neighbouring words as features, too.")
+    semantic: bool = Field(
+        True,
+        description="Learn from the stream which words go together, so that topics find documents in other words, too.",
+    )
 
     @classmethod
     def from_env(cls, **options: Any) -> Self:

@@ -1,8 +1,9 @@
 """What the service does with the documents of a stream whatever its topics are, computed once for all of them.
 
-    features    of every document, by the analysis of the deployment
-    epochs      documents come in batches; each batch has the idf of the epoch in force, and is then counted
-    repeats     near-duplicates of earlier documents, which are neither counted nor decided on their own
+    features      of every document, by the analysis of the deployment
+    epochs        documents come in batches; each batch has the idf of the epoch in force, and is then counted
+    projections   made when it is time, of the documents that were sampled since the last one
+    repeats       near-duplicates of earlier documents, which are neither counted nor decided on their own
 
 Documents that do not pass (those for testing) are analysed, and neither counted nor remembered.
 """
@@ -19,8 +20,9 @@ from models.text.idf import Frequencies
 from models.text.minhash import signatures
 from scripts.common.corpus import Corpus
 from service.config import Config
-from service.topics.background import Epoch, NewDocuments, next_epoch
+from service.topics.background import KEPT_EPOCHS, Epoch, NewDocuments, next_epoch, projected_epoch
 from service.topics.features import analysis_of, log_features
+from service.topics.projecting import next_projection, sampled_since
 
 CLOCK_MS = 10**12  # when the first batch comes
 
@@ -56,6 +58,12 @@ class Stream:
     def begins(self, epoch: int) -> int:
         """How many documents have come when the epoch at this place begins; all, if it never does."""
         return self._starts[epoch] if epoch < len(self._starts) else self.passing
+
+    def projects_anew(self, epoch: int) -> int:
+        """The place of the first epoch after this one that has another projection; that after the last, if none has."""
+        named = self.epochs[epoch].named
+        others = (place for place in range(epoch + 1, len(self.epochs)) if self.epochs[place].named != named)
+        return next(others, len(self.epochs))
 
     def batch_end(self, position: int) -> int:
         """The end of the batch in which that many documents have come."""
@@ -98,6 +106,18 @@ class Stream:
             self._features[key] = log_features(*self.documents[document], self.analysis, self.epochs[epoch])
         return self._features[key]
 
+    def _append(self, epoch: Epoch, position: int) -> None:
+        self.epochs.append(epoch)
+        self._starts.append(position)
+
+    def _project(self, position: int) -> None:
+        """Appends an epoch with another projection, if it is time, as the housekeeper does."""
+        epoch = self.epochs[-1]
+        if self.config.semantic and epoch.wants_projection:
+            earlier = {place: self.epochs[place].sample for place in range(len(self.epochs))[-KEPT_EPOCHS:]}
+            if projection := next_projection(epoch, sampled_since(epoch, earlier)):
+                self._append(projected_epoch(epoch, epoch, projection)[0], position)
+
     def _slice(self, start: int, end: int) -> Bags:
         indptr = self.bags.indptr[start : end + 1]
         row = slice(indptr[0], indptr[-1])
@@ -117,6 +137,6 @@ class Stream:
             self._idf[row] = current.frequencies.idf(part.features)
             new.add(ids, part, set(ids) - copies.keys())
             if new.suffice(current):
-                self.epochs.append(next_epoch(current, *new.take())[0])
-                self._starts.append(end)
+                self._append(next_epoch(current, *new.take())[0], end)
+                self._project(end)
             start = end

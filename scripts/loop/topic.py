@@ -64,7 +64,7 @@ class LoopTopic:
         settings = TopicSettings(
             name=spec.topic,
             query=spec.query,
-            learner=Learner(kind=spec.kind, params=dict(spec.params)),
+            learner=Learner.model_validate({"kind": spec.kind, "params": spec.params}),
             goal=Goal(**asdict(spec.goal)),
             audit=spec.audit,
             created_ms=now_ms,
@@ -152,9 +152,10 @@ class LoopTopic:
 
     @property
     def stale_at(self) -> int:
-        """The place of the first epoch for which the topic is too far behind."""
+        """The place of the first epoch for which the topic is too far behind, or under an old projection."""
         place = place_of(self.published.epoch)
-        return place + max_epochs_behind(place, self.published.settings.goal.max_abstain) + 1
+        too_far = place + max_epochs_behind(place, self.published.settings.goal.max_abstain) + 1
+        return min(too_far, self._stream.projects_anew(place))
 
     # -- looking -------------------------------------------------------------------------------------------------------
 

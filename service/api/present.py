@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
+from models.core.latent import count_words
 from models.core.names import View
-from models.core.vectors import Linear
+from models.core.vectors import Bag, Linear
 from models.goals.report import PartReport
 from models.goals.volume import StreamCounts
 from models.online.committee import Committee, VotingRule, mean_form
@@ -33,6 +34,7 @@ from service.schemas.models import (
 )
 from service.topics.counts import TopicCounts
 from service.topics.decisions.results import DocumentResult
+from service.topics.in_words import in_words
 from service.topics.published import PublishedModel
 from service.topics.retrain_policy import policy_of, retrain_due
 from service.topics.settings import audit_rate
@@ -129,7 +131,8 @@ def etag(published: PublishedModel) -> str:
 def model_info(published: PublishedModel, words: dict[int, str]) -> ModelInfo:
     linear, pinned = published.model.linear, published.settings.pinned_terms
     # A banned term is left out, though it has a weight: the one that cancels `rest`.
-    allowed = np.flatnonzero(~np.isin(linear.features, pinned.banned))
+    named = linear.features[: count_words(linear.features)]  # the others are columns of a projection
+    allowed = np.flatnonzero(~np.isin(named, pinned.banned))
     order = allowed[np.argsort(linear.weights[allowed], kind="stable")]
 
     def weighted_terms(places: Iterable[int]) -> list[WeightedTerm]:
@@ -150,28 +153,34 @@ def model_info(published: PublishedModel, words: dict[int, str]) -> ModelInfo:
         version=published.version,
         reject_below=published.model.reject_below,
         accept_above=published.model.accept_above,
-        weights=len(linear.features),
+        weights=len(named),
         terms=StrongestTerms(toward=weighted_terms(toward), against=weighted_terms(against)),
         committee=_committee(published),
     )
 
 
-def model_file(published: PublishedModel, words: dict[int, str]) -> ModelFile:
-    committee = published.model.committee
+def model_file(published: PublishedModel, words: dict[int, str], sample: Sequence[Bag], weights: int) -> ModelFile:
+    """The model as a file, in words alone: if it goes by meaning, it is written as one of words that scores documents
+    like these much as it does, with at most so many weights."""
+    committee, projection = published.model.committee, published.projection
+
+    def form(linear: Linear) -> dict[str, Any]:
+        return _form(in_words(linear, projection, sample, weights) if projection else linear, words)
+
     voters = None
     if committee and committee.rule:
         voters = Voters.model_construct(
             weights=list(committee.rule.weights),
             more_than=committee.rule.t,
-            members=[Form.model_construct(**_form(member, words)) for member in committee.members],
+            members=[Form.model_construct(**form(member)) for member in committee.members],
         )
     return ModelFile.model_construct(  # unchecked: the limits are for imported models, and learning may exceed them
         kind=published.settings.learner.kind,
-        view=published.model.linear.view,
+        view=view if (view := published.model.linear.view) != "semantic" else "tfidf",
         reject_below=published.model.reject_below,
         accept_above=published.model.accept_above,
         committee=voters,
-        **_form(published.model.linear, words),
+        **form(published.model.linear),
     )
 
 

@@ -30,6 +30,9 @@ class TopicOptions(NamedTuple):
         list[str] | None, typer.Option(metavar="TERM", help="A term in favour of the topic; repeatable.")
     ] = None
     ban: Annotated[list[str] | None, typer.Option(metavar="TERM", help="A term to ignore; repeatable.")] = None
+    semantic: Annotated[
+        bool | None, typer.Option("--semantic/--words-only", help="Go by meaning, too, or by its words alone.")
+    ] = None
     audit: Annotated[float | None, typer.Option(help="Share of rejected documents to draw for audit.")] = None
 
     def settings(self) -> dict[str, Any]:
@@ -47,6 +50,7 @@ class TopicOptions(NamedTuple):
             "goal": dict(map(_parse_goal, filter(None, self.goal))) if self.goal else None,
             "rules": {name: rule for name, rule in rules.items() if rule is not None} or None,
             "terms": {name: list(filter(None, given)) for name, given in terms.items() if given} or None,
+            "semantic": self.semantic,
             "audit": self.audit,
         }
         return {name: value for name, value in settings.items() if value is not None}

@@ -144,9 +144,9 @@ class Previews:
         edited = Event("edited", 0, epoch.number, settings=settings.model_dump_json(), features=query, refold=refold)
         changed = replace(resolved)
         changed.set(edited)
-        trainer = train(changed, self._weights)
-        model = trainer.model(epoch.background)
-        return replace(published, epoch=epoch.number, settings=settings, model=model), trainer.held_out()
+        trainer = train(changed, self._weights, epoch.projection.projection if epoch.projection else None)
+        after = replace(published, epoch=epoch.number, settings=settings, model=trainer.model(epoch.background))
+        return after.under(epoch.projection), trainer.held_out()
 
     def _compare_models(
         self,

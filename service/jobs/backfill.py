@@ -36,7 +36,7 @@ from service.store.review import Offered
 from service.topics.decisions.registry import Registry
 from service.topics.decisions.results import classify
 from service.topics.features import analysis_of
-from service.topics.published import PublishedModel
+from service.topics.sync import load_model
 
 BATCH_SIZE = 500
 CHUNK_BYTES = 1_000_000  # of an archive, read at once
@@ -93,7 +93,7 @@ async def _registry(context: JobContext, request: Backfill) -> Registry:
     for topic, saved in zip(topics, models, strict=True):
         if saved is None and request.topics is not None:
             raise NotFound.topic(topic)
-    registry.load(PublishedModel.from_bytes(saved.blob, saved.born) for saved in models if saved)
+    registry.load([await load_model(saved, context.epochs.projections) for saved in models if saved])
     return registry
 
 

@@ -29,6 +29,7 @@ from models.goals import thresholds
 from models.online.model import Example, Model, Spec
 from models.online.trainer import fold as plain_fold
 from models.text.analysis import terms
+from models.text.projection import Projection
 from service.errors import NotFound
 from service.jobs.context import JobContext
 from service.schemas.jobs import Gain, Retrain, Retrained, RetrainResult, Score
@@ -53,6 +54,7 @@ class Material:
     in_base: list[Example]
     learned: list[Example]
     base: Base | None
+    projection: Projection | None  # the newest; a change would put the topic under it
     judged: int
     data: Dataset  # the judged documents, then the rejected ones of the background
 
@@ -114,17 +116,28 @@ def _material(state: TopicState, epoch: Epoch, weights: int) -> Material:
         if sampled.document not in resolved.judged
     }
     spec, judged = spec_of(resolved), [example(judgement) for judgement in resolved.judged.values()]
-    relearned = replace(state.build_model(epoch), model=plain_fold(spec, judged, epoch.background, weights=weights))
+    projection = epoch.projection.projection if epoch.projection and state.settings.semantic else None
+    model = plain_fold(spec, judged, epoch.background, projection=projection, weights=weights)
+    relearned = replace(state.build_model(epoch), model=model).under(epoch.projection)
     rejected = {document: bag for document, bag in sample.items() if relearned.decide_bag(bag)[0] == "reject"}
     data = Dataset.of(judged, rejected)
-    return Material(state.head.born, resolved.version, spec, in_base, learned, base, len(judged), data)
+    return Material(state.head.born, resolved.version, spec, in_base, learned, base, projection, len(judged), data)
 
 
 def served_scores(material: Material, weights: int) -> Reals:
     """Returns the held-out scores of the served model."""
     base = material.base
     model, fitted = (base.model, base.fitted) if base else (None, {})
-    return refit.served_scores(material.data, material.spec, material.in_base, material.learned, weights, model, fitted)
+    return refit.served_scores(
+        material.data,
+        material.spec,
+        material.in_base,
+        material.learned,
+        weights,
+        model,
+        fitted,
+        projection=material.projection,
+    )
 
 
 def score(scores: Reals, data: Dataset) -> Score:

@@ -2,10 +2,12 @@
 
     python -m service.run.housekeeping
 
+* Makes the next projection of the stream when it is time (see topics/projections.py), and publishes an epoch with it.
 * Refreshes topics whose background is old: their queries are weighted by the current frequencies of words, and their
   thresholds chosen against the current stream. That is an event of the log like any other. A topic that promises a
   limit to its abstentions is refreshed sooner, since the stream moves on even if nobody judges; and one from the
-  beginning of the stream at once, since it knows nothing of it.
+  beginning of the stream at once, since it knows nothing of it. One that is still under an earlier projection is
+  refreshed, too, MAX_MOVED of them in a round, since all their judgements are folded again.
 * Submits a retraining job for topics whose policy says that one is due (see topics/retrain_policy.py).
 * Saves how many topics' goals are in which state, every GOALS_S, for Prometheus (see api/prometheus.py).
 * Forgets epochs that no topic uses any more, except the newest, and those that came with an imported topic recently.
@@ -35,11 +37,13 @@ from service.sluice import Sluice
 from service.store.topics import Store
 from service.topics.background import KEPT_EPOCHS, epoch_number, max_epochs_behind, place_of
 from service.topics.counts import TopicCounts
+from service.topics.projecting import update_projection
 from service.topics.published import PublishedModel
 from service.topics.retrain_policy import LastRetrain, policy_of, retrain_due
 from service.topics.state import TopicState
 
 GOALS_S = 60
+MAX_MOVED = 50  # topics that are moved to another projection in a round
 
 log = structlog.get_logger("sluice.run")
 
@@ -72,13 +76,17 @@ async def main() -> None:
 async def keep_house(sluice: Sluice) -> None:
     """Does one round over all topics."""
     await sluice.epochs.follow()
-    newest = place_of(sluice.epochs.current.number)
-    in_use: set[int] = {sluice.epochs.current.number}
-    lent = await sluice.store.epochs.lent()
+    await update_projection(sluice.store, sluice.epochs, sluice.config.semantic)
+    current = sluice.epochs.current.number
+    in_use, left = {current}, MAX_MOVED
+    lent, projected = await sluice.store.epochs.lent(), await sluice.store.epochs.projected()
     for served in list(sluice.registry.topics.values()):
         in_use.add(served.epoch)
-        place = place_of(lent.get(served.epoch, served.epoch))
-        if newest - place > max_epochs_behind(place, served.settings.goal.max_abstain):
+        began = lent.get(served.epoch, served.epoch)
+        behind, place = place_of(current) - place_of(began), place_of(began)
+        moves = served.settings.semantic and left > 0 and projected.get(began) != projected.get(current)
+        if moves or behind > max_epochs_behind(place, served.settings.goal.max_abstain):
+            left -= moves
             try:
                 await sluice.topics.refresh(served.topic)
             except (NotFound, Conflict):
@@ -86,7 +94,7 @@ async def keep_house(sluice: Sluice) -> None:
             except (ArithmeticError, ValueError, LookupError) as error:
                 log.error("topic cannot be folded", topic=served.topic, exc_info=error)
     await _retrain(sluice)
-    await sluice.store.epochs.forget(epoch_number(newest - KEPT_EPOCHS + 1), in_use)
+    await sluice.store.epochs.forget(epoch_number(place_of(current) - KEPT_EPOCHS + 1), in_use)
 
 
 async def save_goals(sluice: Sluice) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
-from models.core.names import LEARNER_KINDS, View
+from models.core.names import LEARNER_KINDS, WordView
 from service.schemas.documents import Pinnable
 from service.schemas.fields import FEATURE, Answer, Canonical, Number, Request, Threshold
 
@@ -98,7 +98,7 @@ class ModelFile(Form):
     kind: Annotated[str, AfterValidator(_learner)] = Field(
         description="The learner that made it. The topic keeps its own learner."
     )
-    view: View
+    view: WordView
     reject_below: Threshold
     accept_above: Threshold
     committee: Voters | None = Field(

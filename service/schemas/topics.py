@@ -112,6 +112,11 @@ class TopicFields(Request):
     goal: Annotated[Goal, Effect.MODEL] = Goal()
     rules: Annotated[Rules, Effect.DECISIONS] = Rules()
     terms: Annotated[Pins, Effect.MODEL] = Pins()
+    semantic: Annotated[bool, Effect.MODEL] = Field(
+        default=True,
+        description="Go by meaning, too: by which words go together in the stream. It begins with some 500 documents, "
+        "if SLUICE_SEMANTIC is on and no term is banned.",
+    )
     audit: Annotated[Share | None, Effect.NOTHING] = Field(
         default=None,
         description="Share of rejected documents that is drawn for audit and offered for review; "
@@ -240,6 +245,7 @@ class Topic(Answer):
     goal: Goal
     rules: Rules
     terms: Pins = Pins()
+    semantic: bool = True
     audit: float | None
     retrain: Policy | None
     created: datetime

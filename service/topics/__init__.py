@@ -12,8 +12,11 @@ Reading order:
 
     settings.py         a topic's settings, as the log keeps them, and the checks on a change
     features.py         how the deployment analyses text; the features that the log keeps
-    background.py       the stream as a whole, in numbered epochs: word frequencies and a sample
+    projections.py      projections of the stream, numbered: by which topics go by meaning
+    background.py       the stream as a whole, in numbered epochs: word frequencies, a sample, a projection
+    projecting.py       makes the next projection, and publishes an epoch with it
     published.py        a published model, and a base that learning continues from
+    in_words.py         a model that goes by meaning as one of words
     state.py            a topic's state in memory: log, judgements in force, trainer
     state_cache.py      the states that this process keeps
     learning.py         append, fold, publish: every change of a topic

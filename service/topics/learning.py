@@ -328,6 +328,10 @@ class Learning:
             state = await self._in_thread(topic, TopicState, topic, head, tail, self._config.served_weights)
         elif tail:
             await self._in_thread(topic, state.advance, head, tail)
+        if tail:
+            await self._epochs.follow_to(state.resolved.epoch)
+            epoch = await self._epochs.load(state.resolved.epoch)
+            await self._in_thread(topic, state.fold_under, epoch.projection)
         self._states.put(state)
         return state
 

@@ -6,14 +6,14 @@ can be compared with the digest of the stored one.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.core.vectors import Bag, Linear
+from models.core.vectors import Bag, Linear, Sparse
 from models.core.views import view
 from models.goals.evidence import Evidence
 from models.goals.sigmoid import Calibration
@@ -21,8 +21,10 @@ from models.online import committee as voting
 from models.online.committee import Committee, VotingRule
 from models.online.committee_estimates import CommitteeRates
 from models.online.model import Model, ModelFigures
+from models.text.projection import Projection
 from service.schemas import Decision
 from service.store import codec
+from service.topics.projections import NumberedProjection
 from service.topics.settings import TopicSettings
 
 DIGITS = 6  # of a score in a response
@@ -46,6 +48,18 @@ class PublishedModel:
     model: Model
     relevant: int  # judgements in force
     irrelevant: int
+    projected: int = 0  # the number of the projection that documents are seen under, if the model goes by meaning
+    projection: Projection | None = None  # the same, once it is loaded
+
+    def under(self, numbered: NumberedProjection | None) -> "PublishedModel":
+        """The same model, with the projection that was in force when it was made, if it uses that."""
+        if numbered is None or self.model.linear.view != "semantic":
+            return replace(self, projected=0, projection=None)
+        return replace(self, projected=numbered.number, projection=numbered.projection)
+
+    def seen(self, bag: Bag) -> Sparse:
+        """A document as the model sees it: its words, and under a projection its latent features."""
+        return view(self.model.linear.view, self.projection.extend(bag) if self.projection else bag)
 
     @property
     def certain(self) -> bool | None:
@@ -61,7 +75,7 @@ class PublishedModel:
     def decision_score(self, bag: Bag) -> float:
         """A single score that, compared with the thresholds, gives the decision, even where a committee votes."""
         model = self.model
-        x, committee = view(model.linear.view, bag), model.committee
+        x, committee = self.seen(bag), model.committee
         if not committee or not committee.rule:
             return model.linear.score(x)
         points = voting.turning_points(np.array([[member.score(x) for member in committee.members]]), committee.rule)
@@ -70,7 +84,7 @@ class PublishedModel:
     def decide_bag(self, bag: Bag) -> tuple[Decision, float]:
         """The decision about a document, and its score."""
         model = self.model
-        x = view(model.linear.view, bag)
+        x = self.seen(bag)
         score, committee = model.linear.score(x), model.committee
         if committee and committee.rule:
             members = [member.score(x) for member in committee.members]
@@ -78,22 +92,27 @@ class PublishedModel:
         return decide(score, model.reject_below, model.accept_above), score
 
     def to_bytes(self) -> bytes:
-        meta = {
+        meta: dict[str, object] = {
             "topic": self.topic,
             "version": self.version,
             "epoch": self.epoch,
             "settings": self.settings.model_dump(mode="json"),
             "judged": [self.relevant, self.irrelevant],
         }
+        if self.projected:
+            meta["projection"] = self.projected
         return _pack(self.model, meta)
 
     @classmethod
     def from_bytes(cls, blob: bytes, born: str) -> "PublishedModel":
+        """The model, without its projection: `topics/sync.py` loads that."""
         with _readable():
             meta, _ = codec.unpack(codec.MODEL, blob)
             settings = TopicSettings.model_validate(meta["settings"])
             model = _model(blob)
-            return cls(meta["topic"], born, meta["version"], meta["epoch"], settings, model, *meta["judged"])
+            relevant, irrelevant = meta["judged"]
+            topic, version, epoch, projected = meta["topic"], meta["version"], meta["epoch"], meta.get("projection", 0)
+            return cls(topic, born, version, epoch, settings, model, relevant, irrelevant, projected)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,9 @@
     one more judgement at the end      the trainer learns it, which is cheap
     anything else                      the fold starts again from the base or the query
 
-There is no inverse of learning. No Redis here and no event loop: `learning.py` calls this in a thread.
+There is no inverse of learning. The log is folded under the projection of the epoch that its newest event names
+(projections.py); when that is another one, it is folded again. No Redis here and no event loop: `learning.py` calls
+this in a thread.
 """
 
 import json
@@ -22,10 +24,12 @@ from models.online.model import Example, Spec
 from models.online.trainer import Trainer
 from models.text.analysis import features_of_lines
 from models.text.minhash import Groups
+from models.text.projection import Projection
 from service.store import codec
 from service.store.events import Event, Head
 from service.store.resolve import Resolved, StandingJudgement, obsolete, resolve, without
 from service.topics.background import Epoch
+from service.topics.projections import NumberedProjection
 from service.topics.published import Base, PublishedModel, Recipe
 from service.topics.settings import TopicSettings
 
@@ -56,7 +60,15 @@ class TopicState:
         self._new_trainer = new_trainer
         self._bytes = sum(map(_size, self.events))
         self._grouped: Groups | None = None
-        self._trainer = train(self.resolved, weights, new_trainer)
+        self._numbered: NumberedProjection | None = None
+        self._folded: Trainer | None = None  # None until it is needed
+
+    def fold_under(self, projection: NumberedProjection | None) -> None:
+        """Folds the log under this projection, that of the epoch that its newest event names, unless it is already."""
+        number = projection.number if projection else 0
+        if number != (self._numbered.number if self._numbered else 0):
+            self._numbered, self._folded = projection, None
+        self._trainer()
 
     def advance(self, head: Head, tail: Sequence[Event], gone: Sequence[int] = ()) -> None:
         """Learns the events that directly follow those it has, and drops those that were removed from the log."""
@@ -72,12 +84,12 @@ class TopicState:
             if event.kind == "restored":
                 self.resolved, refold = resolve(self.events), True
             elif self.resolved.take(event):
-                if not refold:
-                    self._trainer.learn(example(self.resolved.judged[event.document]))
+                if not refold and self._folded:
+                    self._folded.learn(example(self.resolved.judged[event.document]))
             else:
                 refold = True
         if refold:
-            self._trainer = train(self.resolved, self._weights, self._new_trainer)
+            self._folded = None
 
     def compaction(self, kept: int, versions: int) -> tuple[int, list[int]] | None:
         """What to compact the log to, if it has clearly more than so many judgements, or events that none of the newest
@@ -93,12 +105,15 @@ class TopicState:
         return (floor, gone) if pays else None
 
     def build_model(self, epoch: Epoch) -> PublishedModel:
-        """Builds the model as of the last event, with thresholds for the background that this event names."""
-        model = self._trainer.model(epoch.background)
+        """Builds the model as of the last event, under the projection and with thresholds for the background of the
+        epoch that this event names."""
+        self.fold_under(epoch.projection)
+        model = self._trainer().model(epoch.background)
         if not np.isfinite(model.linear.weights).all():
             raise ArithmeticError(f"topic {self.topic}: learning gave a weight that is not finite")
         version, counts = self.resolved.version, self.resolved.counts()
-        return PublishedModel(self.topic, self.head.born, version, epoch.number, self.settings, model, *counts)
+        published = PublishedModel(self.topic, self.head.born, version, epoch.number, self.settings, model, *counts)
+        return published.under(epoch.projection)
 
     def record(self, published: PublishedModel, digest: str) -> str:
         """The entry of this version in the list of versions, as JSON."""
@@ -126,7 +141,7 @@ class TopicState:
         """The judgements in force, one for each group of near-duplicates."""
         judgements = list(self.resolved.judged.values())
         if self.resolved.base is None:
-            return list(compress(judgements, self._trainer.unique.tolist()))
+            return list(compress(judgements, self._trainer().unique.tolist()))
         group = self._groups().group
         return [standing for n, standing in enumerate(judgements) if group[n] == n]
 
@@ -151,12 +166,12 @@ class TopicState:
 
     def snapshot(self) -> tuple[Resolved, dict[str, float]]:
         """A copy of what the log resolves to, to be folded with other settings, and the held-out scores by document."""
-        return replace(self.resolved, judged=dict(self.resolved.judged)), self._trainer.held_out()
+        return replace(self.resolved, judged=dict(self.resolved.judged)), self._trainer().held_out()
 
     @property
     def signatures(self) -> NDArray[np.uint32]:
         """MinHash signatures of the judged documents, in their order."""
-        return self._trainer.signatures if self.resolved.base is None else self._groups().signatures
+        return self._trainer().signatures if self.resolved.base is None else self._groups().signatures
 
     def _groups(self) -> Groups:
         """Groups of near-duplicates among all judged documents. With a base, the trainer has only those that were
@@ -169,7 +184,13 @@ class TopicState:
 
     @property
     def nbytes(self) -> int:
-        return self._trainer.nbytes + self._bytes
+        return (self._folded.nbytes if self._folded else 0) + self._bytes
+
+    def _trainer(self) -> Trainer:
+        if self._folded is None:
+            projection = self._numbered.projection if self._numbered else None
+            self._folded = train(self.resolved, self._weights, projection, self._new_trainer)
+        return self._folded
 
 
 def version_record(event: Event, learner: str, metrics: Mapping[str, float | None] | None, digest: str | None) -> str:
@@ -192,9 +213,12 @@ def spec_of(resolved: Resolved) -> Spec:
     return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms)
 
 
-def train(resolved: Resolved, weights: int, new_trainer: type[Trainer] = Trainer) -> Trainer:
-    """Folds all judgements in force, from the base if there is one, or from the query."""
-    trainer = _started(resolved, weights, new_trainer)
+def train(
+    resolved: Resolved, weights: int, projection: Projection | None = None, new_trainer: type[Trainer] = Trainer
+) -> Trainer:
+    """Folds all judgements in force, from the base if there is one, or from the query; under the projection, if the
+    topic goes by meaning."""
+    trainer = _started(resolved, weights, projection, new_trainer)
     for standing in resolved.to_fold():
         trainer.learn(example(standing))
     return trainer
@@ -214,12 +238,14 @@ def example(standing: StandingJudgement) -> Example:
     return Example(first.document, standing.relevant, to_bag(first.features), *evidence)
 
 
-def _started(resolved: Resolved, weights: int, new_trainer: type[Trainer]) -> Trainer:
+def _started(resolved: Resolved, weights: int, projection: Projection | None, new_trainer: type[Trainer]) -> Trainer:
     spec = spec_of(resolved)
+    if not settings_of(resolved).semantic:
+        projection = None
     if resolved.base is None:
-        return new_trainer(spec, weights=weights)
+        return new_trainer(spec, projection=projection, weights=weights)
     base = Base.from_bytes(resolved.base.model)
-    trainer = new_trainer(spec, base=base.model, fitted=base.fitted, weights=weights)
+    trainer = new_trainer(spec, projection=projection, base=base.model, fitted=base.fitted, weights=weights)
     for standing in resolved.base_judgements():
         if standing.first.document in base.fitted:
             trainer.add_fitted(example(standing))

@@ -18,6 +18,7 @@ from service.store.versions import Saved
 from service.topics.background import Epochs
 from service.topics.decisions.registry import Registry
 from service.topics.learning import Learning
+from service.topics.projections import Projections
 from service.topics.published import PublishedModel
 
 log = structlog.get_logger("sluice.topics")
@@ -118,7 +119,7 @@ class Sync:
         await self._epochs.follow()
         topics = await self._store.topics()
         saved = await self._store.versions.load(topics)
-        models = [_decode(topic, stored) for topic, stored in zip(topics, saved, strict=True)]
+        models = [await self._decode(topic, stored) for topic, stored in zip(topics, saved, strict=True)]
         self._registry.load([model for model in models if model])
         for topic, model in zip(topics, models, strict=True):
             if model is None:
@@ -132,11 +133,22 @@ class Sync:
     async def _load_model(self, topic: str) -> None:
         """Serves the topic's published model."""
         (saved,) = await self._store.versions.load([topic])
-        model = _decode(topic, saved)
+        model = await self._decode(topic, saved)
         if model:
+            await self._epochs.follow_to(model.epoch)
             await asyncio.to_thread(self._registry.put, model)
         else:
             await self._refold(topic)
+
+    async def _decode(self, topic: str, saved: Saved | None) -> PublishedModel | None:
+        """The published model; None if there is none, or none that this version of Sluice can read."""
+        if saved is None:
+            return None
+        try:
+            return await load_model(saved, self._epochs.projections)
+        except Corrupt as error:
+            log.warning("published model cannot be read; folding its log", topic=topic, detail=str(error))
+            return None
 
     async def _refold(self, topic: str) -> None:
         """Folds the log of a topic whose published model is missing or cannot be read."""
@@ -153,12 +165,12 @@ class Sync:
             log.error("topic cannot be folded", topic=topic, exc_info=error)
 
 
-def _decode(topic: str, saved: Saved | None) -> PublishedModel | None:
-    """The published model; None if there is none, or none that this version of Sluice can read."""
-    if saved is None:
-        return None
-    try:
-        return PublishedModel.from_bytes(saved.blob, saved.born)
-    except Corrupt as error:
-        log.warning("published model cannot be read; folding its log", topic=topic, detail=str(error))
-        return None
+async def load_model(saved: Saved, projections: Projections) -> PublishedModel:
+    """A published model with its projection, if it has one; raises `Corrupt` if one of them cannot be read."""
+    model = PublishedModel.from_bytes(saved.blob, saved.born)
+    if not model.projected:
+        return model
+    numbered = await projections.load(model.projected)
+    if numbered is None:
+        raise Corrupt("its projection is lost")
+    return model.under(numbered)

@@ -55,9 +55,14 @@ async def read_model(
     topic: TopicPath,
     format: Annotated[Literal["export"] | None, Query(description="`export`: a portable file.")] = None,
 ) -> Response:
-    """What decides: thresholds, and the terms that count most for and against."""
+    """What decides: thresholds, and the terms that count most for and against. A portable file has words alone: of a
+    model that goes by meaning, too, it holds one of words that scores documents much as it does."""
     published, words = await sluice.topics.find(topic), await sluice.learning.read(topic, TopicState.terms)
-    return reply(present.model_file(published, words) if format else present.model_info(published, words))
+    if not format:
+        return reply(present.model_info(published, words))
+    epoch, weights = await sluice.epochs.load(published.epoch), sluice.config.served_weights
+    sample = epoch.weighted(epoch.sample) if published.projection else []
+    return reply(await sluice.pool.run(present.model_file, published, words, sample, weights))
 
 
 @router.put(

@@ -2,6 +2,9 @@
 
     documents  →  features, idf  →  scores against a snapshot of the bank  →  rules  →  verdicts
 
+Where topics go by meaning, a batch is also projected once under each projection that they use, which is one, or two
+while topics move from one to the next.
+
 If a request names no topics, only those that may not reject have a verdict: nearly every topic rejects nearly every
 document, and the bank does not list those.
 """
@@ -15,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from models.bank.seen import Matrix
 from models.bank.segment import IndexedTopic
 from models.bank.snapshot import Snapshot
 from models.core.vectors import Bag, Singles
@@ -88,10 +92,11 @@ def decide_documents(
     topics = options.topics
     if topics is None and options.include == "all":
         topics = sorted(topic.name for topic in snapshot)
+    seen = _seen(registry, snapshot, counted, idf)
     if topics is None:
-        rows = _not_rejected(snapshot, counted, idf, ruled, limit)
+        rows = _not_rejected(snapshot, seen, ruled, limit)
     else:
-        rows = _scored(snapshot, counted, idf, list(dict.fromkeys(topics)), limit)
+        rows = _scored(snapshot, seen, list(dict.fromkeys(topics)), limit)
     verdicts = [_with_rules(row, rules) if rules else row for row, rules in zip(rows, ruled, strict=True)]
     return Decided(documents, ids, counted, idf, verdicts)
 
@@ -108,7 +113,9 @@ def verdicts_of(
 
 def verdicts_of_bags(registry: Registry, topic: str, counted: Bags, idf: Singles) -> list[TopicVerdict]:
     """The verdicts of one topic's model on documents that were analysed before."""
-    return [verdict for (verdict,) in _scored(registry.snapshot(), counted, idf, [topic], len(counted))]
+    snapshot = registry.snapshot()
+    rows = _scored(snapshot, _seen(registry, snapshot, counted, idf), [topic], len(counted))
+    return [verdict for (verdict,) in rows]
 
 
 def max_verdicts(options: ClassifyOptions) -> int:
@@ -144,16 +151,28 @@ def _check_count(verdicts: int, limit: int) -> None:
         raise TooLarge(f"This would be more than {limit:,} such decisions; ask for fewer topics or documents at once.")
 
 
+class _Seen(NamedTuple):
+    """Documents as the bank takes them."""
+
+    bags: Bags
+    idf: Singles
+    latent: Mapping[int, Matrix]  # their latent values, by the tag of the projection
+
+
+def _seen(registry: Registry, snapshot: Snapshot[ServedTopic], counted: Bags, idf: Singles) -> _Seen:
+    return _Seen(counted, idf, registry.latent(snapshot, counted, idf))
+
+
 def _scored(
-    snapshot: Snapshot[ServedTopic], counted: Bags, idf: Singles, topics: list[str], limit: int
+    snapshot: Snapshot[ServedTopic], seen: _Seen, topics: list[str], limit: int
 ) -> Iterator[list[TopicVerdict]]:
     """The verdicts of these topics on each document, whatever they decide."""
-    _check_count(len(counted) * len(topics), limit)
+    _check_count(len(seen.bags) * len(topics), limit)
     entries = [snapshot.get(topic) for topic in topics]
     for topic, indexed in zip(topics, entries, strict=True):
         if indexed is None:
             raise NotFound.topic(topic)
-    scores = snapshot.score(counted, idf, topics)
+    scores = snapshot.score(seen.bags, seen.idf, topics, latent=seen.latent)
     starts = accumulate((indexed.columns for indexed in entries if indexed), initial=0)
     columns = [(indexed, start) for indexed, start in zip(entries, starts, strict=False) if indexed]
     for row in scores.tolist():
@@ -161,17 +180,17 @@ def _scored(
 
 
 def _not_rejected(
-    snapshot: Snapshot[ServedTopic], counted: Bags, idf: Singles, ruled: Sequence[dict[str, RuleName]], limit: int
+    snapshot: Snapshot[ServedTopic], seen: _Seen, ruled: Sequence[dict[str, RuleName]], limit: int
 ) -> Iterator[list[TopicVerdict]]:
     """What the models do not reject, and what a rule accepts although they do."""
-    hits = snapshot.hits(counted, idf)
+    hits = snapshot.hits(seen.bags, seen.idf, latent=seen.latent)
     _check_count(len(hits.topics), limit)
-    bounds = np.searchsorted(hits.documents, np.arange(len(counted) + 1)).tolist()
+    bounds = np.searchsorted(hits.documents, np.arange(len(seen.bags) + 1)).tolist()
     numbers, starts, scores = hits.topics.tolist(), hits.starts.tolist(), hits.scores.tolist()
     topics = {number: snapshot.topic(number) for number in set(numbers)}  # each looked up once, not for every hit
     accepting = sorted({topic for rules in ruled for topic, rule in rules.items() if rule == "accept_if"})
     accepting = [topic for topic in accepting if snapshot.get(topic)]
-    rows = list(_scored(snapshot, counted, idf, accepting, limit)) if accepting else []
+    rows = list(_scored(snapshot, seen, accepting, limit)) if accepting else []
     verdicts = [_verdict(topics[number], scores, start) for number, start in zip(numbers, starts, strict=False)]
     for i, (first, end) in enumerate(pairwise(bounds)):
         row = verdicts[first:end]

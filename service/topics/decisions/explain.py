@@ -4,6 +4,9 @@
     flip          a few of the strongest terms without which, or of the query's terms with which, the decision would
                   have been different
 
+Under a projection each word of a document also moves its latent values, which the model weights. That part of the score
+is shared out among the words, as the projection adds them up; what its centre adds, which no word does, is in the bias.
+
 A flip is found by deciding again, not by subtracting: where lengths are normalised, removing a term makes the others
 count for more. The strongest terms are removed one after the other, MAX_TERMS at most, until the decision changes; then
 those that did not have to go are put back. Other terms might do as well.
@@ -21,6 +24,7 @@ import numpy as np
 from models.core.vectors import Bag, Features, Singles
 from models.core.views import view
 from service.schemas import Decision
+from service.topics.in_words import latent_weights
 from service.topics.published import DIGITS, PublishedModel
 
 MAX_TERMS = 8  # in a flip
@@ -60,7 +64,7 @@ def explain(published: PublishedModel, bag: Bag, words: Words) -> list[ScorePart
     """
     linear = published.model.linear
     x = view(linear.view, bag)
-    parts = _parts(published, bag)
+    parts, centre = _parts(published, bag)
     rounded = {feature: round(part, DIGITS) for feature, part in parts.items()}
     in_order = sorted((f for f in words if f in rounded), key=lambda f: -abs(rounded[f]))
     pin, ban = published.settings.pinned_terms.pin, published.settings.pinned_terms.ban
@@ -69,7 +73,7 @@ def explain(published: PublishedModel, bag: Bag, words: Words) -> list[ScorePart
         named = np.isin(x.features, np.array([*parts, *ban], np.uint64))
         others = linear.rest * float(x.values.sum() - x.values[named].sum())
         contributions.append(ScorePart(REST, round(others, DIGITS)))
-    return [*contributions, ScorePart(BIAS, round(linear.bias, DIGITS))]
+    return [*contributions, ScorePart(BIAS, round(linear.bias + centre, DIGITS))]
 
 
 def flip(
@@ -87,7 +91,7 @@ def flip(
 
     if decide(bag) != decision:
         return None  # the score is so close to a threshold that the order of summation matters
-    parts = _parts(published, bag)
+    parts, _ = _parts(published, bag)
     flips: list[tuple[list[int], Decision]] = []
     for side in _TOWARD[decision]:
         against = sorted((f for f in words if side * parts.get(f, 0.0) < 0), key=lambda f: -abs(parts[f]))
@@ -105,14 +109,17 @@ def flip(
     return None
 
 
-def _parts(published: PublishedModel, bag: Bag) -> dict[int, float]:
-    """The part in the score of every term that the model weights."""
-    linear = published.model.linear
+def _parts(published: PublishedModel, bag: Bag) -> tuple[dict[int, float], float]:
+    """The part in the score of every term that the model weights, and what the projection's centre adds to it."""
+    linear, projection, centre = published.model.linear, published.projection, 0.0
     x = view(linear.view, bag)
     contributions = linear.contributions(x)
+    if projection:
+        shares, centre = projection.share(bag, latent_weights(linear, projection))
+        contributions += shares
     weighted = np.flatnonzero((contributions != 0) & ~np.isin(x.features, published.settings.pinned_terms.banned))
     parts = contributions[weighted] + linear.rest * x.values[weighted]
-    return dict(zip(x.features[weighted].tolist(), parts.tolist(), strict=True))
+    return dict(zip(x.features[weighted].tolist(), parts.tolist(), strict=True)), centre
 
 
 def _fewest(

@@ -9,14 +9,18 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from threading import Lock
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from models.bank.bank import Bank
+from models.bank.seen import Matrix
 from models.bank.segment import BankEntry
 from models.bank.snapshot import Snapshot
 from models.core.arrays import check
+from models.core.vectors import Singles
 from models.goals.sigmoid import Calibration
 from models.online.committee import VotingRule
-from models.text.analysis import Analysis
+from models.text.analysis import Analysis, Bags
+from models.text.projection import Projection
 from service.errors import NotFound
 from service.schemas import Rules
 from service.store.outbox import GONE_S
@@ -34,6 +38,7 @@ class ServedTopic(NamedTuple):
     calibration: Calibration | None
     voting: VotingRule | None  # how the members of a committee decide together
     certain: bool | None = None  # whether its goal for what is accepted can be promised; None without such a goal
+    projection: Projection | None = None  # under which it sees documents
 
 
 class Registry:
@@ -42,6 +47,8 @@ class Registry:
         self.topics: dict[str, PublishedModel] = {}
         self.rules = TopicRules()
         self._bank: Bank[ServedTopic] = Bank()
+        # By tag: those of the topics in the bank, and in snapshots of it that are still read.
+        self._projections: WeakValueDictionary[int, Projection] = WeakValueDictionary()
         self._writing = Lock()  # so that bank and topics change together; readers do not take it
         self._merged = True  # nothing has been put or removed since the bank was last merged
         self._deleted: dict[str, float] = {}  # when topics were deleted, by `born`, on the monotonic clock
@@ -51,6 +58,8 @@ class Registry:
         """Serves many topics at once, when the process starts."""
         topics = {model.topic: model for model in models}
         with self._writing:
+            for model in topics.values():
+                self._note_projection(model)
             self._bank.load(_entry(model) for model in topics.values())
             self.topics.update(topics)
             self.rules.put({topic: model.settings.rules for topic, model in topics.items()})
@@ -64,6 +73,7 @@ class Registry:
                 return
             if time.monotonic() - self._deleted.get(model.born, -inf) < GONE_S:
                 return
+            self._note_projection(model)
             self._bank.put(_entry(model))
             self.rules.put({model.topic: model.settings.rules})
             self.topics[model.topic] = model
@@ -95,6 +105,10 @@ class Registry:
     def snapshot(self) -> Snapshot[ServedTopic]:
         return self._bank.snapshot()
 
+    def latent(self, snapshot: Snapshot[ServedTopic], counted: Bags, idf: Singles) -> dict[int, Matrix]:
+        """The latent values of documents under each projection that topics of the snapshot use, by its tag."""
+        return {tag: self._projections[tag].latent_batch(counted, idf) for tag in snapshot.projections}
+
     def created_after(self, at_ms: int, topics: Sequence[str] | None) -> frozenset[str]:
         """Those of the topics (None: all) that were created after that moment."""
         if self._youngest_ms <= at_ms:
@@ -107,6 +121,11 @@ class Registry:
         """The size of the indexes that documents are scored with."""
         parts = (part for segment in self._bank.snapshot().segments for part in segment.body.parts)
         return sum(part.index.nbytes + part.index.postings.dense.nbytes for part in parts)
+
+    def _note_projection(self, model: PublishedModel) -> None:
+        check(model.projection is not None or not model.projected, "the projection of a model must be loaded")
+        if model.projection:
+            self._projections.setdefault(model.projection.tag, model.projection)
 
     @property
     def wants_merging(self) -> bool:
@@ -124,6 +143,14 @@ def _entry(published: PublishedModel) -> BankEntry[ServedTopic]:
     check(model.accept_above == model.accept_above, "accept_above must be a number")
     voting = committee.rule if committee else None
     columns = committee.members if committee and voting else (model.linear,)
-    band = model.reject_below, model.accept_above
-    topic = ServedTopic(published.topic, *band, published.version, model.calibration, voting, published.certain)
+    topic = ServedTopic(
+        published.topic,
+        model.reject_below,
+        model.accept_above,
+        published.version,
+        model.calibration,
+        voting,
+        published.certain,
+        published.projection,
+    )
     return BankEntry(published.topic, columns, model.reject_below, topic)
