@@ -7,9 +7,10 @@
 
 What counts as evidence is in goals/evidence.py.
 
-`accept_above` is the lowest cut that passes two tests. While none does, `strict` accepts nothing, and `best` accepts by
-the best estimate (goals/best_estimate.py); either way nothing is promised. With n documents above a
-cut, m of them irrelevant, and a(n, c) the misses that Clopper & Pearson's bound allows at confidence c
+In the mode `best`, `accept_above` is steered by what was delivered (goals/tracking.py), and promised where it can be.
+
+In the mode `strict` it is the lowest cut that passes two tests; while none does, nothing is accepted. With n documents
+above a cut, m of them irrelevant, and a(n, c) the misses that Clopper & Pearson's bound allows at confidence c
 (core/intervals.py):
 
 * sequence  m ≤ a(n, PROMISE_CONFIDENCE), here and above every stricter cut that was tried, except for the strictest.
@@ -52,9 +53,9 @@ from models.core import intervals
 from models.core.measures import Bools
 from models.core.names import GoalMode
 from models.core.vectors import Reals
-from models.goals.best_estimate import likely_cut
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE, JudgedWindow
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
+from models.goals.tracking import tracked_cut
 
 SPENT_SHARE = 0.35  # of the abstention that is allowed
 DEFAULT_ABSTAIN = 0.15  # the limit on abstention where recall is asked for and no limit is set
@@ -99,13 +100,13 @@ def choose(
     spends = len(background) >= MIN_SAMPLE and (goal.min_recall is not None or goal.max_abstain is not None)
     allowed = int(SPENT_SHARE * abstain * len(background_below)) if spends else 0
     if goal.precision:
-        counted = judged.has_origin("shown") & judged.current
-        scores, relevant = judged.held_out[counted], judged.relevant[counted]
         shown = min(usual.reject_below, _cut_for_count(background, allowed, NEVER))
-        accept = certified_cut(scores, relevant, goal.precision, shown)
-        certified = accept < NEVER
-        if not certified and goal.mode == "best":
-            accept = likely_cut(scores, relevant, goal.precision, usual.accept_above, shown)
+        if goal.mode == "best":
+            accept, certified = tracked_cut(judged, goal.precision, usual.accept_above, shown)
+        else:
+            counted = judged.has_origin("shown") & judged.current
+            accept = certified_cut(judged.held_out[counted], judged.relevant[counted], goal.precision, shown)
+            certified = accept < NEVER
     if goal.max_error is not None:
         low = min(low, audited_cut(judged_below, goal.max_error, low))
     low = min(low, accept)
