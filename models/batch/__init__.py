@@ -19,11 +19,12 @@ Reading order:
     registry.py             all of these by name
     folds.py                stratified folds for cross-validation
     refit.py                a topic fitted to all its judgements, with held-out scores
+    together.py             several topics fitted at once by boosting
     comparison.py           which of two rankings is better, and whether that could be chance
 
 To add a method, write its module here, and register it: an entry in `METHODS` (registry.py), and its name in
 `BATCH_NAMES` (core/names.py). tests/models/batch/test_registry.py runs its contract over every registered method; what
 is left to write is the formula, dense and slow, in tests/support/reference.py, and a test that compares the two.
 
-From outside, use `refit`, `comparison`, `registry` and, with workers of your own, `farm`.
+From outside, use `refit`, `together`, `comparison`, `registry` and, with workers of your own, `farm`.
 """

@@ -20,6 +20,9 @@ quotes is as large as the weight of ten thousand pairs, and makes all c alike (m
 
 How D and W are kept from one round to the next, and what that costs, is in batch/stumps.py.
 
+Pairs of document and topic of which nobody knows whether the document is relevant have no part in it: D_1 is
+1/(number of known pairs) for the others, and ε with it.
+
 Of hypotheses whose Z differ by less than TIE, that of the smallest feature is taken: the order of documents, terms and
 topics does not matter.
 """
@@ -123,13 +126,23 @@ class Chosen(NamedTuple):
 Ask = Callable[[Chosen | None, int], Sequence[Candidates]]  # applies what was chosen, then returns the K best
 
 
-def fit(p: Params, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes:
-    return boost(p, reduced(x, labels, p.reduction, p.rho), labels, progress).planes()
+def fit(
+    p: Params,
+    x: Examples,
+    labels: Labels,
+    seed: int = 0,
+    progress: Progress = no_progress,
+    known: Labels | None = None,
+) -> Planes:
+    """Fits all topics together; `known` are the pairs of document and topic that count, all if it is None."""
+    return boost(p, reduced(x, labels, p.reduction, p.rho, known), labels, progress, known).planes()
 
 
-def boost(p: Params, x: Examples, labels: Labels, progress: Progress = no_progress) -> Boosted:
+def boost(
+    p: Params, x: Examples, labels: Labels, progress: Progress = no_progress, known: Labels | None = None
+) -> Boosted:
     """Runs S rounds over all terms of these examples."""
-    rounds = Rounds(p, x, labels)
+    rounds = Rounds(p, x, labels, known=known)
     return run_rounds(p, x.features, lambda chosen, K: [rounds.next(chosen, K)], progress)
 
 
@@ -159,16 +172,18 @@ def choose(answers: Sequence[Candidates], K: int) -> Chosen:
 class Rounds:
     """D of all pairs, and W of a range of the terms, between two rounds. `first` is the number of the first term."""
 
-    def __init__(self, p: Params, x: Examples, labels: Labels, first: int = 0) -> None:
+    def __init__(self, p: Params, x: Examples, labels: Labels, first: int = 0, known: Labels | None = None) -> None:
         g, m = labels.shape
-        check(g == x.size and g * m > 0 and len(x.features) > 0, "there must be documents, with words, and topics")
+        pairs = g * m if known is None else int(np.count_nonzero(known))
+        check(g == x.size and pairs > 0 and len(x.features) > 0, "there must be documents, with words, and topics")
         self._code = VARIANTS.index(p.variant)
-        self._epsilon = 1 / (m * g) if p.epsilon is None else p.epsilon
+        self._epsilon = 1 / pairs if p.epsilon is None else p.epsilon
         self._rows, self._columns, self._first = (x.indptr, x.columns), x.by_column(), first
         self._ends = np.concatenate([[0], np.cumsum(labels.sum(axis=1))])  # where the labels of each document end
         self._topics = np.nonzero(labels)[1].astype(np.int32)
-        self._plus = np.full(len(self._topics), 1 / (m * g))  # D where y = 1, by label
-        self._minus = np.where(labels, 0.0, 1 / (m * g))  # D where y = −1, by document and topic
+        self._plus = np.full(len(self._topics), 1 / pairs)  # D where y = 1, by label
+        irrelevant = ~labels if known is None else known & ~labels
+        self._minus = np.where(irrelevant, 1 / pairs, 0.0)  # D where y = −1, by document and topic
         self._W = np.zeros((len(x.features), 2, m))  # where y = 1, where y = −1
         self._s, self._mass = 0, 1.0
         self._scales, self._totals, self._peak = np.ones((3, 2, m))

@@ -37,9 +37,10 @@ class WorkerShare(NamedTuple):
     p: Params
     first: int  # the number of its first term
     x: Examples  # all documents, with only its terms
+    known: Labels | None = None  # the pairs of document and topic that count
 
     def rounds(self, labels: Labels) -> Rounds:
-        return Rounds(self.p, self.x, labels, self.first)
+        return Rounds(self.p, self.x, labels, self.first, self.known)
 
 
 class Crew(Protocol):
@@ -56,18 +57,32 @@ class WorkerDied(RuntimeError):
     """A worker died: its part of the state is lost, and so is the run."""
 
 
-def fit(p: Params, x: Examples, labels: Labels, crew: Crew, progress: Progress = no_progress) -> Planes:
+def fit(
+    p: Params,
+    x: Examples,
+    labels: Labels,
+    crew: Crew,
+    progress: Progress = no_progress,
+    known: Labels | None = None,
+) -> Planes:
     """Like the `fit` of boosting.py, by these workers."""
-    return farm(p, reduced(x, labels, p.reduction, p.rho), labels, crew, progress).planes()
+    return farm(p, reduced(x, labels, p.reduction, p.rho, known), labels, crew, progress, known).planes()
 
 
-def farm(p: Params, x: Examples, labels: Labels, crew: Crew, progress: Progress = no_progress) -> Boosted:
+def farm(
+    p: Params,
+    x: Examples,
+    labels: Labels,
+    crew: Crew,
+    progress: Progress = no_progress,
+    known: Labels | None = None,
+) -> Boosted:
     """The result of `boost`, by these workers."""
-    with crew.assign(shares(p, x, crew.size), labels) as ask:
+    with crew.assign(shares(p, x, crew.size, known), labels) as ask:
         return run_rounds(p, x.features, ask, progress)
 
 
-def shares(p: Params, x: Examples, workers: int) -> list[WorkerShare]:
+def shares(p: Params, x: Examples, workers: int, known: Labels | None = None) -> list[WorkerShare]:
     """Splits the terms into ranges with about as many occurrences each, none of them empty."""
     check(1 <= workers <= MAX_WORKERS, f"workers must be a whole number from 1 to {MAX_WORKERS}")
     check(len(x.features) > 0, "there must be documents, with words, and topics")
@@ -75,4 +90,4 @@ def shares(p: Params, x: Examples, workers: int) -> list[WorkerShare]:
     cuts = np.searchsorted(occurrences, [occurrences[-1] * k / workers for k in range(1, workers)], side="right")
     ends = np.unique([0, *cuts, len(x.features)]).tolist()
     terms = np.arange(len(x.features))
-    return [WorkerShare(p, a, x.only((terms >= a) & (terms < b))) for a, b in pairwise(ends)]
+    return [WorkerShare(p, a, x.only((terms >= a) & (terms < b)), known) for a, b in pairwise(ends)]

@@ -27,10 +27,10 @@ from models.core.vectors import Reals
 Reduction = Literal["chi2", "mutual", "frequency"]
 
 
-def reduced(x: Examples, labels: Labels, by: Reduction, rho: float) -> Examples:
+def reduced(x: Examples, labels: Labels, by: Reduction, rho: float, known: Labels | None = None) -> Examples:
     """The documents with only the r' best terms; at least one term stays."""
     check(0 <= rho < 1, "rho must be a number from 0 and below 1")
-    return x.only(best_terms(term_scores(x, labels, by), rho))
+    return x.only(best_terms(term_scores(x, labels, by, known), rho))
 
 
 def best_terms(scores: Reals, rho: float) -> Bools:
@@ -43,21 +43,25 @@ def best_terms(scores: Reals, rho: float) -> Bools:
     return kept
 
 
-def term_scores(x: Examples, labels: Labels, by: Reduction) -> Reals:
-    """The score of each term."""
+def term_scores(x: Examples, labels: Labels, by: Reduction, known: Labels | None = None) -> Reals:
+    """The score of each term. Of each topic only the documents count of which it is known whether they are relevant."""
     df = np.bincount(x.columns, minlength=len(x.features)).astype(np.float64)
     if by == "frequency":
         return df
     binary = Examples(x.view, x.features, x.indptr, x.columns, np.ones(len(x.columns)))
-    both = binary.sums(labels)
-    return (_chi2 if by == "chi2" else _mutual)(both, df, labels.sum(axis=0).astype(np.float64), float(x.size))
+    both, positive = binary.sums(labels), labels.sum(axis=0).astype(np.float64)
+    dfs, g = df[None], np.full(labels.shape[1], float(x.size))  # one row for all topics
+    if known is not None:
+        dfs, g = binary.sums(known), known.sum(axis=0).astype(np.float64)
+    return (_chi2 if by == "chi2" else _mutual)(both, dfs, positive, g)
 
 
 @kernel
-def _chi2(both: Reals, df: Reals, positive: Reals, g: float) -> Reals:
+def _chi2(both: Reals, dfs: Reals, positive: Reals, sizes: Reals) -> Reals:
     m, r = both.shape
     scores = np.zeros(r)
     for i in range(m):
+        df, g = dfs[min(i, len(dfs) - 1)], sizes[i]
         for k in range(r):
             n, a, b = both[i, k], df[k], positive[i]
             # In counts: P(t,c)P(t̄,c̄) − P(t,c̄)P(t̄,c) = (n·g − a·b) / g².
@@ -68,10 +72,11 @@ def _chi2(both: Reals, df: Reals, positive: Reals, g: float) -> Reals:
 
 
 @kernel
-def _mutual(both: Reals, df: Reals, positive: Reals, g: float) -> Reals:
+def _mutual(both: Reals, dfs: Reals, positive: Reals, sizes: Reals) -> Reals:
     m, r = both.shape
     scores = np.zeros(r)
     for i in range(m):
+        df, g = dfs[min(i, len(dfs) - 1)], sizes[i]
         for k in range(r):
             n, a, b = both[i, k], df[k], positive[i]
             total = _part(n, a, b, g) + _part(a - n, a, g - b, g)

@@ -5,6 +5,9 @@
 
 Zhang & Oles, "Text categorization based on regularized linear classification methods", Information Retrieval 4, 2001.
 The bias is not penalised. Solved by L-BFGS, which begins at 0 and takes nothing at random.
+
+Parameters. On the last quarter of the training documents C = 100 is better than 10 and 1: break-even .868, .861, .836
+on 20 topics of Reuters, .846, .833, .807 on six newsgroups.
 """
 
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from models.core.names import WordView
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    C: float = 10.0
+    C: float = 100.0
     view: WordView = "tfidf"
 
     def __post_init__(self) -> None:

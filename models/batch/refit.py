@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from models.batch import registry
+from models.batch import farm, registry
+from models.batch.farm import Crew
 from models.batch.folds import stratified_folds
 from models.batch.matrix import Examples, Progress, no_progress
 from models.batch.starting import document
@@ -80,10 +81,11 @@ def refit(
     progress: Progress = no_progress,
     projection: Projection | None = None,
     query: Bag | None = None,
+    crew: Crew | None = None,
 ) -> Refit:
     """Fits the method FOLDS + 1 times, to documents without banned terms. Pins are not part of the model, so that they
     can be taken back: they are applied when it is served. With a projection, methods that take signed values are fitted
-    to latent features, too, unless terms are banned (see online/trainer.py)."""
+    to latent features, too, unless terms are banned (see online/trainer.py). Boosting may be done by a crew."""
     p, labels = registry.parse(kind, params), data.relevant[:, None]
     # Methods without a starting vector must not see the query: its terms would count among theirs.
     bags = [*data.bags, query] if query and registry.has_start(p) else data.bags
@@ -102,17 +104,20 @@ def refit(
         def overall(done: float) -> None:
             progress((begun + done) / (FOLDS + 1))
 
-        planes = registry.fit(p, x.rows(rows), labels[rows], seed, overall, queries)
+        if crew:
+            planes = farm.fit(p, x.rows(rows), labels[rows], crew, overall)
+        else:
+            planes = registry.fit(p, x.rows(rows), labels[rows], seed, overall, queries)
         return planes.linear(0).strongest(weights)
 
     for k in range(FOLDS):
         out = data.fold == k
         if out.any() and not out.all():
             linear, rows = fitted(~out, k), x.rows(out)
-            scores[out], pinned[out] = _scores(linear, rows), _scores(applied(linear, over), rows)
+            scores[out], pinned[out] = scores_of(linear, rows), scores_of(applied(linear, over), rows)
     linear = fitted(np.ones(len(scores), np.bool_), FOLDS)
-    scale, shift = _scale(scores, data.relevant)
-    return Refit(_scaled(linear, scale, shift), scores * scale + shift, pinned * scale + shift)
+    scale, shift = scale_of(scores, data.relevant)
+    return Refit(scaled(linear, scale, shift), scores * scale + shift, pinned * scale + shift)
 
 
 def served_scores(
@@ -150,7 +155,8 @@ def held_out_f1(scores: Reals, data: Dataset) -> float:
     return f_beta(contingency(accepted, data.relevant))
 
 
-def _scores(linear: Linear, x: Examples) -> Reals:
+def scores_of(linear: Linear, x: Examples) -> Reals:
+    """The score of every document, in x of which each feature of the model is a column."""
     at = np.searchsorted(x.features, linear.features)  # every feature of the model is one of x
     w = np.zeros(len(x.features))
     w[at] = linear.weights
@@ -158,13 +164,15 @@ def _scores(linear: Linear, x: Examples) -> Reals:
     return linear.bias + np.where(np.diff(x.indptr) > 0, sums, 0.0)
 
 
-def _scale(scores: Reals, relevant: Bools) -> tuple[float, float]:
+def scale_of(scores: Reals, relevant: Bools) -> tuple[float, float]:
+    """By how much to multiply held-out scores, and what to add then, so that they are on the learners' scale."""
     # By the whole spread if that is wider: scores that hardly separate the two would be scaled up without bound.
     low, high = float(scores[~relevant].mean()), float(scores[relevant].mean())
     spread = max(high - low, float(scores.std()))
     return (1 / spread, -low / spread) if spread > 0 else (1.0, 0.0)
 
 
-def _scaled(linear: Linear, scale: float, shift: float) -> Linear:
+def scaled(linear: Linear, scale: float, shift: float) -> Linear:
+    """The model whose scores are so scaled."""
     weights = (linear.weights * scale).astype(np.float32)
     return replace(linear, weights=weights, bias=linear.bias * scale + shift, rest=linear.rest * scale)

@@ -216,10 +216,13 @@ def since(errors: list[bool], came: list[int], delta: float) -> int:
 # -- methods that see all documents at once: Y has a column for each topic ---------------------------------------------
 
 
-def boost(X: Reals, Y: Bools, S: int, C: int, N: int, variant: str, epsilon: float) -> tuple[Reals, Reals, list[Reals]]:
-    """Φ of every document and topic after S rounds of AdaBoost.MH, each Z_s, and D before each round and at the end."""
+def boost(
+    X: Reals, Y: Bools, S: int, C: int, N: int, variant: str, epsilon: float, known: Bools | None = None
+) -> tuple[Reals, Reals, list[Reals]]:
+    """Φ of every document and topic after S rounds of AdaBoost.MH, each Z_s, and D before each round and at the end.
+    Pairs that are not known weigh nothing from the start."""
     y = np.where(Y, 1.0, -1.0)
-    D = [np.full(Y.shape, 1 / Y.size)]
+    D = [np.full(Y.shape, 1 / Y.size) if known is None else known / known.sum()]
     phi, Z = np.zeros(Y.shape), []
     for s in range(1, S + 1):
         tried = []

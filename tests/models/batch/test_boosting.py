@@ -1,5 +1,6 @@
 """Boosting equals its slow form, keeps what the paper proves of it, and depends on no order."""
 
+from collections.abc import Callable
 from math import log
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.batch.boosting import REFRESH_ROUNDS, VARIANTS, Params, Rounds, Variant, boost, choose, fit
+from models.batch.feature_selection import Reduction, term_scores
 from models.batch.matrix import Examples, Labels
 from models.batch.registry import parse
 from models.core.vectors import Reals
@@ -74,6 +76,31 @@ def test_equals_the_slow_form(variant: Variant, corpus: tuple[Reals, Labels], S:
     for s in range(S):
         np.testing.assert_allclose(rounds.distribution, D[s], rtol=1e-7, atol=1e-12)
         rounds.apply(choose([rounds.next(None, p.members(s + 1))], p.members(s + 1)))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@given(corpus=corpora(), seed=st.integers(0, 10**6))
+def test_pairs_that_nobody_knows_have_no_part_in_it(variant: Variant, corpus: tuple[Reals, Labels], seed: int) -> None:
+    X, Y = corpus
+    known = Y | (np.random.default_rng(seed).random(Y.shape) < 0.7)
+    known[0] = True
+    p = Params(variant, S=6, C=1, N=2)
+    phi, Z, _ = reference.boost(X, Y, p.S, p.C, p.N, variant, 1 / known.sum(), known)
+    boosted = boost(p, examples(X), Y, known=known)
+    np.testing.assert_allclose(boosted.Z, Z, rtol=1e-9)
+    np.testing.assert_allclose(boosted.planes().scores(examples(X)), phi, rtol=1e-7, atol=1e-9)
+
+
+def test_terms_are_chosen_by_the_documents_that_each_topic_knows() -> None:
+    rng = np.random.default_rng(5)
+    X = (rng.random((30, 12)) < 0.4).astype(np.float64)
+    Y = rng.random((30, 2)) < 0.4
+    known = Y | (rng.random(Y.shape) < 0.6)
+    slow_forms: dict[Reduction, Callable[[Reals, Labels], Reals]]
+    slow_forms = {"chi2": reference.chi2_max, "mutual": reference.mutual_max}
+    for by, slow in slow_forms.items():
+        alone = [slow(X[known[:, i]], Y[known[:, i]][:, [i]]) for i in range(2)]
+        np.testing.assert_allclose(term_scores(examples(X), Y, by, known), np.maximum(*alone), atol=1e-12)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
