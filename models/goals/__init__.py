@@ -21,7 +21,8 @@ Reporting:
     it still takes
 11. `samples.py`: how many relevant documents a stream had of which people saw a part
 12. `prequential.py`: precision, recall and the other figures of `/metrics`, from these samples
-13. `reliability.py`: whether probabilities could be trusted
+13. `curves`, a package: what other cuts would give, as error against loss and as precision against recall
+14. `reliability.py`: whether probabilities could be trusted
 
 Another rule for cutting is a function in `thresholds.py` over `all_cuts`; another target of a goal is a field of
 `Targets`, its part of `promises.choose`, and its part of `report.report`; another figure is a field of

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from service.schemas import PastJudgement, Topic
-    from service.schemas.metrics import Metrics, Preview
+    from service.schemas.metrics import Curve, Metrics, Preview, Tradeoff
     from service.schemas.models import Version
 
 app = typer.Typer(rich_markup_mode=None)
@@ -158,6 +158,20 @@ def metrics(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
         Output(as_json).put(sluice.metrics(topic), _estimates)
 
 
+@app.command()
+def curve(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Show precision and recall at every cut."""
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.curve(topic), _curve)
+
+
+@app.command()
+def tradeoff(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Show the least error for each share that is left undecided."""
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.tradeoff(topic), _tradeoff)
+
+
 def _put(topic: "Topic", as_json: bool) -> None:
     Output(as_json).put(topic, _table)
 
@@ -212,6 +226,33 @@ def _estimates(metrics: "Metrics") -> "Table":
     rows: list[tuple[str, object]] = [(name, _interval(getattr(metrics, name))) for name in names]
     rows += [("judgements", metrics.judgements), ("drift", metrics.drift.detail)]
     return table("", "", rows=rows + ([("flow", metrics.flow.detail)] if metrics.flow.detail else []))
+
+
+def _curve(curve: "Curve") -> "Group":
+    from rich.console import Group
+
+    points = [("", point) for point in curve.points] + ([("now", curve.now)] if curve.now else [])
+    rows = [(when, f"{p.accept_above:.4g}", _interval(p.precision), _interval(p.recall)) for when, p in points]
+    columns = ("", "[accept above]", "precision", "recall")
+    return Group(table(*columns, rows=rows), literal(curve.detail))
+
+
+def _tradeoff(tradeoff: "Tradeoff") -> "Group":
+    from rich.console import Group
+
+    points = [("", point) for point in tradeoff.points] + ([("now", tradeoff.now)] if tradeoff.now else [])
+    rows = [
+        (
+            when,
+            f"{p.loss:.3f}",
+            f"{p.error:.3f}  ({p.low:.3f} to {p.high:.3f})",
+            f"{p.reject_below:.4g}",
+            f"{p.accept_above:.4g}",
+        )
+        for when, p in points
+    ]
+    columns = ("", "[undecided]", "error", "[reject below]", "[accept above]")
+    return Group(table(*columns, rows=rows), literal(tradeoff.detail))
 
 
 def _interval(estimate: Any) -> str:

@@ -34,7 +34,7 @@ from service.schemas import (
 )
 from service.schemas.flow import DeadDelivery, Flow, Passed, Ranked, Replayed, RouteList
 from service.schemas.jobs import Job
-from service.schemas.metrics import Metrics, Preview, PreviewRequest
+from service.schemas.metrics import Curve, Metrics, Preview, PreviewRequest, Tradeoff
 from service.schemas.models import ModelFile, ModelInfo, Version
 from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
 
@@ -178,6 +178,16 @@ def recall() -> Call[PooledRecall]:
 def metrics(topic: str) -> Call[Metrics]:
     """Reports how the topic has done, with intervals."""
     return Call("GET", f"{_topic(topic)}/metrics", parse_as(Metrics))
+
+
+def curve(topic: str) -> Call[Curve]:
+    """Reports precision and recall at every cut."""
+    return Call("GET", f"{_topic(topic)}/curve", parse_as(Curve))
+
+
+def tradeoff(topic: str) -> Call[Tradeoff]:
+    """Reports the least error for each share that is left undecided."""
+    return Call("GET", f"{_topic(topic)}/tradeoff", parse_as(Tradeoff))
 
 
 def preview(topic: str, settings: PreviewRequest | Fields) -> Call[Preview]:

@@ -7,6 +7,7 @@ Reading order:
     review.py     which documents are worth a judgement, best first
     known.py      relevant documents found elsewhere, as a test of recall; never learned from
     metrics.py    how well a topic has done on documents that it decided before they were judged
+    curves.py     what other cuts of its scores would give: error against loss, precision against recall
     preview.py    what a topic would do under other settings, without changing it
     goal_cost.py  what a goal would cost, said when it is set
 
@@ -14,6 +15,6 @@ The mathematics is in `models/goals` and `models/online`; here it meets the topi
 and the store. Each class takes what it needs in its constructor and is built once, in `service/sluice.py`.
 
 From outside: `Judge`, `Goals`, `Review`, `Known`, `Previews` and `GoalCosts`, as attributes of `Sluice`;
-`goals.report`, and `metrics.metrics` with `metrics.evidence`, which are functions of a published model. No module here
-knows HTTP, and only `judge.py` writes to a topic's log.
+`goals.report`, `metrics.metrics` with `metrics.evidence`, and what `curves.py` offers, which are functions of a
+published model. No module here knows HTTP, and only `judge.py` writes to a topic's log.
 """

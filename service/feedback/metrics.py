@@ -33,7 +33,7 @@ def evidence(state: TopicState) -> list[StandingJudgement]:
 
 def metrics(published: PublishedModel, judged: Sequence[StandingJudgement], counts: TopicCounts) -> Metrics:
     """Measures a topic from these judgements and counts. Takes about 50 ms, so call it in a thread."""
-    trials = [_trial(standing) for standing in judged]
+    trials = [trial(standing) for standing in judged]
     return Metrics(
         topic=published.topic,
         version=published.version,
@@ -48,16 +48,16 @@ def metrics(published: PublishedModel, judged: Sequence[StandingJudgement], coun
     )
 
 
-def _trial(standing: StandingJudgement) -> Trial:
+def trial(standing: StandingJudgement) -> Trial:
     first = standing.first
     return Trial(standing.delivered, first.score, standing.relevant, standing.origin, first.chance, first.probability)
 
 
 def _figure(share: Bounded | None) -> Figure | None:
-    return None if share is None else _rounded(share)
+    return None if share is None else rounded(share)
 
 
-def _rounded(share: Bounded) -> Figure:
+def rounded(share: Bounded) -> Figure:
     estimate = None if share.estimate is None else round(share.estimate, DIGITS)
     return Figure(estimate=estimate, low=round(share.low, DIGITS), high=round(share.high, DIGITS))
 
@@ -107,7 +107,7 @@ def _reliability(trials: Sequence[Trial]) -> Reliability:
             high=each.high,
             documents=each.documents,
             probability=round(each.mean, DIGITS),
-            observed=_rounded(each.observed),
+            observed=rounded(each.observed),
         )
         for each in measured.bins
     ]

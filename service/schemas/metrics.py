@@ -89,6 +89,46 @@ class Metrics(MetricFigures, Heading):
     series: list[Point] = Field(description="The same measures over consecutive windows of judgements, oldest first.")
 
 
+# -- curves ------------------------------------------------------------------------------------------------------------
+
+
+class TradeoffPoint(Answer):
+    """A pair of cuts, what it leaves undecided, and the error among what it decides."""
+
+    loss: float = Field(description="Share of the documents that is neither accepted nor rejected.")
+    error: float = Field(description="Share of wrong decisions among the accepted and rejected documents.")
+    low: float = Field(description="The error lies between `low` and `high` with the given confidence.")
+    high: float
+    reject_below: float
+    accept_above: float
+
+
+class Tradeoff(Heading):
+    """The smallest estimated error for each share left undecided, by ascending loss."""
+
+    points: list[TradeoffPoint] = Field(
+        description="Empty while no relevant document of the stream was judged. A larger loss is listed only if the "
+        "error is smaller."
+    )
+    now: TradeoffPoint | None = Field(description="The cuts in force; null while nothing of the stream was judged.")
+    detail: str
+
+
+class CurvePoint(Answer):
+    accept_above: float
+    precision: Figure = Field(description="Share of the documents above the cut that is relevant.")
+    recall: Figure = Field(description="Share of the relevant documents that is above the cut.")
+
+
+class Curve(Heading):
+    """Precision and recall of accepting above each cut, strictest first."""
+
+    points: list[CurvePoint] = Field(description="Empty while no relevant document of the stream was judged.")
+    break_even: float | None = Field(description="Where precision equals recall.")
+    now: CurvePoint | None = Field(description="The cut in force; null while no relevant document was judged.")
+    detail: str
+
+
 # -- preview -----------------------------------------------------------------------------------------------------------
 
 

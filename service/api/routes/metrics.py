@@ -7,8 +7,9 @@ from starlette.responses import Response
 from service.api import present
 from service.api.deps import ReadySluice, TopicPath, new_router, read, reply
 from service.api.openapi import answers, takes
+from service.feedback.curves import curve_of, scored_evidence, tradeoff_of
 from service.feedback.metrics import evidence, metrics
-from service.schemas.metrics import Metrics, Preview, PreviewRequest
+from service.schemas.metrics import Curve, Metrics, Preview, PreviewRequest, Tradeoff
 
 PREVIEW = TypeAdapter(PreviewRequest)
 
@@ -23,6 +24,25 @@ async def read_metrics(sluice: ReadySluice, topic: TopicPath) -> Response:
     judged = await sluice.learning.read(topic, evidence)
     (counts,) = await sluice.counters.load([topic])
     return reply(await sluice.pool.run(metrics, published, judged, counts))
+
+
+@router.get("/topics/{topic}/curve", tags=["measures"], **answers(Curve, 404))
+async def read_curve(sluice: ReadySluice, topic: TopicPath) -> Response:
+    """Precision and recall at every cut, each with an interval, and where the topic stands now."""
+    published = await sluice.topics.find(topic)
+    scored = await sluice.learning.read(topic, scored_evidence)
+    (counts,) = await sluice.counters.load([topic])
+    return reply(await sluice.pool.run(curve_of, published, scored, counts))
+
+
+@router.get("/topics/{topic}/tradeoff", tags=["measures"], **answers(Tradeoff, 404))
+async def read_tradeoff(sluice: ReadySluice, topic: TopicPath) -> Response:
+    """The least error among the decided for each share that is left undecided, with the cuts that give it, and where
+    the topic stands now."""
+    published = await sluice.topics.find(topic)
+    scored = await sluice.learning.read(topic, scored_evidence)
+    (counts,) = await sluice.counters.load([topic])
+    return reply(await sluice.pool.run(tradeoff_of, published, scored, counts))
 
 
 @router.post("/topics/{topic}/preview", tags=["measures"], **takes(PreviewRequest), **answers(Preview, 404))

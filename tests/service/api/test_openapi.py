@@ -37,6 +37,8 @@ CONTRACT = [
     ("get", "/topics/{topic}/routes/{route}/dead"),
     ("post", "/topics/{topic}/routes/{route}/replay"),
     ("get", "/topics/{topic}/metrics"),
+    ("get", "/topics/{topic}/curve"),
+    ("get", "/topics/{topic}/tradeoff"),
     ("post", "/topics/{topic}/preview"),
     ("get", "/topics/{topic}/versions"),
     ("delete", "/topics/{topic}/judgements/{document}"),

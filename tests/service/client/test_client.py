@@ -96,6 +96,8 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         assert {item.document async for item in client.known("crude")} == {"d2", "k/1"}
         await client.delete_known("crude", "k/1")
         assert (await client.metrics("crude")).topic == "crude"
+        assert (await client.curve("crude")).topic == "crude"
+        assert (await client.tradeoff("crude")).topic == "crude"
         assert (await client.recall()).topics == 1
         assert (await client.preview("crude", {"query": "wheat"})).version == 4
         assert (await client.withdraw("crude", "d1")).version == 5
