@@ -20,7 +20,8 @@ Reporting:
 10. `report.py`: the state of each goal, with bounds, in the sentences that users read; `needed.py`: how many judgements
     it still takes
 11. `samples.py`: how many relevant documents a stream had of which people saw a part
-12. `prequential.py`: precision, recall and the other figures of `/metrics`, from these samples
+12. `prequential.py`: precision, recall and the other figures of `/metrics`, from these samples, and `rankings.py`,
+    those of a ranking; `averages.py`: one figure for many topics
 13. `curves`, a package: what other cuts would give, as error against loss and as precision against recall
 14. `reliability.py`: whether probabilities could be trusted
 

@@ -6,7 +6,7 @@
     F₁            2 p r / (p + r), r: accepted among the relevant          p and r at their worst
     T11SU         of  r (3 − 1/p) / 2  (see core/measures.py)              the same; accepting nothing gives ⅓
     abstain       abstained among all that passed                          Clopper & Pearson
-    SAP           of the ranking of what was shown                         see `_sap`
+    SAP, R-precision, break-even: of the ranking of what was shown         see goals/rankings.py
 
 K and M, the relevant documents that were kept and missed, are estimated from samples (goals/samples.py). An interval
 that combines several bounds takes each at a higher confidence, so that all hold at once with CONFIDENCE: wide, but
@@ -16,13 +16,14 @@ is None where its bounds say nothing either. Rejected: the bootstrap. On so few 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, inf, log, sqrt
+from math import ceil, inf
+from typing import NamedTuple
 
 import numpy as np
 
 from models.core import intervals
-from models.core.measures import MIN_NU, Bools, sap
-from models.core.vectors import Reals
+from models.core.measures import MIN_NU, Bools
+from models.goals import rankings
 from models.goals.samples import Bounded, RejectedSample, ShownSample, Trial, share
 from models.goals.volume import StreamCounts
 
@@ -40,6 +41,8 @@ class Quality:
     error: Bounded | None = None
     abstain: Bounded | None = None
     sap: Bounded | None = None
+    r_precision: Bounded | None = None
+    break_even: Bounded | None = None
     t11su: Bounded | None = None
 
 
@@ -57,8 +60,41 @@ def quality(trials: Sequence[Trial], counts: StreamCounts | None = None) -> Qual
         f1=_f1(accepted, abstained, rejected),
         error=_error(accepted, rejected),
         abstain=_abstain(accepted, abstained, rejected, documents),
-        sap=_sap([t for t in trials if t.origin == "shown"]),
         t11su=_t11su(accepted, abstained, rejected),
+        **rankings.figures([t for t in trials if t.origin == "shown"], TAIL)._asdict(),
+    )
+
+
+class Part(NamedTuple):
+    """Documents that were decided alike: how many of them are relevant, and how many are not."""
+
+    documents: int
+    relevant: Bounded
+    irrelevant: Bounded
+
+    @classmethod
+    def of(cls, documents: int, relevant: Bounded) -> "Part":
+        estimate = None if relevant.estimate is None else documents - relevant.estimate
+        rest = Bounded(estimate, documents - relevant.high, documents - relevant.low)
+        return cls(documents, relevant, rest)
+
+
+class Confusion(NamedTuple):
+    """Decisions against the truth. What was shown is a sample of its part, and so are audits (goals/samples.py)."""
+
+    accepted: Part
+    abstained: Part
+    rejected: Part
+
+
+def confusion(trials: Sequence[Trial], counts: StreamCounts) -> Confusion:
+    accepted = ShownSample.of(trials, "accept", counts.accepted)
+    abstained = ShownSample.of(trials, "abstain", counts.abstained)
+    rejected = RejectedSample.of(trials, counts.rejected)
+    return Confusion(
+        Part.of(accepted.total, accepted.relevant(TAIL)),
+        Part.of(abstained.total, abstained.relevant(TAIL)),
+        Part.of(rejected.total or 0, rejected.relevant(TAIL)),
     )
 
 
@@ -158,31 +194,3 @@ def _abstain(
     m, shown = abstained.n, accepted.n + abstained.n
     low = intervals.low(m, shown + n.high, 1 - TAIL / 2)
     return _unless_vacuous(Bounded(m / (shown + n.estimate), low, intervals.high(m, shown + n.low, 1 - TAIL / 2)))
-
-
-def _sap(shown: Sequence[Trial]) -> Bounded | None:
-    """SAP = ∫ π u / (π u + (1 − π) F₀(q(u))) du: q(u) is the score that the share u of the relevant documents reaches,
-    F₀ the share of the others that does. For the bounds both empirical distributions are moved by √(ln(1/tail) / 2n)
-    (Dvoretzky, Kiefer & Wolfowitz 1956; Massart 1990)."""
-    scores, relevant = np.array([t.score for t in shown]), np.array([t.relevant for t in shown], np.bool_)
-    n, k = len(shown), int(np.count_nonzero(relevant))
-    if not k:
-        return None
-    tail = TAIL / 3
-    found, others = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])
-    moved = log(1 / tail) / 2
-    e1, e0 = sqrt(moved / k), sqrt(moved / len(others)) if len(others) else 1.0
-    j = np.arange(1, k + 1)
-
-    def reached(places: Reals) -> Reals:
-        """F₀ of the scores of the relevant at these ranks, counted from 1; 0 before the first, 1 after the last."""
-        at = found[np.clip(places.astype(np.int64) - 1, 0, k - 1)]
-        share = (len(others) - np.searchsorted(others, at)) / max(1, len(others))
-        return np.where(places > k, 1.0, np.where(places < 1, 0.0, share))
-
-    def whole(u: Reals, f0: Reals, pi: float) -> float:
-        return float(np.mean(pi * u / np.maximum(pi * u + (1 - pi) * f0, 1e-300)))
-
-    low = whole((j - 1) / k, np.minimum(1, reached(np.ceil(j + e1 * k)) + e0), intervals.low(k, n, 1 - tail))
-    high = whole(j / k, np.maximum(0, reached(np.floor(j - 1 - e1 * k)) - e0), intervals.high(k, n, 1 - tail))
-    return Bounded(sap(scores, relevant), low, high)

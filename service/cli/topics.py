@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from service.schemas import PastJudgement, Topic
-    from service.schemas.metrics import Curve, Metrics, Preview, Tradeoff
+    from service.schemas.metrics import Curve, Metrics, Overview, Preview, Tradeoff
     from service.schemas.models import Version
 
 app = typer.Typer(rich_markup_mode=None)
@@ -159,6 +159,13 @@ def metrics(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def overview(url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Show how well all topics do, on average."""
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.overview(), _averages)
+
+
+@app.command()
 def curve(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
     """Show precision and recall at every cut."""
     with connected(url) as sluice:
@@ -222,10 +229,19 @@ def _comparison(preview: "Preview") -> "Group":
 
 
 def _estimates(metrics: "Metrics") -> "Table":
-    names = ("precision", "recall", "f1", "error", "abstain", "sap", "t11su")
+    names = ("precision", "recall", "f1", "error", "abstain", "sap", "r_precision", "break_even", "t11su")
     rows: list[tuple[str, object]] = [(name, _interval(getattr(metrics, name))) for name in names]
     rows += [("judgements", metrics.judgements), ("drift", metrics.drift.detail)]
     return table("", "", rows=rows + ([("flow", metrics.flow.detail)] if metrics.flow.detail else []))
+
+
+def _averages(overview: "Overview") -> "Table":
+    micro, macro = overview.micro, overview.macro
+    rows = [
+        (name, _interval(getattr(micro, name)) if hasattr(micro, name) else "", _interval(getattr(macro, name)))
+        for name in type(macro).model_fields
+    ]
+    return table(f"{overview.judged} of {overview.topics} topics judged", "micro", "macro", rows=rows)
 
 
 def _curve(curve: "Curve") -> "Group":

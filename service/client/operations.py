@@ -34,7 +34,7 @@ from service.schemas import (
 )
 from service.schemas.flow import DeadDelivery, Flow, Passed, Ranked, Replayed, RouteList
 from service.schemas.jobs import Job
-from service.schemas.metrics import Curve, Metrics, Preview, PreviewRequest, Tradeoff
+from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRequest, Tradeoff
 from service.schemas.models import ModelFile, ModelInfo, Version
 from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
 
@@ -178,6 +178,11 @@ def recall() -> Call[PooledRecall]:
 def metrics(topic: str) -> Call[Metrics]:
     """Reports how the topic has done, with intervals."""
     return Call("GET", f"{_topic(topic)}/metrics", parse_as(Metrics))
+
+
+def overview() -> Call[Overview]:
+    """Reports how all topics have done, as micro and macro averages."""
+    return Call("GET", "/metrics/overview", parse_as(Overview))
 
 
 def curve(topic: str) -> Call[Curve]:

@@ -12,12 +12,26 @@ from typing import Any
 import numpy as np
 
 from models.core.measures import Contingency, t11su
-from models.goals import drift, prequential, reliability, volume
+from models.goals import averages, drift, prequential, reliability, volume
 from models.goals.prequential import Quality
 from models.goals.samples import Bounded, Trial
 from models.goals.volume import StreamCounts
 from service.clock import time_of
-from service.schemas.metrics import Drift, Figure, Metrics, Point, Reliability, ReliabilityBin, Volume
+from service.schemas.metrics import (
+    Average,
+    Confusion,
+    ConfusionPart,
+    Drift,
+    Figure,
+    MacroAverages,
+    Metrics,
+    MicroAverages,
+    Overview,
+    Point,
+    Reliability,
+    ReliabilityBin,
+    Volume,
+)
 from service.store.resolve import StandingJudgement
 from service.topics.counts import TopicCounts
 from service.topics.published import DIGITS, PublishedModel
@@ -40,12 +54,41 @@ def metrics(published: PublishedModel, judged: Sequence[StandingJudgement], coun
         confidence=prequential.CONFIDENCE,
         judgements=len(trials),
         t11su_of_nothing=round(T11SU_OF_NOTHING, DIGITS),
+        confusion=_confusion(prequential.confusion(trials, counts.ever)),
         drift=_drift(judged, trials),
         flow=_flow(counts),
         reliability=_reliability(trials),
         series=[_point(judged[window], trials[window]) for window in prequential.windows(len(trials))],
         **_figures(prequential.quality(trials, counts.ever)),
     )
+
+
+def overview(measured: Sequence[tuple[Sequence[StandingJudgement], TopicCounts]]) -> Overview:
+    """The averages over topics, from the judgements and counts of each."""
+    every = [([trial(standing) for standing in judged], counts.ever) for judged, counts in measured]
+    qualities = [prequential.quality(trials, counts) for trials, counts in every]
+    tables = [prequential.confusion(trials, counts) for trials, counts in every]
+    micro = {name: _average(averages.micro(qualities, tables, name)) for name in MicroAverages.model_fields}
+    macro = {name: _average(averages.macro(qualities, name)) for name in MacroAverages.model_fields}
+    return Overview(
+        topics=len(every),
+        judged=sum(bool(trials) for trials, _ in every),
+        confidence=prequential.CONFIDENCE,
+        micro=MicroAverages(**micro),
+        macro=MacroAverages(**macro),
+    )
+
+
+def _average(average: averages.Average | None) -> Average | None:
+    return Average(**rounded(average.figure).model_dump(), topics=average.topics) if average else None
+
+
+def _confusion(table: prequential.Confusion) -> Confusion:
+    parts = (
+        ConfusionPart(documents=part.documents, relevant=rounded(part.relevant), irrelevant=rounded(part.irrelevant))
+        for part in table
+    )
+    return Confusion(**dict(zip(table._fields, parts, strict=True)))
 
 
 def trial(standing: StandingJudgement) -> Trial:

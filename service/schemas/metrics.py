@@ -13,7 +13,7 @@ from service.schemas.topics import EFFECTS, Status, TopicFields, optional_settin
 
 
 class Figure(Answer):
-    """A share with its interval: it lies between `low` and `high` with the given confidence."""
+    """A share or a count with its interval: it lies between `low` and `high` with the given confidence."""
 
     estimate: float | None = Field(description="null if there is no evidence for a part of it.")
     low: float
@@ -31,6 +31,12 @@ class MetricFigures(Answer):
     error: Figure | None = Field(description="Share of wrong decisions among those to accept or reject.")
     abstain: Figure | None = Field(description="Share of all documents that were abstained on.")
     sap: Figure | None = Field(description="Simple average precision of the ranking of the documents shown.")
+    r_precision: Figure | None = Field(
+        description="Of the documents shown, share of relevant ones among the R that score highest, if R are relevant."
+    )
+    break_even: Figure | None = Field(
+        description="Precision of the ranking of the documents shown where it equals recall."
+    )
     t11su: Figure | None = Field(description="Utility T11SU of the TREC filtering track, of the accepted documents.")
 
 
@@ -81,12 +87,61 @@ class Heading(Answer):
     )
 
 
+class ConfusionPart(Answer):
+    documents: int
+    relevant: Figure
+    irrelevant: Figure
+
+
+class Confusion(Answer):
+    """How many documents of each decision are relevant; estimated, where only a part was judged."""
+
+    accepted: ConfusionPart
+    abstained: ConfusionPart
+    rejected: ConfusionPart
+
+
 class Metrics(MetricFigures, Heading):
+    confusion: Confusion
     t11su_of_nothing: float = Field(description="T11SU of a topic that accepts nothing.")
     drift: Drift
     flow: Volume
     reliability: Reliability
     series: list[Point] = Field(description="The same measures over consecutive windows of judgements, oldest first.")
+
+
+# -- all topics --------------------------------------------------------------------------------------------------------
+
+
+class Average(Figure):
+    topics: int = Field(description="Number of topics with an estimate; the others are left out.")
+
+
+class MicroAverages(Answer):
+    """All decisions of all topics in one table: every document counts the same."""
+
+    precision: Average | None
+    recall: Average | None
+    f1: Average | None
+    error: Average | None
+    abstain: Average | None
+
+
+class MacroAverages(MicroAverages):
+    """The mean over topics: every topic counts the same."""
+
+    sap: Average | None
+    r_precision: Average | None
+    break_even: Average | None
+    t11su: Average | None
+
+
+class Overview(Answer):
+    topics: int
+    judged: int = Field(description="Topics with judgements of documents that had passed with the stream.")
+    confidence: float = Field(description="Of each topic's interval; averages are more certain.")
+    micro: MicroAverages
+    macro: MacroAverages
 
 
 # -- curves ------------------------------------------------------------------------------------------------------------

@@ -8,12 +8,21 @@ from service.api import present
 from service.api.deps import ReadySluice, TopicPath, new_router, read, reply
 from service.api.openapi import answers, takes
 from service.feedback.curves import curve_of, scored_evidence, tradeoff_of
-from service.feedback.metrics import evidence, metrics
-from service.schemas.metrics import Curve, Metrics, Preview, PreviewRequest, Tradeoff
+from service.feedback.metrics import evidence, metrics, overview
+from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRequest, Tradeoff
 
 PREVIEW = TypeAdapter(PreviewRequest)
 
 router = new_router()
+
+
+@router.get("/metrics/overview", tags=["measures"], **answers(Overview))
+async def read_overview(sluice: ReadySluice) -> Response:
+    """How well all topics have done: micro and macro averages, each with an interval. Reads every topic's log."""
+    topics = list(sluice.registry.topics)
+    counts = await sluice.counters.load(topics)
+    judged = [await sluice.learning.read(topic, evidence) for topic in topics]
+    return reply(await sluice.pool.run(overview, list(zip(judged, counts, strict=True))))
 
 
 @router.get("/topics/{topic}/metrics", tags=["measures"], **answers(Metrics, 404))

@@ -22,6 +22,17 @@ def test_chi_squared_by_hand() -> None:
     assert term_scores(examples(X), Y, "chi2").tolist() == [pytest.approx(2.0)]
 
 
+def test_chi_squared_of_jaguar_and_autos_is_the_lecture_s() -> None:
+    """2 of 5 documents with the word are in the class, and 500 of 10,000 without it. Expected are .25, 4.75, 502 and
+    9498; χ² is 12.9, above the 10.83 of a confidence of .999."""
+    X = np.repeat([[1.0], [1.0], [0.0], [0.0]], (2, 3, 500, 9500), axis=0)
+    Y = np.repeat([[True], [False], [True], [False]], (2, 3, 500, 9500), axis=0)
+    assert term_scores(examples(X), Y, "chi2").tolist() == [pytest.approx(12.9, abs=0.06)]
+    observed = np.array([[2, 3], [500, 9500.0]])
+    expected = observed.sum(axis=1, keepdims=True) * observed.sum(axis=0) / observed.sum()
+    assert term_scores(examples(X), Y, "chi2")[0] == pytest.approx(((observed - expected) ** 2 / expected).sum())
+
+
 @given(corpus=corpora())
 def test_worths_are_those_of_the_formulas(corpus: tuple[Reals, Labels]) -> None:
     X, Y = corpus

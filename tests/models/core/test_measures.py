@@ -73,6 +73,13 @@ def test_t11su(table: Contingency, value: float) -> None:
     assert t11su(table) == pytest.approx(value)
 
 
+def test_micro_and_macro_precision_of_two_classes_are_the_lecture_s() -> None:
+    one, other = Contingency(tp=10, fp=10, fn=10), Contingency(tp=90, fp=10, fn=10)
+    assert macro([one.precision, other.precision]) == pytest.approx(0.7)
+    assert micro([one, other]) == Contingency(100, 20, 20)
+    assert micro([one, other]).precision == pytest.approx(100 / 120)
+
+
 def test_micro_averages_decisions_and_macro_averages_topics() -> None:
     large, small = Contingency(90, 10, 10), Contingency(0, 1, 1)
     assert f_beta(micro([large, small])) == pytest.approx(180 / (180 + 11 + 11))

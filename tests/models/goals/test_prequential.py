@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from models.goals.prequential import CONFIDENCE, errors, quality, windows
+from models.goals.prequential import CONFIDENCE, confusion, errors, quality, windows
 from models.goals.samples import Trial
 from models.goals.volume import StreamCounts
 from tests.models.goals.judged import trial
@@ -34,7 +34,12 @@ def true_figures() -> dict[str, float]:
     weight = norm.pdf(u - APART)
     above = PREVALENCE * norm.sf(u - APART)
     precision = above / (above + (1 - PREVALENCE) * norm.sf(u))
+    cuts = np.linspace(LOW, APART + 9, 20001)
+    as_high = PREVALENCE * norm.sf(cuts - APART) + (1 - PREVALENCE) * norm.sf(cuts)
+    even = PREVALENCE * norm.sf(cuts[np.argmin(np.abs(as_high - kept))] - APART) / kept
     return {
+        "r_precision": float(even),
+        "break_even": float(even),
         "precision": tp / (tp + fp),
         "recall": keep[0],
         "f1": 2 * tp / (2 * tp + fp + PREVALENCE - tp),
@@ -89,7 +94,7 @@ def test_intervals_cover_as_often_as_they_say_where_the_naive_figure_is_far_off(
 def test_estimates_are_right_on_average() -> None:
     rng, truth = np.random.default_rng(21), true_figures()
     runs = [quality(*judged_stream(rng, chance=0.2, judged=0.5, volunteered=0.0)) for _ in range(RUNS)]
-    for name in ("precision", "recall", "f1", "error", "abstain", "t11su", "sap"):
+    for name in ("precision", "recall", "f1", "error", "abstain", "t11su", "sap", "r_precision", "break_even"):
         values = [getattr(run, name).estimate for run in runs]
         assert np.mean(values) == pytest.approx(truth[name], abs=0.02), name
 
@@ -119,6 +124,23 @@ def test_a_worked_example() -> None:
     assert figures.t11su.estimate == pytest.approx(((2 * 8 - 2) / 30 + 0.5) / 1.5)
     assert figures.sap
     assert figures.sap.estimate == pytest.approx((8 + 9 / 11 + 10 / 12) / 10)
+    for figure in (figures.r_precision, figures.break_even):
+        assert figure
+        assert figure.estimate == pytest.approx(8 / 10)
+        assert figure.low <= 0.8 <= figure.high
+
+
+def test_confusion_counts_are_those_of_the_stream_where_only_a_part_was_judged() -> None:
+    """Of forty accepted ten were judged, and eight of these are relevant: thirty-two of forty."""
+    trials = [trial("accept", n < 8) for n in range(10)] + [trial("reject", n < 1, "audit", 0.2) for n in range(20)]
+    table = confusion(trials, StreamCounts(documents=145, accepted=40, abstained=5))
+    accepted, abstained, rejected = table
+    assert (accepted.documents, accepted.relevant.estimate, accepted.irrelevant.estimate) == (40, 32, 8)
+    assert (abstained.documents, abstained.relevant) == (5, (None, 0, 5))
+    assert (rejected.documents, rejected.relevant.estimate, rejected.irrelevant.estimate) == (100, 5, 95)
+    for part in table:
+        assert part.relevant.low + part.irrelevant.high == pytest.approx(part.documents)
+        assert part.relevant.high + part.irrelevant.low == pytest.approx(part.documents)
 
 
 def test_without_audits_nothing_is_claimed_of_what_was_missed() -> None:

@@ -37,6 +37,7 @@ CONTRACT = [
     ("get", "/topics/{topic}/routes/{route}/dead"),
     ("post", "/topics/{topic}/routes/{route}/replay"),
     ("get", "/topics/{topic}/metrics"),
+    ("get", "/metrics/overview"),
     ("get", "/topics/{topic}/curve"),
     ("get", "/topics/{topic}/tradeoff"),
     ("post", "/topics/{topic}/preview"),

@@ -96,6 +96,7 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         assert {item.document async for item in client.known("crude")} == {"d2", "k/1"}
         await client.delete_known("crude", "k/1")
         assert (await client.metrics("crude")).topic == "crude"
+        assert (await client.overview()).topics == 1
         assert (await client.curve("crude")).topic == "crude"
         assert (await client.tradeoff("crude")).topic == "crude"
         assert (await client.recall()).topics == 1

@@ -8,7 +8,7 @@ import pytest
 from tests.support.api import Api, running_api
 from tests.support.streaming import classify, grain, oil, status
 
-FIGURES = ("precision", "recall", "f1", "error", "abstain", "sap", "t11su")
+FIGURES = ("precision", "recall", "f1", "error", "abstain", "sap", "r_precision", "break_even", "t11su")
 
 
 @pytest.fixture
@@ -110,6 +110,42 @@ async def test_the_figures_of_a_model_that_came_from_elsewhere_go_on(api: Api) -
     await api.ok("PUT", "/topics/crude/model", file)
     await judge(api, oil(20)[10:], True)
     assert (await metrics(api))["judgements"] == 20
+
+
+async def test_confusion_counts_cover_all_that_passed(api: Api) -> None:
+    await api.topic(audit=1.0)
+    await classify(api, [*oil(20), *grain(30)])
+    await judge(api, oil(20), True)
+    await judge(api, grain(30), False)
+    table = (await metrics(api))["confusion"]
+    assert sum(part["documents"] for part in table.values()) == 50
+    assert sum(part["relevant"]["estimate"] for part in table.values()) == pytest.approx(20)
+    assert sum(part["irrelevant"]["estimate"] for part in table.values()) == pytest.approx(30)
+
+
+async def test_the_overview_averages_over_topics_and_over_documents(api: Api) -> None:
+    empty = await api.ok("GET", "/metrics/overview")
+    assert (empty["topics"], empty["judged"], empty["micro"]["precision"], empty["macro"]["sap"]) == (0, 0, None, None)
+    for topic in ("crude", "other", "idle"):
+        await api.topic(topic, audit=1.0)
+    await classify(api, oil(30), topics=["crude"])
+    await judge(api, oil(30), True)
+    few = oil(6, "few")
+    await classify(api, few, topics=["other"])
+    for n, one in enumerate(few):
+        await api.judge(one["id"], n % 2 == 0, "other")
+    every = {topic: await metrics(api, topic) for topic in ("crude", "other")}
+    report = await api.ok("GET", "/metrics/overview")
+    assert (report["topics"], report["judged"]) == (3, 2)
+    figures = [every[topic]["precision"]["estimate"] for topic in every]
+    accepted = [every[topic]["confusion"]["accepted"]["documents"] for topic in every]
+    assert report["macro"]["precision"]["estimate"] == pytest.approx(sum(figures) / 2, abs=1e-5)
+    pooled = sum(f * n for f, n in zip(figures, accepted, strict=True)) / sum(accepted)
+    assert report["micro"]["precision"]["estimate"] == pytest.approx(pooled, abs=1e-5)
+    assert report["micro"]["precision"]["topics"] == 2
+    for averages in (report["micro"], report["macro"]):
+        for figure in averages.values():
+            assert figure is None or 0 <= figure["low"] <= figure["estimate"] <= figure["high"] <= 1
 
 
 # -- drift and flow ----------------------------------------------------------------------------------------------------

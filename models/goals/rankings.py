@@ -1,0 +1,82 @@
+"""How well a topic ranks the documents that it has shown, with bounds.
+
+    SAP           ∫ π u / (π u + (1 − π) F₀(q(u))) du:  q(u) is the score that the share u of the relevant documents
+                  reaches, F₀ the share of the others that does, π the share that is relevant
+    R-precision   the u with  π u + (1 − π) F₀(q(u)) = π:  as many rank as high as are relevant, so that precision
+                  equals recall; equal scores rank against us
+    break-even    the same; within equal scores it is interpolated (core/measures.py)
+
+For the bounds both empirical distributions are moved by √(ln(1/tail) / 2n) (Dvoretzky, Kiefer & Wolfowitz 1956; Massart
+1990), and π is taken at its bounds. R-precision and break-even have the same ones.
+"""
+
+from collections.abc import Sequence
+from math import log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from models.core import intervals, measures
+from models.core.measures import Bools
+from models.core.vectors import Reals
+from models.goals.samples import Bounded, Trial
+
+
+class Side(NamedTuple):
+    """One bound of a ranking: u of each relevant document, F₀ there, and π."""
+
+    u: Reals
+    f0: Reals
+    pi: float
+
+
+class Figures(NamedTuple):
+    sap: Bounded | None = None
+    r_precision: Bounded | None = None
+    break_even: Bounded | None = None
+
+
+def figures(shown: Sequence[Trial], tail: float) -> Figures:
+    """The figures of these documents; each bound fails with probability `tail`. None without a relevant one."""
+    scores, relevant = np.array([t.score for t in shown]), np.array([t.relevant for t in shown], np.bool_)
+    if not relevant.any():
+        return Figures()
+    worst, best = _sides(scores, relevant, tail / 3)
+    even = _even(worst), min(1.0, _even(best) + 1 / int(np.count_nonzero(relevant)))
+    return Figures(
+        Bounded(measures.sap(scores, relevant), _sap(worst), _sap(best)),
+        Bounded(measures.r_precision(scores, relevant), *even),
+        Bounded(measures.break_even(scores, relevant), *even),
+    )
+
+
+def _sides(scores: Reals, relevant: Bools, tail: float) -> tuple[Side, Side]:
+    n, k = len(scores), int(np.count_nonzero(relevant))
+    found, others = np.sort(scores[relevant])[::-1], np.sort(scores[~relevant])
+    moved = log(1 / tail) / 2
+    e1, e0 = sqrt(moved / k), sqrt(moved / len(others)) if len(others) else 1.0
+    j = np.arange(1, k + 1)
+
+    def reached(places: Reals) -> Reals:
+        """F₀ of the scores of the relevant at these ranks, counted from 1; 0 before the first, 1 after the last."""
+        at = found[np.clip(places.astype(np.int64) - 1, 0, k - 1)]
+        share = (len(others) - np.searchsorted(others, at)) / max(1, len(others))
+        return np.where(places > k, 1.0, np.where(places < 1, 0.0, share))
+
+    worst = np.minimum(1, reached(np.ceil(j + e1 * k)) + e0)
+    best = np.maximum(0, reached(np.floor(j - 1 - e1 * k)) - e0)
+    return (
+        Side((j - 1) / k, worst, intervals.low(k, n, 1 - tail)),
+        Side(j / k, best, intervals.high(k, n, 1 - tail)),
+    )
+
+
+def _sap(side: Side) -> float:
+    u, f0, pi = side
+    return float(np.mean(pi * u / np.maximum(pi * u + (1 - pi) * f0, 1e-300)))
+
+
+def _even(side: Side) -> float:
+    """The highest u at which no more documents rank as high than are relevant."""
+    u, f0, pi = side
+    return float(u[pi * u + (1 - pi) * f0 <= pi + 1e-12].max(initial=0.0))
