@@ -9,6 +9,7 @@ Reading order:
 
     topic.py             one topic with a goal on a stream, in this process
     attainment.py        what was promised, compared with what came
+    hindsight.py         what an SVM with all labels could reach, cut in hindsight
     plant_duplicates.py  near-duplicates planted in a corpus, and how to count them once
     remote.py            the same through a running service (`--http`)
     report.py            tables and JSON

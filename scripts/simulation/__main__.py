@@ -33,7 +33,8 @@ from scripts.loop.reader import Plan, SimulatedReader, drifting
 from scripts.loop.stream import Stream
 from scripts.loop.topic import TopicSpec
 from scripts.simulation import remote, report
-from scripts.simulation.attainment import Attainment, pooled_covers
+from scripts.simulation.attainment import Attainment, FollowUp, pooled_covers
+from scripts.simulation.hindsight import in_hindsight
 from scripts.simulation.plant_duplicates import unrepeated, with_duplicates
 from scripts.simulation.topic import measure, run
 
@@ -117,8 +118,8 @@ def simulate(options: Options) -> None:
         results = remote.simulate(options.http, corpus, relevant, specs, plans, unrepeated(corpus), options.batch)
         report.summary(title, options.goal, results)
     else:
-        results, bounds, covers = _simulate(corpus, options.batch, relevant, specs, plans)
-        report.summary(title, options.goal, results, bounds, covers)
+        results, bounds, covers, ceiling = _simulate(corpus, options.batch, relevant, specs, plans, options.goal)
+        report.summary(title, options.goal, results, bounds, covers, ceiling)
     if options.each:
         report.topics(results)
     if options.out:
@@ -131,14 +132,17 @@ def _simulate(
     relevant: Mapping[str, Bools],
     specs: Mapping[str, TopicSpec],
     plans: Mapping[str, Plan],
-) -> tuple[list[Attainment], Interval | None, bool]:
-    """The topics one by one in this process; then bounds of recall over all of them, and whether they hold."""
+    goal: Targets,
+) -> tuple[list[Attainment], Interval | None, bool, list[FollowUp]]:
+    """The topics one by one in this process; then bounds of recall over all of them, and whether they hold; and what an
+    SVM with all labels, cut in hindsight, makes of each."""
     stream, counted = Stream(corpus, batch, whole=True), unrepeated(corpus)
     runs = {name: run(stream, relevant[name], specs[name], plans[name]) for name in tracked(list(specs), "topics")}
     results = [measure(of_topic, stream, relevant[name], name, counted) for name, of_topic in runs.items()]
     bounds = pooled_recall((of_topic.model.evidence, of_topic.ever) for of_topic in runs.values())
     decided = [(of_topic.stream, relevant[name][of_topic.start : corpus.train]) for name, of_topic in runs.items()]
-    return results, bounds, pooled_covers(bounds, decided)
+    ceiling = in_hindsight(stream, relevant, goal, counted) if goal.min_precision is not None else []
+    return results, bounds, pooled_covers(bounds, decided), ceiling
 
 
 def _cut(corpus: Corpus, stream: int, following: int) -> Corpus:

@@ -12,7 +12,12 @@ from scripts.simulation.attainment import TOLERANCE, Attainment, FollowUp
 
 
 def summary(
-    title: str, goal: Targets, results: Sequence[Attainment], pooled: Interval | None = None, covers: bool = True
+    title: str,
+    goal: Targets,
+    results: Sequence[Attainment],
+    pooled: Interval | None = None,
+    covers: bool = True,
+    ceiling: Sequence[FollowUp] = (),
 ) -> None:
     met = [result for result in results if result.met]
     rows = [["judgements a topic", f"{macro([r.claim.judged for r in results]):.0f}"]]
@@ -22,6 +27,10 @@ def summary(
         rows += [["… after judgements, median", f"{_median([r.claim.met_at or 0 for r in met]):.0f}"]]
     rows += _follow_up("on what follows, as it stood", goal, [(r, r.frozen) for r in results])
     rows += _follow_up("on what follows, judging on", goal, [(r, r.going_on) for r in results if r.going_on])
+    if ceiling:
+        found, kept_by_svm = macro([after.found for after in ceiling]), macro([after.kept for after in ceiling])
+        rows += [["an SVM of all labels, cut in hindsight: relevant documents accepted", decimals(found)]]
+        rows += [["… not rejected", decimals(kept_by_svm)]]
     if goal.max_abstain is not None:
         kept = sum(r.abstained_recently <= goal.max_abstain for r in results)
         rows += [[f"at the end of the stream: abstained ≤ {goal.max_abstain:g}", _of(kept, len(results))]]

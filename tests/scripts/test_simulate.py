@@ -16,11 +16,12 @@ from models.goals.promises import Targets
 from models.text.analysis import Analysis, bags
 from models.text.minhash import Groups
 from scripts.common.corpus import Corpus, read
-from scripts.loop.reader import REJECT, Plan, SimulatedReader, drifting
+from scripts.loop.reader import ABSTAIN, ACCEPT, REJECT, Plan, SimulatedReader, drifting
 from scripts.loop.stream import Stream
 from scripts.loop.topic import TopicSpec
 from scripts.simulation.__main__ import app
 from scripts.simulation.attainment import KNOWN_ITEMS, FollowUp, GoalClaim, compare, known_items
+from scripts.simulation.hindsight import decide, in_hindsight
 from scripts.simulation.plant_duplicates import unrepeated, with_duplicates
 from scripts.simulation.topic import measure, run
 from tests.scripts.test_evaluate import TEST, TRAIN, write
@@ -112,6 +113,22 @@ def test_known_items_cover_as_often_as_they_say(every: int) -> None:
     assert all(known_items(np.arange(every) < kept)[1] >= 2 * BOUND_CONFIDENCE - 1 for kept in range(every + 1))
 
 
+def test_hindsight_cuts_at_the_goal_and_leaves_undecided_what_is_allowed() -> None:
+    relevant = np.array([True] * 9 + [False] + [True, False] * 5)
+    decisions = decide(np.arange(20, 0, -1.0), relevant, GOAL)
+    assert (decisions == ACCEPT).tolist() == [True] * 11 + [False] * 9  # 10 of 11; 10 of 12 would be too few
+    assert (decisions == ABSTAIN).tolist() == [False] * 11 + [True] * 3 + [False] * 6
+    assert (decide(np.arange(4.0), np.zeros(4, np.bool_), GOAL) != ACCEPT).all()
+
+
+def test_all_labels_reach_in_hindsight_what_is_easy(stream: Stream) -> None:
+    relevant = {"wheat": stream.corpus.relevant("wheat")}
+    (ceiling,) = in_hindsight(stream, relevant, GOAL, EVERY)
+    assert ceiling.precision is not None
+    assert ceiling.precision >= 0.9
+    assert ceiling.kept >= ceiling.found > 0.9
+
+
 def test_planted_duplicates_are_near_and_stay_on_their_side(corpus: Corpus) -> None:
     planted = with_duplicates(corpus, 0.2)
     extra = len(planted.documents) - len(corpus.documents)
@@ -146,6 +163,7 @@ def test_the_command_says_what_was_promised_and_what_came(tmp_path: Path) -> Non
     ran = CliRunner().invoke(app, [str(path), "--each", "--audit", ".1", "--out", str(out)])
     assert ran.exit_code == 0, ran.output
     assert "precision promised" in ran.output
+    assert "an SVM of all labels" in ran.output
     assert "recall interval, all topics together" in ran.output
     topics = json.loads(out.read_text())["topics"]
     assert [topic["topic"] for topic in topics] != []
