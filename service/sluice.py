@@ -58,9 +58,18 @@ class Sluice:
         self.ranking = Ranking(self.outbox, self.registry, self.learning, self.epochs, pool)
         self.subscribers = Subscribers(self.outbox, self.registry.topics, config.max_listeners)
 
-        self.goals = Goals(self.counters, self.registry, self.classifier.signatures, config)
+        self.goals = Goals(store, self.counters, self.registry, self.classifier.signatures, config)
         self.judge = Judge(
-            store, self.topics, self.registry, self.learning, self.epochs, self.goals, config, pool, self._refit
+            store,
+            self.topics,
+            self.registry,
+            self.learning,
+            self.epochs,
+            self.goals,
+            config,
+            pool,
+            self._refit,
+            self._learned,
         )
         self.review = Review(store, self.registry, self.learning, self.epochs, self.goals, config)
         self.known = Known(store, self.learning, self.epochs, self.registry.analysis, config)
@@ -84,6 +93,10 @@ class Sluice:
         await self._background.stop()
         self.pool.close()
         await self.store.close()
+
+    def _learned(self, topic: str) -> None:
+        """Looks whether the topic's goal has changed its state, after the request is answered."""
+        self._background.start(self.goals.announce_after(topic))
 
     async def _refit(self, topic: str, recipe: Recipe) -> None:
         """Submits a retraining by the same method, unless one is waiting."""

@@ -60,7 +60,7 @@ class Listener(Generic[T]):
         try:
             if event == "problem":
                 raise Refused(Problem.model_validate_json(data))
-            if data:
+            if data and not event:  # events with a name are about other things, such as the goal
                 yield self.parse(data.encode())
         except ValidationError:
             raise UnexpectedReply from None

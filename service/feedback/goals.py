@@ -7,12 +7,18 @@ A document is drawn at the rate that was in force when it came. If a later rate 
 counted twice: of a hundred that came while one in a hundred was drawn, nine more could be drawn later at one in ten,
 and the ten together would stand for 190. (Where none was drawn before, a rate does apply to earlier documents: nothing
 stands for them yet.)
+
+A goal that changes its state is announced in the topic's output stream (store/outbox.py): after judgements by the
+process that learned them, and every minute by housekeeping, since the state also follows from what passes, and a
+process may have died before it looked.
 """
 
+import asyncio
 from collections.abc import Sequence
 from itertools import compress
 
 import numpy as np
+import structlog
 
 from models.goals import report as assurance
 from models.goals.audit import drawn, hashes
@@ -21,17 +27,26 @@ from models.goals.promises import Targets
 from models.goals.report import Report
 from models.goals.volume import StreamCounts
 from service.config import Config
+from service.errors import StoreUnavailable
 from service.schemas import PooledRecall
 from service.sentences import number_of
+from service.store.outbox import announce_cmd
 from service.store.signatures import SignatureLog
+from service.store.topics import Store
 from service.topics.counts import TopicCounters, TopicCounts
 from service.topics.decisions.registry import Registry
 from service.topics.published import PublishedModel
 from service.topics.settings import audit_rate
 
+log = structlog.get_logger("sluice.feedback")
+
 
 class Goals:
-    def __init__(self, counters: TopicCounters, registry: Registry, signatures: SignatureLog, config: Config) -> None:
+    def __init__(
+        self, store: Store, counters: TopicCounters, registry: Registry, signatures: SignatureLog, config: Config
+    ) -> None:
+        self._store = store
+        self._out_kept = config.out_kept
         self._counters = counters
         self._registry = registry
         self._signatures = signatures
@@ -59,6 +74,39 @@ class Goals:
         """How the topic's goal stands; None if it has none."""
         (counts,) = await self._counters.load([published.topic])
         return report(published, counts, self._default_rate)
+
+    async def announce(self, topics: Sequence[PublishedModel]) -> list[Report | None]:
+        """Announces each goal whose state has changed in its topic's stream, once, whoever else looks. Returns how the
+        goals stand."""
+        counts = await self._counters.load([published.topic for published in topics])
+        reports = await asyncio.to_thread(self._reports, topics, counts)
+        commands = [
+            announce_cmd(
+                published.topic,
+                published.born,
+                goal.state if goal else "",
+                published.version,
+                count.ever.documents,
+                goal.detail if goal else "",
+                self._out_kept,
+            )
+            for published, count, goal in zip(topics, counts, reports, strict=True)
+        ]
+        await self._store.run(commands)
+        return reports
+
+    async def announce_after(self, topic: str) -> None:
+        """Does the same for a topic that has just learned. What cannot be announced now is, later, by housekeeping."""
+        published = self._registry.topics.get(topic)
+        if published and published.settings.goal.asks:
+            try:
+                await self.announce([published])
+            except StoreUnavailable as error:
+                log.warning("the state of a goal is announced later", topic=topic, detail=error.detail)
+
+    def _reports(self, topics: Sequence[PublishedModel], counts: Sequence[TopicCounts]) -> list[Report | None]:
+        pairs = zip(topics, counts, strict=True)
+        return [report(published, count, self._default_rate) for published, count in pairs]
 
     async def pooled(self) -> PooledRecall:
         """Recall over all topics whose audits are asked for, or judged."""

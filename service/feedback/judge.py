@@ -76,9 +76,11 @@ class Judge:
         config: Config,
         pool: Pool,
         refit: Callable[[str, Recipe], Awaitable[None]],
+        learned: Callable[[str], None],
     ) -> None:
         self._store = store
         self._refit = refit
+        self._learned = learned  # called when a topic has learned
         self._topics = topics
         self._registry = registry
         self._learning = learning
@@ -116,6 +118,7 @@ class Judge:
         ((status, version),) = await self._learning.learn(topic, [event])
         if status == "absent":
             raise NotFound("This document has no judgement in this topic.")
+        self._learned(topic)
         await self._refit_if_stale(topic, [document])
         return version
 
@@ -140,6 +143,7 @@ class Judge:
             outcomes[i] = Learned.model_validate(fields | {"status": status, "version": version})
         statuses = zip(items, learned, strict=True)
         changed = [event.document for (_, event, _), (status, _) in statuses if status in MAY_NEED_REFIT]
+        self._learned(topic)
         await self._refit_if_stale(topic, changed)
 
     async def _refit_if_stale(self, topic: str, changed: Sequence[str]) -> None:

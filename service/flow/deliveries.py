@@ -44,7 +44,7 @@ MAX_CONCURRENT = 8  # deliveries of a route
 MAX_ATTEMPTS = 50
 POLL_S = 1.0  # between two checks for changed routes, and for entries that are due again
 RETRY_S = 0.5  # before the store is tried again
-EVENT_TYPE = "sluice.decision"
+EVENT_TYPE, GOAL_TYPE = "sluice.decision", "sluice.goal"
 RANDOM = secrets.SystemRandom()  # jitter, so that deliveries that failed together are not retried together
 
 log = structlog.get_logger("sluice.flow")
@@ -180,6 +180,9 @@ class Deliveries:
 
 def message(topic: str, placed: Placed) -> bytes:
     """The body of a webhook, in the form that Standard Webhooks recommends."""
+    if placed.is_goal:
+        change = placed.goal_change(topic)
+        return to_json({"type": GOAL_TYPE, "timestamp": change.at, "data": change})
     passed = placed.passed(topic)
     return to_json({"type": EVENT_TYPE, "timestamp": passed.at, "data": passed})
 

@@ -134,5 +134,8 @@ class Subscribers:
 
 
 def event(topic: str, placed: Placed) -> bytes:
-    """Encodes an entry as a server-sent event. JSON has no line breaks, so one line of data is enough."""
+    """Encodes an entry as a server-sent event. JSON has no line breaks, so one line of data is enough. A change of the
+    goal has a name, so that clients which only want documents do not see it."""
+    if placed.is_goal:
+        return f"id: {placed.place}\nevent: goal\ndata: {placed.goal_change(topic).model_dump_json()}\n\n".encode()
     return f"id: {placed.place}\ndata: {placed.passed(topic).model_dump_json()}\n\n".encode()

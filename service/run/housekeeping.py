@@ -9,7 +9,8 @@
   beginning of the stream at once, since it knows nothing of it. One that is still under an earlier projection is
   refreshed, too, MAX_MOVED of them in a round, since all their judgements are folded again.
 * Submits a retraining job for topics whose policy says that one is due (see topics/retrain_policy.py).
-* Saves how many topics' goals are in which state, every GOALS_S, for Prometheus (see api/prometheus.py).
+* Saves how many topics' goals are in which state, every GOALS_S, for Prometheus (see api/prometheus.py), and announces
+  those that have changed their state (feedback/goals.py).
 * Forgets epochs that no topic uses any more, except the newest, and those that came with an imported topic recently.
 * Folds logs that are ahead of their models because a process died in between (topics/sync.py, as in every process).
 
@@ -20,7 +21,7 @@ import asyncio
 import math
 import signal
 import time
-from collections.abc import Sequence
+from collections import Counter
 from functools import partial
 
 import structlog
@@ -30,13 +31,11 @@ from service import logs
 from service.clock import now_ms
 from service.config import Config
 from service.errors import Conflict, NotFound, StoreUnavailable
-from service.feedback.goals import report
 from service.jobs.jobs import new_id
 from service.schemas.jobs import Retrain
 from service.sluice import Sluice
 from service.store.topics import Store
 from service.topics.background import KEPT_EPOCHS, epoch_number, max_epochs_behind, place_of
-from service.topics.counts import TopicCounts
 from service.topics.projecting import update_projection
 from service.topics.published import PublishedModel
 from service.topics.retrain_policy import LastRetrain, policy_of, retrain_due
@@ -98,19 +97,10 @@ async def keep_house(sluice: Sluice) -> None:
 
 
 async def save_goals(sluice: Sluice) -> None:
-    """Saves how many goals are in which state."""
+    """Saves how many goals are in which state, and announces those that have changed."""
     with_goal = [served for served in list(sluice.registry.topics.values()) if served.settings.goal.asks]
-    counts = await sluice.counters.load([served.topic for served in with_goal])
-    states = await sluice.pool.run(_states, with_goal, counts, sluice.config.audit_rate)
-    await sluice.store.counts.save_goals(states, 3 * GOALS_S)
-
-
-def _states(with_goal: Sequence[PublishedModel], counts: Sequence[TopicCounts], audit_rate: float) -> dict[str, int]:
-    states: dict[str, int] = dict.fromkeys(STATES, 0)
-    for served, count in zip(with_goal, counts, strict=True):
-        if goal := report(served, count, audit_rate):
-            states[goal.state] += 1
-    return states
+    found = Counter(goal.state for goal in await sluice.goals.announce(with_goal) if goal)
+    await sluice.store.counts.save_goals({state: found[state] for state in STATES}, 3 * GOALS_S)
 
 
 async def _retrain(sluice: Sluice) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 
+from models.core.names import GoalState
 from service.schemas.documents import Decision
 from service.schemas.fields import STREAM, WEBHOOK, Answer, Place, Request
 
@@ -46,6 +47,18 @@ class Ranked(Passed):
 
     score: float = Field(description="By the model as it is now, whichever version decided, so that all compare.")
     relevant: bool | None = Field(description="The judgement in force; null if there is none.")
+
+
+class GoalChanged(Answer):
+    """A topic's goal has changed its state; sent once for each change."""
+
+    id: str
+    topic: str
+    before: GoalState
+    state: GoalState
+    version: int
+    detail: str
+    at: datetime
 
 
 class ConsumerInfo(Answer):
@@ -107,11 +120,18 @@ def _not_ours(key: str) -> str:
     return key
 
 
-NotRejected = Literal["accept", "abstain"]
-On = Annotated[list[NotRejected], Field(min_length=1, max_length=2)]
+Routed = Literal["accept", "abstain", "goal"]
+On = Annotated[
+    list[Routed],
+    Field(
+        min_length=1,
+        max_length=3,
+        description="What is sent: decisions, and, as `sluice.goal`, changes of the goal's state.",
+    ),
+]
 
 
-def _both() -> list[NotRejected]:
+def _both() -> list[Routed]:
     return ["accept", "abstain"]
 
 

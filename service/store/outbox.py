@@ -1,4 +1,4 @@
-"""The output streams of topics: the decisions they let through, for others to read.
+"""The output streams of topics: the decisions they let through, and how their goals stand, for others to read.
 
 A stream's owner is the topic whose decisions it holds. The stream is not in the slot of the topic's other keys (see
 store/redis/keys.py), so no script can change both. A process that does not know yet that the topic was deleted must not
@@ -9,19 +9,24 @@ between, the document is sent again, so the entry is there at least once. The se
 once, except for documents that are sent again after at least `kept` others, or that are decided differently by then;
 such entries have the same `id`. When `lately` has `kept` members it becomes `before`, so nothing has to be sorted by
 time. (A sorted set, and entries in JSON, took the store half as long again.)
+
+When a topic's goal changes its state, that is an entry, too, with the decision `goal`. The state that was announced
+last is stored beside the stream, and compared and set in the same script that appends the entry: however many processes
+look, and whichever of them dies, there is one entry for each change. A process that looks with an older model, or at
+older counts, than the one that announced last is ignored.
 """
 
 import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic_core import from_json
 
 from service.clock import time_of
 from service.schemas import Decision
-from service.schemas.flow import Passed
+from service.schemas.flow import GoalChanged, Passed
 from service.store.redis.connection import Connection
 from service.store.redis.errors import translated_errors
 from service.store.redis.keys import out_key, out_part_key
@@ -30,6 +35,8 @@ from service.store.redis.scripts import Script, Step
 GONE_S = 60  # within which every process learns that a topic was deleted
 READ_SIZE = 100  # entries of a stream that are read together
 APPEND_SIZE = 500  # entries that are appended together: a script cannot unpack many more
+PACKED = 12  # fields of an entry that are appended
+GOAL = "goal"
 START = "0-0"  # before every entry
 POLL_S = 0.05  # between two reads of streams of a cluster
 
@@ -48,7 +55,7 @@ local out, lately, before, owner = unpack(KEYS)
 local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
 if not standing then redis.call('SET', owner, ARGV[1]) end
-local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', 12), 1
+local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', {PACKED}), 1
 for from = 1, #ARGV[3], {MEMBER_BYTES} do names[#names + 1] = string.sub(ARGV[3], from, from + {MEMBER_BYTES - 1}) end
 local known = redis.call('SMISMEMBER', lately, unpack(names))
 local older = redis.call('SMISMEMBER', before, unpack(names))
@@ -81,6 +88,29 @@ end
 return #new
 """
 
+# Appends an entry if the goal's state is not the one that was announced last; every goal begins with `learning`. An
+# empty state means that there is no goal. Arguments: born, state, version, documents, id, detail, maximum length.
+ANNOUNCE = """
+local out, lately, before, owner, began, goal = unpack(KEYS)
+local standing = redis.call('GET', owner)
+if standing and standing ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then return redis.call('DEL', goal) * 0 end
+local known = redis.call('HMGET', goal, 'born', 'state', 'version', 'documents')
+local was = 'learning'
+if known[1] == ARGV[1] then
+  local version, documents = tonumber(known[3]), tonumber(known[4])
+  if version > tonumber(ARGV[3]) or (version == tonumber(ARGV[3]) and documents > tonumber(ARGV[4])) then return 0 end
+  was = known[2]
+end
+if was == ARGV[2] then return 0 end
+redis.call('HSET', goal, 'born', ARGV[1], 'state', ARGV[2], 'version', ARGV[3], 'documents', ARGV[4])
+redis.call('XADD', out, '*', 'id', ARGV[5], 'decision', 'goal', 'score', '0', 'version', ARGV[3], 'document', '',
+  'title', '', 'text', ARGV[6], 'duplicate_of', '', 'before', was, 'state', ARGV[2])
+redis.call('XTRIM', out, 'MAXLEN', '~', ARGV[7])
+redis.call('SADD', lately, ARGV[5] .. 'g')
+return 1
+"""
+
 # Returns which of these members were appended, and a time: documents that arrived since then and are in neither set
 # were not appended. The time is −1 if it is not known: if there is no `began`, or if a set was dropped and the others
 # hold less than the stream does. Arguments: members.
@@ -101,9 +131,9 @@ return {{since, known}}
 
 # Gives the stream to a new topic, and deletes whatever an earlier one has left. Arguments: born, milliseconds.
 BEGIN = """
-local out, lately, before, owner, began = unpack(KEYS)
+local out, lately, before, owner, began, goal = unpack(KEYS)
 if redis.call('GET', owner) == ARGV[1] then return 0 end
-redis.call('DEL', out, lately, before)
+redis.call('DEL', out, lately, before, goal)
 redis.call('SET', owner, ARGV[1])
 redis.call('SET', began, ARGV[2])
 return 1
@@ -111,10 +141,10 @@ return 1
 
 # Deletes the stream of a deleted topic, unless it belongs to another already. Arguments: born, seconds.
 END = """
-local out, lately, before, owner, began = unpack(KEYS)
+local out, lately, before, owner, began, goal = unpack(KEYS)
 local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
-redis.call('DEL', out, lately, before, began)
+redis.call('DEL', out, lately, before, began, goal)
 redis.call('SET', owner, '', 'EX', ARGV[2])
 return 1
 """
@@ -122,17 +152,19 @@ return 1
 
 class Entry(NamedTuple):
     id: str  # the same whenever the same document passes the same topic
-    decision: Decision
+    decision: Decision | Literal["goal"]
     score: float
     version: int
     document: str
     title: str
-    text: str
+    text: str  # of the document; how the goal stands, in a sentence
     duplicate_of: str = ""  # the document that this one repeats, if it does (see signatures.py)
     source: str = ""  # this and the fields below are those of the document; empty if it has none
     published: str = ""
     metadata: str = ""  # JSON
     certain: str = ""  # JSON; empty if the topic's goal asks nothing of what is accepted
+    before: str = ""  # this and the field below: the states of a goal that has changed
+    state: str = ""
 
     @classmethod
     def from_fields(cls, stored: Mapping[bytes, bytes]) -> Self:
@@ -152,9 +184,22 @@ class Placed(NamedTuple):
         place, fields = row
         return cls(place.decode(), Entry.from_fields(fields))
 
+    @property
+    def is_goal(self) -> bool:
+        """Whether it is about the topic's goal, not about a document."""
+        return self.entry.decision == GOAL
+
+    def goal_change(self, topic: str) -> GoalChanged:
+        entry, at = self.entry, time_of(order(self.place)[0])
+        states = {"before": entry.before, "state": entry.state}
+        return GoalChanged.model_validate(
+            {"id": entry.id, "topic": topic, "version": entry.version, "detail": entry.text, "at": at} | states
+        )
+
     def passed(self, topic: str) -> Passed:
         """The entry as users see it: None for what is empty, metadata parsed."""
         fields = self.entry._asdict()
+        del fields["before"], fields["state"]
         fields |= {name: fields[name] or None for name in ("duplicate_of", "source", "published")}
         fields |= {name: from_json(fields[name]) if fields[name] else None for name in ("metadata", "certain")}
         return Passed(topic=topic, at=time_of(order(self.place)[0]), **fields)
@@ -168,13 +213,23 @@ class Outbox:
         self._redis = connection.redis
 
     async def newest(self, topic: str, before: str | None, limit: int, since_ms: int = 0) -> list[Placed]:
-        """The entries before that place that were appended since then, newest first."""
+        """The decisions before that place that were appended since then, newest first."""
+        found: list[Placed] = []
+        while len(found) < limit:  # changes of goals are left out
+            rows = await self._rows_before(topic, before, limit, since_ms)
+            found += [placed for placed in map(Placed.from_row, rows) if not placed.is_goal]
+            if len(rows) < limit:
+                break
+            before = rows[-1][0].decode()
+        return found[:limit]
+
+    async def _rows_before(self, topic: str, before: str | None, limit: int, since_ms: int = 0) -> list[Any]:
         if before and order(before) == order(START):
             return []  # Redis refuses a range that ends before it begins
-        end = f"({before}" if before else "+"
         async with self._connection.acquire():
-            rows = await self._redis.xrevrange(out_key(topic), end, str(since_ms), count=limit)
-        return [Placed.from_row(row) for row in rows]
+            end = f"({before}" if before else "+"
+            rows: list[Any] = await self._redis.xrevrange(out_key(topic), end, str(since_ms), count=limit)
+        return rows
 
     async def load(self, topic: str, places: Sequence[str]) -> list[Placed | None]:
         """The entries at these places; None where one was dropped meanwhile."""
@@ -189,8 +244,8 @@ class Outbox:
 
     async def last_place(self, topic: str) -> str:
         """The place of the newest entry."""
-        newest = await self.newest(topic, None, 1)
-        return newest[0].place if newest else START
+        newest = await self._rows_before(topic, None, 1)
+        return newest[0][0].decode() if newest else START
 
     async def decisions(self, came: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], Decision]:
         """By topic and document, the decision that was made when the document passed, as far as it is still known.
@@ -247,6 +302,13 @@ def append_cmds(
     return [Script(APPEND, keys, [born, kept, *args]) for args in zip(members, packed, strict=True)]
 
 
+def announce_cmd(topic: str, born: str, state: str, version: int, documents: int, detail: str, kept: int) -> Script:
+    """Command that announces the state of a topic's goal, as of that version and so many documents, if it has changed;
+    an empty state means that there is no goal."""
+    id = blake2b(f"{topic}\0goal\0{born}\0{version}\0{documents}\0{state}".encode(), digest_size=16).hexdigest()
+    return Script(ANNOUNCE, _keys(topic), [born, state, version, documents, id, detail, kept])
+
+
 def begin_cmd(topic: str, born: str, now_ms: int) -> Script:
     """Command that gives the topic an empty stream of its own."""
     return Script(BEGIN, _keys(topic), [born, now_ms])
@@ -279,9 +341,9 @@ def _member(entry: Entry, again: bool) -> bytes:
 
 
 def _packed(entry: Entry) -> bytes:
-    values = [str(value).encode() for value in entry]
+    values = [str(value).encode() for value in entry[:PACKED]]
     return b"".join(part for value in values for part in (len(value).to_bytes(4), value))
 
 
 def _keys(topic: str) -> list[str]:
-    return [out_key(topic), *(out_part_key(topic, part) for part in ("lately", "before", "owner", "began"))]
+    return [out_key(topic), *(out_part_key(topic, part) for part in ("lately", "before", "owner", "began", "goal"))]

@@ -65,6 +65,7 @@ outbox.py, the documents that a topic lets through:
     {sluice:out:ID}:before         set      the same of those before them
     {sluice:out:ID}:owner          string   `born` of the topic whose stream it is; empty for a while after a deletion
     {sluice:out:ID}:began          string   since when, in milliseconds; absent if a process died before it was written
+    {sluice:out:ID}:goal           hash     the state of the goal that was announced last, and by which version
 
 routes.py, where a topic's stream is delivered to:
 
@@ -138,7 +139,7 @@ def out_key(topic: str) -> str:
 
 
 def out_part_key(topic: str, part: str) -> str:
-    """A key beside the topic's stream: `lately`, `before`, `owner` or `began`."""
+    """A key beside the topic's stream: `lately`, `before`, `owner`, `began` or `goal`."""
     return f"{{{out_key(topic)}}}:{part}"
 
 

@@ -20,6 +20,7 @@ from service.errors import PreconditionFailed
 from service.flow.deliveries import MAX_PENDING, Deliveries
 from service.flow.webhooks import NotDelivered, Webhooks, signature_headers
 from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
+from service.store.outbox import announce_cmd
 from service.store.topics import Store
 from service.tasks import cancel_all
 from tests.support.api import OIL, QUERY, Api, running_api
@@ -373,3 +374,24 @@ async def test_deliveries_survive_the_death_of_whoever_makes_them(tmp_path: Path
             assert len(set(receiver.ids)) == len(sent)
     finally:
         await asyncio.to_thread(serve.end)
+
+
+async def test_a_change_of_the_goal_goes_to_those_who_asked_for_it(
+    api: Api, receiver: Receiver, redis_url: str
+) -> None:
+    await put(api, webhook(receiver, on=["goal"]), {"to": "stream", "key": "all", "on": ["accept", "goal"]})
+    born = (await api.sluice.topics.find("crude")).born
+    async with delivering(api):
+        await accept(api, 2)
+        await api.sluice.store.run([announce_cmd("crude", born, "met", 3, 2, "Of 50, 49 are relevant.", 100)])
+
+        async def delivered() -> bool:
+            return [route["delivered"] for route in await route_list(api)] == [1, 3]
+
+        await wait_until(delivered)
+    (sent,) = receiver.accepted
+    assert (sent["type"], sent["data"]["before"], sent["data"]["state"]) == ("sluice.goal", "learning", "met")
+    with Redis.from_url(redis_url, decode_responses=True) as client:
+        entries: Any = client.xrange("all")
+    assert [fields["decision"] for _, fields in entries] == ["accept", "accept", "goal"]
+    assert entries[-1][1]["state"] == "met"
