@@ -385,6 +385,7 @@ def test_people_are_shown_text(sluice: Client, server: Live) -> None:
         (["topics", "show", "crude"], "0 relevant, 0 not"),
         (["topics", "versions", "crude"], "create"),
         (["topics", "metrics", "crude"], "nothing known yet"),
+        (["topics", "overview"], "r_precision"),
         (["topics", "curve", "crude"], "No relevant document"),
         (["topics", "tradeoff", "crude"], "No relevant document"),
         (["ranked", "crude"], "Report o0"),
