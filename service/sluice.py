@@ -68,7 +68,7 @@ class Sluice:
             self.goals,
             config,
             pool,
-            self._refit,
+            self.refit,
             self._learned,
         )
         self.review = Review(store, self.registry, self.learning, self.epochs, self.goals, config)
@@ -98,7 +98,7 @@ class Sluice:
         """Looks whether the topic's goal has changed its state, after the request is answered."""
         self._background.start(self.goals.announce_after(topic))
 
-    async def _refit(self, topic: str, recipe: Recipe) -> None:
+    async def refit(self, topic: str, recipe: Recipe) -> None:
         """Submits a retraining by the same method, unless one is waiting."""
         fields = {"method": recipe.method, "params": recipe.params, "publish": "always"}
         request = Retrain.model_validate({"kind": "retrain", "topics": [topic], **fields})

@@ -133,6 +133,7 @@ class Judge:
     async def _learn(
         self, topic: str, items: list[tuple[int, Event, Before]], outcomes: dict[int, Learned | ServiceError]
     ) -> None:
+        moves = self._moves(topic)
         try:
             learned = await self._learning.learn(topic, [event for _, event, _ in items])
         except ServiceError as error:
@@ -144,12 +145,19 @@ class Judge:
         statuses = zip(items, learned, strict=True)
         changed = [event.document for (_, event, _), (status, _) in statuses if status in MAY_NEED_REFIT]
         self._learned(topic)
-        await self._refit_if_stale(topic, changed)
+        if changed or moves:
+            await self._refit_if_stale(topic, changed)
+
+    def _moves(self, topic: str) -> bool:
+        """Whether a judgement now puts the topic under another projection."""
+        published, projection = self._registry.topics.get(topic), self._epochs.current.projection
+        return bool(published and published.projected not in (0, projection.number if projection else 0))
 
     async def _refit_if_stale(self, topic: str, changed: Sequence[str]) -> None:
-        """Submits a retraining if the served model was fitted on judgements that have changed since."""
+        """Submits a retraining if the served model was fitted on judgements that have changed since, or under another
+        projection."""
         try:
-            recipe = await self._learning.read(topic, lambda state: state.recipe_if_stale(changed)) if changed else None
+            recipe = await self._learning.read(topic, lambda state: state.recipe_if_stale(changed))
             if recipe:
                 await self._refit(topic, recipe)
         except ServiceError as error:  # the judgement itself is durable, and has been answered

@@ -49,6 +49,7 @@ async def compare(context: JobContext, request: Compare) -> CompareResult:
             terms,
             progress=context.report,
             query=material.spec.query,
+            projection=material.projection,
         )
         seconds = round(time.monotonic() - begun_s, 2)
         difference = comparison.difference(fit.pinned, served, data.relevant, data.duplicates)

@@ -23,6 +23,7 @@ import numpy as np
 from models.batch import comparison, refit
 from models.batch.comparison import Difference
 from models.batch.refit import Dataset, Refit
+from models.core.latent import count_words
 from models.core.measures import sap
 from models.core.vectors import Bag, Linear, Reals
 from models.goals import thresholds
@@ -182,6 +183,7 @@ async def _retrain_topic(context: JobContext, topic: str, request: Retrain) -> R
         material.spec.terms,
         progress=context.report,
         query=material.spec.query,
+        projection=material.projection,
     )
     served = await context.in_thread(served_scores, material, weights)
     difference = comparison.difference(fit.pinned, served, data.relevant, data.duplicates)
@@ -217,7 +219,8 @@ async def _words(context: JobContext, topic: str, linear: Linear) -> list[str]:
     """Finds the words of the strongest terms: in judged documents, and for the rest in documents of the background, as
     far as they are still remembered."""
     known = await context.learning.read(topic, TopicState.terms)
-    strongest = linear.features[np.argsort(-np.abs(linear.weights), kind="stable")[:MAX_WORDS]].tolist()
+    n = count_words(linear.features)  # the others are columns of a projection
+    strongest = linear.features[np.argsort(-np.abs(linear.weights[:n]), kind="stable")[:MAX_WORDS]].tolist()
     unnamed, holders = set(strongest).difference(known), dict[int, str]()
     for sampled in context.epochs.current.sample:
         holders.update((feature, sampled.document) for feature in unnamed.intersection(sampled.features.tolist()))

@@ -7,7 +7,8 @@
   thresholds chosen against the current stream. That is an event of the log like any other. A topic that promises a
   limit to its abstentions is refreshed sooner, since the stream moves on even if nobody judges; and one from the
   beginning of the stream at once, since it knows nothing of it. One that is still under an earlier projection is
-  refreshed, too, MAX_MOVED of them in a round, since all their judgements are folded again.
+  refreshed, too, MAX_MOVED of them in a round, since all their judgements are folded again;
+  if a job had fitted its model, it is submitted to be fitted again.
 * Submits a retraining job for topics whose policy says that one is due (see topics/retrain_policy.py).
 * Saves how many topics' goals are in which state, every GOALS_S, for Prometheus (see api/prometheus.py), and announces
   those that have changed their state (feedback/goals.py).
@@ -37,7 +38,7 @@ from service.sluice import Sluice
 from service.store.topics import Store
 from service.topics.background import KEPT_EPOCHS, epoch_number, max_epochs_behind, place_of
 from service.topics.projecting import update_projection
-from service.topics.published import PublishedModel
+from service.topics.published import PublishedModel, Recipe
 from service.topics.retrain_policy import LastRetrain, policy_of, retrain_due
 from service.topics.state import TopicState
 
@@ -88,12 +89,18 @@ async def keep_house(sluice: Sluice) -> None:
             left -= moves
             try:
                 await sluice.topics.refresh(served.topic)
+                if moves and (recipe := await sluice.learning.read(served.topic, _recipe_if_stale)):
+                    await sluice.refit(served.topic, recipe)
             except (NotFound, Conflict):
                 continue  # deleted meanwhile, or too busy: next time
             except (ArithmeticError, ValueError, LookupError) as error:
                 log.error("topic cannot be folded", topic=served.topic, exc_info=error)
     await _retrain(sluice)
     await sluice.store.epochs.forget(epoch_number(place_of(current) - KEPT_EPOCHS + 1), in_use)
+
+
+def _recipe_if_stale(state: TopicState) -> Recipe | None:
+    return state.recipe_if_stale(())
 
 
 async def save_goals(sluice: Sluice) -> None:

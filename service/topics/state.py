@@ -18,6 +18,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.latent import tag_of
 from models.core.vectors import Bag
 from models.goals.promises import Targets
 from models.online.model import Example, Spec
@@ -157,12 +158,15 @@ class TopicState:
         return sum(event.kind in ("judged", "withdrawn") for event in self.events if event.seq > version)
 
     def recipe_if_stale(self, documents: Collection[str]) -> Recipe | None:
-        """How the base was fitted, if one of these documents was part of it with a label that has changed since."""
+        """How the base was fitted, if one of these documents was part of it with a label that has changed since, or if
+        it was fitted under another projection, so that its latent weights do not count any more."""
         if self.resolved.base is None:
             return None
         base, resolved = Base.from_bytes(self.resolved.base.model), self.resolved
         stale = any(document in base.fitted and resolved.is_stale_for(document) for document in documents)
-        return base.recipe if stale else None
+        tag = tag_of(base.model.linear.features)
+        own = self._numbered.projection.tag if self._numbered and self.settings.semantic else None
+        return base.recipe if stale or tag not in (None, own) else None
 
     def snapshot(self) -> tuple[Resolved, dict[str, float]]:
         """A copy of what the log resolves to, to be folded with other settings, and the held-out scores by document."""

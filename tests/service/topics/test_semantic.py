@@ -10,6 +10,7 @@ from models.core.latent import FIRST_LATENT
 from service.run.housekeeping import MAX_MOVED, keep_house
 from service.run.replay import replay
 from service.topics.background import KEPT_EPOCHS
+from service.topics.published import Base
 from tests.support.api import Api, running_api
 from tests.support.job_workers import run_job, running_workers
 from tests.support.projected import SUBJECTS, count_stream, document, stream
@@ -319,3 +320,11 @@ async def test_review_known_items_and_jobs_go_by_it_too(api: Api, redis_url: str
     assert await outcome(api) == "equal"
     shown = await api.ok("GET", "/topics/oil/model")
     assert sum(term["term"] is None for terms in shown["terms"].values() for term in terms) < 5
+    base = await api.sluice.learning.read("oil", lambda state: state.resolved.base)
+    assert base
+    assert Base.from_bytes(base.model).model.linear.view == "semantic"
+    # Under another projection the latent weights of the fit do not count any more, so it is fitted again.
+    await projected(api, "more", 700)
+    queued = [job for job in (await api.ok("GET", "/jobs"))["items"] if job["state"] == "queued"]
+    assert [(job["request"]["method"], job["request"]["topics"]) for job in queued] == [("svm", ["oil"])]
+    assert await outcome(api) == "equal"
