@@ -56,7 +56,8 @@ router = new_router()
 
 @router.get("/topics/{topic}/stream", tags=["flow"], **answers(None, 404, events=Passed))
 async def listen(sluice: ReadySluice, topic: TopicPath, last_event_id: LastEventId = None) -> Response:
-    """What the topic accepts or abstains on, live: server-sent events that resume with `Last-Event-ID`."""
+    """What the topic accepts or abstains on, live: server-sent events that resume with `Last-Event-ID`. A change
+    of the goal's state is an event named `goal`."""
     await sluice.topics.find(topic)
     return Events(sluice.subscribers.subscribe(topic, last_event_id))
 
