@@ -81,6 +81,13 @@ class Config(BaseSettings):
         description="Extra `Host` names to accept when bound to loopback, separated by commas, such as a proxy's. "
         "`localhost`, IP addresses and names without a dot are always accepted.",
     )
+    dask: str | None = Field(
+        None,
+        max_length=10_000,
+        description="Addresses of Dask clusters that jobs may use, separated by commas, such as "
+        "`tcp://scheduler:8786`; those of this machine they may always use. A cluster can run code in a job: name only "
+        "ones that you trust.",
+    )
     consumers: int = Field(
         1,
         ge=0,

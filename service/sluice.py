@@ -7,6 +7,8 @@
 * jobs: work in the background
 """
 
+from typing import Any
+
 from service.archive.transfer import Transfer
 from service.config import Config
 from service.feedback.goal_cost import GoalCosts
@@ -99,7 +101,9 @@ class Sluice:
         self._background.start(self.goals.announce_after(topic))
 
     async def refit(self, topic: str, recipe: Recipe) -> None:
-        """Submits a retraining by the same method, unless one is waiting."""
-        fields = {"method": recipe.method, "params": recipe.params, "publish": "always"}
+        """Submits a retraining by the same method, and with the same other topics, unless one is waiting."""
+        fields: dict[str, Any] = {"method": recipe.method, "params": recipe.params, "publish": "always"}
+        if recipe.topics:
+            fields |= {"topics": list(recipe.topics), "publish_to": [topic]}
         request = Retrain.model_validate({"kind": "retrain", "topics": [topic], **fields})
         await self.jobs.submit_unless_waiting(request)

@@ -68,6 +68,12 @@ def retrain(
     topic: Topics = None,
     publish: Annotated[str, typer.Option(help="When to serve the result: if_better, always or never.")] = "if_better",
     param: Params = None,
+    workers: Annotated[
+        str | None, typer.Option(help="With boosting: a number of processes, or the address of a Dask cluster.")
+    ] = None,
+    joint: Annotated[
+        bool, typer.Option("--joint/--alone", help="With boosting: fit the topics together, or each alone.")
+    ] = True,
     wait: Wait = False,
     url: Url = LOCALHOST,
     as_json: AsJson = False,
@@ -76,8 +82,10 @@ def retrain(
 
     The result is served if it is better, unless --publish says otherwise.
     """
-    job = {"kind": "retrain", "method": method, "params": parse_params(param), "topics": topic or None}
-    _submit(job | {"publish": publish}, wait, url, as_json)
+    job: dict[str, Any] = {"kind": "retrain", "method": method, "params": parse_params(param), "topics": topic or None}
+    if workers is not None:
+        job["workers"] = int(workers) if workers.isascii() and workers.isdigit() else workers
+    _submit(job | {"publish": publish, "joint": joint}, wait, url, as_json)
 
 
 @app.command()

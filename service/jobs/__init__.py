@@ -10,7 +10,8 @@ Read in this order:
 * `child.py`: the child process, which does one job and writes the result into the record.
 * `context.py`: what a job is given: store, config, learning, and where it reports its progress.
 * `retrain.py`, `compare.py`, `backfill.py`: the kinds of job, each an async function of the context and the request.
-* `farm/`: boosting on several processes or machines. A library call so far: no job uses it.
+* `material.py`: a topic's training data, for the first two.
+* `crews.py`, `farm/`: boosting on several processes or machines.
 
 A job may be killed at any moment and started again, so whatever it does must be safe to do twice: see
 Learning.publish_once, and the checkpoint of a backfill.

@@ -9,7 +9,8 @@ from models.batch import comparison, refit
 from models.core.names import METHOD_KINDS
 from service.errors import BadInput
 from service.jobs.context import JobContext
-from service.jobs.retrain import Material, gain, load_material, score, served_scores
+from service.jobs.material import Material, load_material, served_scores
+from service.jobs.retrain import gain, score
 from service.schemas.jobs import Compare, ComparedMethod, CompareResult, Contender
 
 SERVED = "served"

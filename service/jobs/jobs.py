@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from service.clock import now_ms, time_of
 from service.config import Config
 from service.errors import BadInput, Conflict, FieldError, NotFound
+from service.jobs.crews import is_allowed
 from service.schemas.jobs import Compare, Job, NewJob, Retrain, State
 from service.store.jobs import JobRecord, JobStore
 from service.topics import settings
@@ -77,6 +78,7 @@ def check(request: NewJob, config: Config) -> None:
     """Refuses what could only fail later."""
     if isinstance(request, Retrain):
         settings.check_method(request.method, request.params, "")
+        _check_workers(request, config)
     elif isinstance(request, Compare):
         for i, contender in enumerate(request.methods or ()):
             settings.check_method(contender.method, contender.params, f"/methods/{i}")
@@ -86,6 +88,19 @@ def check(request: NewJob, config: Config) -> None:
         path = (config.archives / request.archive).resolve()
         if not path.is_relative_to(config.archives.resolve()) or not path.is_file():
             raise BadInput("There is no such file in the directory of archives.", _at("/archive"))
+
+
+def _check_workers(request: Retrain, config: Config) -> None:
+    workers = request.workers
+    if workers is not None and request.method != "boosting":
+        errors = [FieldError(pointer="/workers", detail="Only boosting can be divided among workers.")]
+        raise BadInput("This method has no workers.", errors)
+    if isinstance(workers, str) and not is_allowed(workers, config):
+        detail = "This must be a cluster on the same machine, or one that SLUICE_DASK names."
+        raise BadInput("Jobs may not use this Dask cluster.", [FieldError(pointer="/workers", detail=detail)])
+    if not {*(request.publish_to or ())} <= {*(request.topics or request.publish_to or ())}:
+        errors = [FieldError(pointer="/publish_to", detail="All of these must be topics of the job.")]
+        raise BadInput("A topic that the job does not retrain cannot be published.", errors)
 
 
 def topics_of(request: NewJob) -> list[str] | None:

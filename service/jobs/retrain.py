@@ -4,141 +4,175 @@
     (models/batch/comparison.py)  →  publish the new base, with the held-out scores from which thresholds are chosen;
     judgements that came meanwhile are folded on top of it
 
-Unjudged documents of the current background count as irrelevant if the topic would reject them. Those that it lets
-through are left out: many of them are relevant, and where users judge only a part of what they are shown, a model that
-ranks the rest last would look better than it is. Whether the topic would reject a document is decided by a model that
-learned its judgements one by one, not by the served one, so that the fit depends only on the judgements in force, and
-not on labels that have been corrected since.
+Boosting fits the topics of a job together (models/batch/together.py), unless `joint` is false: one fit for all, then
+each is compared and published by itself. A topic that bans terms is fitted alone, since the others may use these. All
+topics of a joint fit are reserved before it begins, in the order of their ids, so that two such jobs cannot wait for
+each other.
 
 One job retrains a topic at a time; others wait. A job that runs again after its process died does not publish twice:
 the log has its id beside what it published.
 """
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from models.batch import comparison, refit
 from models.batch.comparison import Difference
+from models.batch.farm import Crew
 from models.batch.refit import Dataset, Refit
+from models.batch.together import MAX_PAIRS, JointDataset, refit_together
 from models.core.latent import count_words
 from models.core.measures import sap
-from models.core.vectors import Bag, Linear, Reals
+from models.core.vectors import Linear, Reals
 from models.goals import thresholds
-from models.online.model import Example, Model, Spec
-from models.online.trainer import fold as plain_fold
+from models.online.model import Model
 from models.text.analysis import terms
-from models.text.projection import Projection
-from service.errors import NotFound
+from service.errors import BadInput, NotFound
 from service.jobs.context import JobContext
+from service.jobs.crews import in_crew, open_crew
+from service.jobs.material import Material, load_material, served_scores
 from service.schemas.jobs import Gain, Retrain, Retrained, RetrainResult, Score
 from service.store.documents import unpack
-from service.topics.background import Epoch
 from service.topics.features import analysis_of
 from service.topics.published import Base, Recipe
-from service.topics.state import TopicState, example, spec_of
+from service.topics.state import TopicState
 
 POLL_S = 0.5
 MAX_TOPICS = 1000  # in a result
 MAX_WORDS = 200  # of the strongest terms, stored with a model
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Material:
-    """A topic's training data, and what its served model was made of."""
-
-    born: str
-    version: int
-    spec: Spec
-    in_base: list[Example]
-    learned: list[Example]
-    base: Base | None
-    projection: Projection | None  # the newest; a change would put the topic under it
-    judged: int
-    data: Dataset  # the judged documents, then the rejected ones of the background
-
-    @property
-    def relevant(self) -> int:
-        return int(self.data.relevant.sum())
-
-    @property
-    def too_little(self) -> str:
-        """Why there is too little to fit a model to; empty if there is enough."""
-        if self.relevant < refit.MIN_OF_EACH:
-            return f"Too little to learn from: {refit.MIN_OF_EACH} relevant documents are needed, not {self.relevant}."
-        others = len(self.data.documents) - self.relevant
-        if others < refit.MIN_OF_EACH:
-            needed = f"{refit.MIN_OF_EACH} irrelevant or unjudged documents are needed"
-            return f"Too little to learn from: {needed}, not {others}."
-        return ""
-
-
 async def retrain(context: JobContext, request: Retrain) -> RetrainResult:
-    topics = request.topics if request.topics is not None else await context.store.topics()
-    results: list[Retrained] = []
-    published = 0
-    for n, topic in enumerate(dict.fromkeys(topics)):
+    named = request.topics if request.topics is not None else await context.store.topics()
+    topics = list(dict.fromkeys(named))
+    together = request.method == "boosting" and request.joint and len(topics) > 1
+    async with open_crew(context, request.workers) as crew:
+        results = await (_together if together else _one_by_one)(context, topics, request, crew)
+    published = sum(result.published for result in results)
+    return RetrainResult(method=request.method, published=published, topics=results[:MAX_TOPICS], total=len(topics))
+
+
+async def _one_by_one(
+    context: JobContext, topics: Sequence[str], request: Retrain, crew: Crew | None
+) -> list[Retrained]:
+    results = []
+    for n, topic in enumerate(topics):
         context.begin_part(n, len(topics), f"Retraining {topic}.")
         try:
             await _reserve(context, topic)
-            result = await _retrain_topic(context, topic, request)
+            material, version = await load_material(context, topic)
+            result = _begun(topic, material, version, request)
+            if not result.detail:
+                result = await _conclude(
+                    context, result, material, request, await _fit(context, material, request, crew)
+                )
         except NotFound as error:
             if request.topics is not None and len(request.topics) == 1:
                 raise
-            result = Retrained(topic=topic, relevant=0, irrelevant=0, background=0, detail=error.detail)
+            result = _not_found(topic, error)
         finally:
             await context.jobs.release(topic, context.job)
-        published += result.published
-        results += [result] if len(results) < MAX_TOPICS else []
-    return RetrainResult(method=request.method, published=published, topics=results, total=len(topics))
+        results.append(result)
+    return results
 
 
-async def load_material(context: JobContext, topic: str) -> tuple[Material, int]:
-    """Loads a topic's training data, and the version that this job has published already (0 if none)."""
-    epoch = context.epochs.current
+async def _together(context: JobContext, topics: Sequence[str], request: Retrain, crew: Crew | None) -> list[Retrained]:
+    results: dict[str, Retrained] = {}
+    materials: dict[str, Material] = {}
+    try:
+        for topic in sorted(topics):
+            await _reserve(context, topic)
+            try:
+                material, version = await load_material(context, topic)
+            except NotFound as error:
+                results[topic] = _not_found(topic, error)
+                continue
+            results[topic] = _begun(topic, material, version, request)
+            if not material.too_little:
+                materials[topic] = material
+        fits = await _joint_fits(context, materials, request, crew)
+        parts = len(materials) + 1
+        for n, (topic, material) in enumerate(materials.items(), 1):
+            if results[topic].detail:
+                continue
+            context.begin_part(n, parts, f"Comparing {topic} with what is served.")
+            data, recipe = material.data, Recipe(request.method, request.params)
+            if topic in fits:
+                fit, data = fits[topic]
+                recipe = recipe._replace(topics=sorted(fits))
+            else:
+                fit = await _fit(context, material, request, crew)
+            with_folds = replace(material, data=data)
+            results[topic] = await _conclude(context, results[topic], with_folds, request, fit, recipe)
+    finally:
+        for topic in topics:
+            await context.jobs.release(topic, context.job)
+    return [results[topic] for topic in topics]
 
-    def read(state: TopicState) -> tuple[Material, int]:
-        return _material(state, epoch, context.config.served_weights), state.published_by(context.job)
 
-    return await context.learning.read(topic, read)
+async def _joint_fits(
+    context: JobContext, materials: Mapping[str, Material], request: Retrain, crew: Crew | None
+) -> dict[str, tuple[Refit, Dataset]]:
+    """Fits the topics that ban no terms together, if there are several: the part of each, and its data."""
+    joint = {topic: material for topic, material in materials.items() if not material.spec.terms.ban}
+    if len(joint) < 2:
+        return {}
+    context.begin_part(0, len(materials) + 1, f"Fitting {len(joint):,} topics together.")
+    documents = len({document for material in joint.values() for document in material.data.documents})
+    if documents * len(joint) > MAX_PAIRS:
+        pairs = f"{documents:,} documents of {len(joint):,} topics are too much to fit together"
+        raise BadInput(f"{pairs}: name fewer topics, or send joint: false.")
+
+    def fit() -> list[tuple[Refit, Dataset]]:
+        data = JointDataset.of(
+            [material.data for material in joint.values()], [material.rejects for material in joint.values()]
+        )
+        terms, weights = [material.spec.terms for material in joint.values()], context.config.served_weights
+        refits = refit_together(request.params, data, weights, terms, context.report, crew)
+        return list(zip(refits, data.parts, strict=True))
+
+    return dict(zip(joint, await in_crew(context, fit), strict=True))
 
 
-def _material(state: TopicState, epoch: Epoch, weights: int) -> Material:
-    resolved = state.resolved
-    base = Base.from_bytes(resolved.base.model) if resolved.base else None
-    fitted: Mapping[str, float] = base.fitted if base else {}
-    in_base = [example(judgement) for judgement in resolved.base_judgements() if judgement.first.document in fitted]
-    learned = [example(judgement) for judgement in resolved.to_fold()]
-    sample = {
-        sampled.document: Bag(sampled.features, sampled.counts, epoch.frequencies.idf(sampled.features))
-        for sampled in epoch.sample
-        if sampled.document not in resolved.judged
-    }
-    spec, judged = spec_of(resolved), [example(judgement) for judgement in resolved.judged.values()]
-    projection = epoch.projection.projection if epoch.projection and state.settings.semantic else None
-    model = plain_fold(spec, judged, epoch.background, projection=projection, weights=weights)
-    relearned = replace(state.build_model(epoch), model=model).under(epoch.projection)
-    rejected = {document: bag for document, bag in sample.items() if relearned.decide_bag(bag)[0] == "reject"}
-    data = Dataset.of(judged, rejected)
-    return Material(state.head.born, resolved.version, spec, in_base, learned, base, projection, len(judged), data)
+async def _fit(context: JobContext, material: Material, request: Retrain, crew: Crew | None) -> Refit:
+    def fit() -> Refit:
+        return refit.refit(
+            request.method,
+            request.params,
+            material.data,
+            context.config.served_weights,
+            material.spec.terms,
+            progress=context.report,
+            query=material.spec.query,
+            projection=material.projection,
+            crew=crew,
+        )
+
+    return await in_crew(context, fit)
 
 
-def served_scores(material: Material, weights: int) -> Reals:
-    """Returns the held-out scores of the served model."""
-    base = material.base
-    model, fitted = (base.model, base.fitted) if base else (None, {})
-    return refit.served_scores(
-        material.data,
-        material.spec,
-        material.in_base,
-        material.learned,
-        weights,
-        model,
-        fitted,
-        projection=material.projection,
+def _not_found(topic: str, error: NotFound) -> Retrained:
+    return Retrained(topic=topic, relevant=0, irrelevant=0, background=0, detail=error.detail)
+
+
+def _begun(topic: str, material: Material, version: int, request: Retrain) -> Retrained:
+    """The result before anything is fitted; with a detail if that is all there will be."""
+    result = Retrained(
+        topic=topic,
+        relevant=material.relevant,
+        irrelevant=material.judged - material.relevant,
+        background=len(material.data.documents) - material.judged,
+        detail=material.too_little,
     )
+    if version:
+        update = {"published": True, "version": version, "detail": "Published before the job was interrupted."}
+        return result.model_copy(update=update)
+    if request.publish_to is not None and topic not in request.publish_to:
+        return result.model_copy(update={"detail": "Only fitted together with the others: not in publish_to."})
+    return result
 
 
 def score(scores: Reals, data: Dataset) -> Score:
@@ -158,38 +192,22 @@ async def _reserve(context: JobContext, topic: str) -> None:
     context.message = f"Retraining {topic}."
 
 
-async def _retrain_topic(context: JobContext, topic: str, request: Retrain) -> Retrained:
-    material, version = await load_material(context, topic)
-    data = material.data
-    result = Retrained(
-        topic=topic,
-        relevant=material.relevant,
-        irrelevant=material.judged - material.relevant,
-        background=len(data.documents) - material.judged,
-        detail=material.too_little,
-    )
-    if version:
-        update = {"published": True, "version": version, "detail": "Published before the job was interrupted."}
-        return result.model_copy(update=update)
-    if material.too_little:
-        return result
-    weights = context.config.served_weights
-    fit = await context.in_thread(
-        refit.refit,
-        request.method,
-        request.params,
-        data,
-        weights,
-        material.spec.terms,
-        progress=context.report,
-        query=material.spec.query,
-        projection=material.projection,
-    )
+async def _conclude(
+    context: JobContext,
+    result: Retrained,
+    material: Material,
+    request: Retrain,
+    fit: Refit,
+    recipe: Recipe | None = None,
+) -> Retrained:
+    """Compares a fit with what is served, and publishes it if it should be."""
+    topic, data, weights = result.topic, material.data, context.config.served_weights
+    version = 0
     served = await context.in_thread(served_scores, material, weights)
     difference = comparison.difference(fit.pinned, served, data.relevant, data.duplicates)
     publish = request.publish == "always" or (request.publish == "if_better" and difference.significant)
     if publish:
-        base = _base(fit, material, Recipe(request.method, request.params))
+        base = _base(fit, material, recipe or Recipe(request.method, request.params))
         words = await _words(context, topic, fit.linear)
         version = await context.learning.publish_once(topic, material.born, base, words, material.version, context.job)
         if not version:

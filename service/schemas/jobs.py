@@ -1,9 +1,10 @@
 """Background jobs and their results."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from models.core.names import METHOD_KINDS
 from service.schemas.fields import Answer, Line, Request, Scalar, TopicId
@@ -17,6 +18,22 @@ Publish = Literal["if_better", "always", "never"]
 Params = Annotated[
     dict[str, Scalar], Field(max_length=50, description="Parameters of the method; those left out have defaults.")
 ]
+MAX_PROCESSES = 32
+_ADDRESS = re.compile(r"(tcp|tls)://[^/?#@\s]+:\d{1,5}")
+
+
+def _workers(value: object) -> object:
+    if isinstance(value, str):
+        if not _ADDRESS.fullmatch(value) or len(value) > 300:
+            raise ValueError("This must be an address such as tcp://scheduler:8786.")
+    elif not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_PROCESSES:
+        raise ValueError(
+            f"This must be a whole number from 1 to {MAX_PROCESSES}, or an address such as tcp://HOST:8786."
+        )
+    return value
+
+
+Workers = Annotated[Any, AfterValidator(_workers), WithJsonSchema({"type": ["integer", "string"]})]
 _Topics = Annotated[list[TopicId], Field(min_length=1, max_length=1000)]
 
 
@@ -28,6 +45,20 @@ class Retrain(Request):
     method: str = Field(description=f"One of {', '.join(METHOD_KINDS)}.", examples=["svm"])
     params: Params = Field(default_factory=dict)
     publish: Publish = Field("if_better", description="Whether to serve the new model.")
+    joint: bool = Field(
+        True,
+        description="With boosting: fit all topics of the job together, as AdaBoost.MH does, and compare and publish "
+        "each by itself; false: fit each alone.",
+    )
+    publish_to: _Topics | None = Field(
+        None, description="Of the topics, those that may be published; the others are only fitted along. null: all."
+    )
+    workers: Workers | None = Field(
+        None,
+        description="With boosting: the number of processes, or the address of a Dask cluster. The result is the same, "
+        "bit for bit. null: one process.",
+        examples=[2],
+    )
 
 
 class Contender(Request):

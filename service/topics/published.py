@@ -36,6 +36,7 @@ class Recipe(NamedTuple):
 
     method: str
     params: Mapping[str, object]
+    topics: Sequence[str] = ()  # those it was fitted together with, itself included; none if it was fitted alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +127,8 @@ class Base:
 
     def to_bytes(self) -> bytes:
         recipe = self.recipe and {"method": self.recipe.method, "params": dict(self.recipe.params)}
+        if self.recipe and recipe and self.recipe.topics:
+            recipe["topics"] = list(self.recipe.topics)
         return _pack(
             self.model,
             {"fitted": list(self.fitted), "recipe": recipe},

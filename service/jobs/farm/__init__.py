@@ -9,5 +9,5 @@ candidates. What a crew is lies here, because the models know neither processes 
 Both give the same model as one process, bit for bit. A worker that dies ends the fit with `WorkerDied`: what it knew is
 lost, and nothing is written before the end, so the fit can simply be started again.
 
-This is a library (docs/boosting.md); no job uses it.
+Jobs use them (service/jobs/crews.py); as a library they are in docs/boosting.md.
 """
