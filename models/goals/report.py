@@ -33,12 +33,14 @@ from models.core.intervals import Interval
 from models.core.names import GoalState
 from models.goals.evidence import BOUND_CONFIDENCE, PROMISE_CONFIDENCE, Evidence
 from models.goals.needed import MAX_SPAN, QUARTILES
-from models.goals.promises import SPENT_SHARE, Targets
+from models.goals.promises import LEARNING_SHARE, Targets
 from models.goals.thresholds import MIN_SAMPLE
 from models.goals.volume import StreamCounts
 
 STATES: tuple[GoalState, ...] = ("unreachable", "at_risk", "learning", "met")  # worst first
-MIN_ABSTAIN = 1 / (1000 * SPENT_SHARE)  # with less, none of the thousand documents that a band is chosen from is shown
+MIN_ABSTAIN = 1 / (
+    1000 * LEARNING_SHARE
+)  # with less, none of the thousand documents that a band is chosen from is shown
 MIN_AUDITS = 3  # −ln(1 − BOUND_CONFIDENCE): fewer, without a find, bound nothing
 ALARM_CONFIDENCE = 0.995  # with which deliveries must contradict a promise: the test is made after every judgement
 HOW_TO_AUDIT = "set `audit`, to .05 for example, and judge the audits that review offers."

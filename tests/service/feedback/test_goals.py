@@ -95,7 +95,7 @@ async def test_a_promise_is_at_risk_when_nobody_judges_what_is_accepted_and_revi
     promised = (await status(api))["goal"]
     assert promised["state"] == "met"
     judged = promised["precision"]["judged"]
-    for start in range(0, 2 * judged + 40, 40):
+    for start in range(0, 2 * judged + 400, 40):  # and more than some pauses of fifty
         await classify(api, oil(40, f"q{start}-"))
     forgotten = (await status(api))["goal"]
     assert (forgotten["state"], forgotten["precision"]["state"]) == ("at_risk", "at_risk")
