@@ -201,7 +201,7 @@ async def test_errors_in_feedback_point_into_the_request_and_name_nothing_of_our
 async def test_null_puts_a_setting_back(shared: Api) -> None:
     await shared.topic("changing")
     given = {"name": "Oil", "goal": {"min_recall": 0.9}, "learner": {"kind": "eg"}}
-    assert (await shared.ok("PATCH", "/topics/changing", given))["goal"] == {"min_recall": 0.9}
+    assert (await shared.ok("PATCH", "/topics/changing", given))["goal"] == {"min_recall": 0.9, "mode": "best"}
     again = await shared.ok("PATCH", "/topics/changing", {"goal": None, "learner": None})
     assert (again["goal"], again["learner"], again["name"]) == ({}, {"kind": "wh", "params": {}}, "Oil")
 
