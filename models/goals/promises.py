@@ -63,7 +63,7 @@ from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PRO
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 from models.goals.tracking import tracked_cut
 
-SPENT_SHARE, SPENT_LESS, MIN_SPENT = 0.7, 1.3, 0.25  # of the abstention that is allowed
+SPENT_SHARE, SPENT_LESS, MIN_SPENT = 0.6, 1.3, 0.25  # of the abstention that is allowed
 LEARNING_SHARE = 0.35  # of it, at most, until the precision asked for is promised
 DEFAULT_ABSTAIN = 0.15  # the limit on abstention where recall is asked for and no limit is set
 
