@@ -9,11 +9,12 @@ hashes into their range; it is left out of documents that have latent features.
 import numpy as np
 from numpy.typing import NDArray
 
+from models.core.names import TAG_BITS
+
 Features = NDArray[np.uint64]
 
 FIRST_LATENT = np.uint64(0xFFFFFFFF << 32)
 MAX_LATENT = 1 << 8  # columns of a projection
-TAG_BITS = 24
 
 _8, _TAG = np.uint64(8), np.uint64((1 << TAG_BITS) - 1)
 

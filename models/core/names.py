@@ -13,6 +13,9 @@ WordView = Literal["presence", "tf", "sqrt", "strength", "tfidf"]
 View = Literal[WordView, "semantic"]
 VIEWS: tuple[View, ...] = get_args(View)  # the code of a view in kernels is its place here
 
+# Of the tag that tells one semantic projection from another (core/latent.py).
+TAG_BITS = 24
+
 # Learners that take one example at a time, and the kinds of learner a topic may have.
 LearnerName = Literal["wh", "eg", "winnow", "perceptron", "rocchio", "pa"]
 LEARNER_NAMES: tuple[LearnerName, ...] = get_args(LearnerName)

@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from models.core.arrays import check
 from models.core.kernel import kernel
-from models.core.latent import FIRST_LATENT, MAX_LATENT, TAG_BITS, count_words, latent_features
-from models.core.names import VIEWS
+from models.core.latent import FIRST_LATENT, MAX_LATENT, count_words, latent_features
+from models.core.names import TAG_BITS, VIEWS
 from models.core.table import Table, rows_of, table
 from models.core.vectors import Bag, Features, Reals, Singles
 from models.core.views import values_into, view

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, TypeVar
 
-from models.core.latent import TAG_BITS
+from models.core.names import TAG_BITS
 from models.text.idf import Frequencies
 from service.archive.file import Archive, ArchiveWriter
 from service.archive.lines import (

@@ -9,7 +9,7 @@ epoch without its projection, whatever process dies, and no projection that noth
 from collections.abc import Collection
 from typing import NamedTuple, cast
 
-from models.core.latent import TAG_BITS
+from models.core.names import TAG_BITS
 from service.store.redis.connection import Connection
 from service.store.redis.keys import CURRENT_EPOCH, EPOCHS, LENT_EPOCHS, PROJECTED_EPOCHS, PROJECTIONS
 from service.store.redis.scripts import Arg, Script

@@ -15,7 +15,7 @@ import asyncio
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from models.core.latent import TAG_BITS
+from models.core.names import TAG_BITS
 from models.text.projection import Projection
 from service.store import codec
 from service.store.topics import Store

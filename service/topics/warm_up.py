@@ -48,7 +48,7 @@ def warm_up(analysis: Analysis, current: Epoch, served_weights: int) -> None:
     state = TopicState(TEXT, Head("", judged[-1].seq, 0), [created, *judged], served_weights)
     stage = Registry(analysis)
     stage.put(state.build_model(epoch))
-    epoch.projection = NumberedProjection(0, _projection(sample.features))
+    epoch.projection = NumberedProjection(1, _projection(sample.features))
     stage.put(replace(state.build_model(epoch), topic=f"{TEXT} by meaning"))
     for options in (ClassifyOptions(), ClassifyOptions(topics=[TEXT])):
         classify(stage, [Document(text=TEXT)], options, epoch)

@@ -25,6 +25,7 @@ from scripts.loop.loop import Loop
 from scripts.loop.reader import Plan, SimulatedReader
 from scripts.loop.stream import Stream
 from scripts.loop.topic import TopicSpec
+from service.config import Config
 
 TOPICS = ("copper", "wheat", "ships")
 TRAIN, TEST = 450, 150
@@ -120,7 +121,8 @@ def test_a_topic_that_is_shown_nothing_is_put_under_newer_epochs_as_a_worker_wou
         " ".join([*rng.choice(common, 150), typical[i % 8] if rng.random() < 0.1 else "last"]) for i in range(1200)
     ]
     stream = Stream(
-        Corpus("far", [("", " ".join(typical))] + [("", text) for text in texts], [frozenset("t")] * 1201, 1000)
+        Corpus("far", [("", " ".join(typical))] + [("", text) for text in texts], [frozenset("t")] * 1201, 1000),
+        config=Config(semantic=False),  # a projection comes with an epoch of its own, where another has begun
     )
     starts = [stream.begins(e) for e in range(stream.epoch(1000) + 1)]
     assert [stream.epoch(start) for start in starts] == list(range(len(starts)))

@@ -142,7 +142,7 @@ def test_a_learner_is_refused_with_a_sentence(learner: Learner, detail: str) -> 
     [
         ("magic", {}, "The method must be one of boosting, "),
         ("svm", {"C": 0}, "The parameter C must be a number above 0 and up to 1000000."),
-        ("svm", {"c": 1}, "There is no parameter 'c'; svm has C, view."),
+        ("svm", {"c": 1}, "There is no parameter 'c'; svm has C, loss, view."),
     ],
 )
 def test_a_method_is_refused_with_a_sentence(method: str, params: dict[str, object], detail: str) -> None:
