@@ -5,7 +5,8 @@
 numba compiles a function when it is first called, for the types it is called with, and caches the machine code on disk.
 The surest way to compile everything is to do what users do: this plays a short session through the real application, on
 a store of its own, with topics of every learner, documents, judgements and a correction, and fits the judgements by
-every method. A test makes sure that no kernel is left out.
+every method. The error/loss curve needs documents that were shown, so it is drawn of two made up ones. A test makes
+sure that no kernel is left out.
 """
 
 import asyncio
@@ -15,10 +16,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import httpx
+import numpy as np
 
 from models.batch.feature_selection import Reduction
 from models.batch.refit import Dataset, refit
 from models.batch.registry import METHODS
+from models.goals.curves.tradeoff import curve
+from models.goals.curves.weighted import StreamSample
 from models.online.model import Example
 from models.online.registry import LEARNERS
 from service.api.app import create_app
@@ -50,6 +54,7 @@ async def rehearse(redis: str) -> None:
             await _play(client, kind)
         resolved, _ = await app.state.sluice.learning.read("wh", TopicState.snapshot)
         _fit([example(judgement) for judgement in resolved.judged.values()])
+        curve(StreamSample(np.array([0.0, 1.0]), np.array([False, True]), np.ones(2)))
 
 
 async def _play(client: httpx.AsyncClient, kind: str) -> None:

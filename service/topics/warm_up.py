@@ -12,7 +12,7 @@ from models.core.vectors import Features
 from models.text.analysis import Analysis, bags
 from models.text.json_shape import shape
 from models.text.projection import Projection
-from service.schemas import ClassifyOptions, Document
+from service.schemas import ClassifyOptions, Document, Goal
 from service.store.events import Event, Head
 from service.topics.background import Epoch, Sampled
 from service.topics.decisions.registry import Registry
@@ -31,7 +31,8 @@ def warm_up(analysis: Analysis, current: Epoch, served_weights: int) -> None:
     sample = Sampled("", *bags([("", TEXT)], analysis)[0])
     epoch = Epoch(0, current.frequencies, [sample])
     query = log_features("", TEXT, analysis, epoch)
-    created = Event("created", 0, 0, 1, settings=TopicSettings(created_ms=0).model_dump_json(), features=query)
+    settings = TopicSettings(created_ms=0, goal=Goal(min_precision=0.9))
+    created = Event("created", 0, 0, 1, settings=settings.model_dump_json(), features=query)
     judged = [
         Event(
             "judged",
