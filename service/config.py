@@ -115,7 +115,7 @@ class Config(BaseSettings):
     skipped_kept: int = Field(5000, ge=1, description="Skipped documents per topic that review does not offer again.")
     known_kept: int = Field(1000, ge=1, description="Maximum known items per topic.")
     audit_rate: float = Field(
-        0.02,
+        0.01,
         ge=0,
         le=1,
         allow_inf_nan=False,

@@ -119,7 +119,7 @@ async def test_a_goal_that_asks_for_more_is_shown_with_its_status(api: Api) -> N
 
 async def test_audits_are_previewed_as_the_share_that_would_be_drawn(api: Api) -> None:
     await judged_stream(api)
-    assert (await preview(api, audit=0.25))["audit"] == {"before": 0.02, "after": 0.25}
+    assert (await preview(api, audit=0.25))["audit"] == {"before": 0.01, "after": 0.25}
 
 
 async def test_a_topic_without_documents_or_judgements_can_be_tried(api: Api) -> None:

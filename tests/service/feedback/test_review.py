@@ -219,7 +219,7 @@ async def test_rejected_documents_are_drawn_for_audit_unless_the_user_wants_none
     assert all(item["decision"] == "reject" for item in items if item["reason"] == "audit")
     by_default = await offered_audits(api)
     assert by_default
-    assert set(by_default) <= set(compress(ids, drawn("crude", ids, 0.02)))
+    assert set(by_default) <= set(compress(ids, drawn("crude", ids, 0.01)))
     assert not await offered_audits(api, "deaf")
 
 
