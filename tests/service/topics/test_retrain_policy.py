@@ -101,6 +101,9 @@ async def test_housekeeping_submits_what_is_due_once(api: Api) -> None:
         "method": "svm",
         "params": {"C": 2.0},
         "publish": "if_better",
+        "joint": True,
+        "publish_to": None,
+        "workers": None,
     }
     retrain_due = (await api.ok("GET", "/topics/crude"))["status"]["retraining"]
     assert retrain_due["due"] is False
