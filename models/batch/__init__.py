@@ -1,30 +1,15 @@
 """Batch methods: learning from all documents at once, for jobs that retrain a topic, and for comparing methods.
 
-A method is a module with its formula at the head, `Params` (frozen, validated, with the `view` it works in), and
-`fit(p, x, labels, seed, progress)`, which returns one plane a topic. A plane is a `Linear` once it is served, so
-online learning goes on from it, and the bank scores it like any other model.
-
 Reading order:
 
     matrix.py               documents as one sparse matrix, and planes
-    centroid.py             `centroid`; read this one first
-    bayes.py                `bayes`
-    svm.py, logistic.py     `svm` and `logistic`, by scikit-learn (one_by_one.py)
-    boosting.py             `boosting`, AdaBoost.MH
-    stumps.py               its weak hypotheses, and the sums they are chosen by
-    farm.py                 boosting by several workers
-    feature_selection.py    fewer terms before learning
-    passes.py               a learner of models/learners, trained in several passes or by many draws
-    starting.py             where it starts: the query, or Rocchio's output; query expansion
+    methods                 a package: a module for each method
     registry.py             all of these by name
+    feature_selection.py    fewer terms before learning
     folds.py                stratified folds for cross-validation
     refit.py                a topic fitted to all its judgements, with held-out scores
     together.py             several topics fitted at once by boosting
     comparison.py           which of two rankings is better, and whether that could be chance
 
-To add a method, write its module here, and register it: an entry in `METHODS` (registry.py), and its name in
-`BATCH_NAMES` (core/names.py). tests/models/batch/test_registry.py runs its contract over every registered method; what
-is left to write is the formula, dense and slow, in tests/support/reference.py, and a test that compares the two.
-
-From outside, use `refit`, `together`, `comparison`, `registry` and, with workers of your own, `farm`.
+From outside, use `refit`, `together`, `comparison`, `registry` and, with workers of your own, `methods.farm`.
 """

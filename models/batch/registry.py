@@ -5,8 +5,8 @@ A batch method is a module with `Params` (frozen, validated, with the `view` it 
     fit(p, x, labels, seed, progress) → Planes        of all topics at once; one topic alone is one column of labels
 
 The learners of online/registry.py are batch methods, too, if they are shown the documents in several passes, or by many
-draws with a pocket (batch/passes.py). They have their own parameters, `passes` or `draws`, and, since they have a
-starting vector, `start` and `expand` (batch/starting.py): the standing query is where they start.
+draws with a pocket (batch/methods/passes.py). They have their own parameters, `passes` or `draws`, and, since they have
+a starting vector, `start` and `expand` (batch/methods/starting.py): the standing query is where they start.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from models.batch import bayes, boosting, centroid, logistic, svm
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
-from models.batch.passes import in_passes, random_draws, train
-from models.batch.starting import Start, document, expanded, first_vector
+from models.batch.methods import bayes, boosting, centroid, logistic, svm
+from models.batch.methods.passes import in_passes, random_draws, train
+from models.batch.methods.starting import Start, document, expanded, first_vector
 from models.core.arrays import check
 from models.core.measures import Bools
 from models.core.names import METHOD_KINDS, View
@@ -46,7 +46,7 @@ METHODS: Mapping[str, Method] = {
 @dataclass(frozen=True, slots=True)
 class OnlineMethod:
     """A learner, where it starts, and how documents are shown to it. Draws are balanced for EG, as in the paper
-    (batch/passes.py)."""
+    (batch/methods/passes.py)."""
 
     kind: str
     params: Mapping[str, object] = field(default_factory=dict)

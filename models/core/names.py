@@ -32,5 +32,5 @@ ORIGINS: tuple[Origin, ...] = get_args(Origin)
 # Whether a topic may accept before its goal is certain (goals/promises.py).
 GoalMode = Literal["best", "strict"]
 
-# Whether a topic meets one of its goals (goals/report.py).
+# Whether a topic meets one of its goals (goals/reporting/report.py).
 GoalState = Literal["learning", "met", "at_risk", "unreachable"]

@@ -23,7 +23,7 @@ from models.core import intervals
 from models.core.measures import Bools
 from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
-from models.goals.needed import judged_in_all, needed_range
+from models.goals.reporting.needed import judged_in_all, needed_range
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 
 PROMISE_CONFIDENCE = 0.8  # of a promise on precision

@@ -29,8 +29,8 @@ from scripts.benchmarks import ceiling, memory, start
 from scripts.benchmarks.contest import TICK_S, Seconds, in_a_process
 from scripts.common.corpus import load
 from scripts.common.live import HOST, ApiConnection, ApiProcess, api_process, consumer_processes, temporary_store
-from service.store.inbox import GROUP
 from service.store.redis.keys import IN
+from service.store.stream.inbox import GROUP
 
 TIMEOUT_S = 600.0
 WAITING = "waiting"  # a stream that nobody reads

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.batch.matrix import Examples
-from models.batch.passes import Order, Trained, in_passes, random_draws, train
+from models.batch.methods.passes import Order, Trained, in_passes, random_draws, train
 from models.core.measures import Bools, Contingency, break_even, contingency, f_beta, macro, micro, sap
 from models.core.names import View
 from models.core.vectors import Bag, Reals

@@ -27,10 +27,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from models.batch import boosting
 from models.batch.feature_selection import reduced
 from models.batch.folds import stratified_folds
 from models.batch.matrix import Examples, Labels, Planes
+from models.batch.methods import boosting
 from models.batch.registry import fit, parse
 from models.core.measures import break_even, contingency, sap
 from models.core.vectors import Reals

@@ -21,8 +21,8 @@ from service.feedback.judge import with_decisions
 from service.feedback.review import AUDIT_EVERY, MAX_QUEUED, ReviewCandidate, choose, past_of
 from service.schemas import Decision, Goal, Learner
 from service.schemas.review import Offer
-from service.store.documents import partition_of
 from service.store.events import Event, Head, Kind
+from service.store.stream.documents import partition_of
 from service.topics.background import max_epochs_behind, place_of
 from service.topics.counts import TopicCounts
 from service.topics.decisions.deciding import TopicVerdict, verdicts_of_bags

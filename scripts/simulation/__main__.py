@@ -10,7 +10,7 @@ from models.core.intervals import Interval
 from models.core.measures import Bools
 from models.core.names import GoalMode
 from models.goals.promises import Targets
-from models.goals.report import pooled_recall
+from models.goals.reporting.report import pooled_recall
 from scripts.common.corpus import Corpus, read, read_queries
 from scripts.common.options import (
     BatchSize,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.core.measures import Bools
-from models.goals.report import recall
-from models.goals.volume import StreamCounts
+from models.goals.reporting.report import recall
+from models.goals.reporting.volume import StreamCounts
 from models.online.model import Model
 from scripts.loop.loop import Loop
 from scripts.loop.reader import Decisions, Plan

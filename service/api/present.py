@@ -10,8 +10,8 @@ from pydantic_core import to_json
 from models.core.latent import count_words
 from models.core.names import View
 from models.core.vectors import Bag, Linear
-from models.goals.report import PartReport
-from models.goals.volume import StreamCounts
+from models.goals.reporting.report import PartReport
+from models.goals.reporting.volume import StreamCounts
 from models.online.committee import Committee, VotingRule, mean_form
 from models.online.model import Model
 from models.text.analysis import features_of

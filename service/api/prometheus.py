@@ -19,9 +19,9 @@ from service.clock import now_ms
 from service.errors import StoreUnavailable
 from service.feedback.goals import report
 from service.sluice import Sluice
-from service.store.inbox import InboxStatus
 from service.store.jobs import STATES
-from service.store.routes import DeliveryTotals
+from service.store.stream.inbox import InboxStatus
+from service.store.stream.routes import DeliveryTotals
 from service.topics.counts import TopicCounts
 from service.topics.published import PublishedModel
 

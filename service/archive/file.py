@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from models.goals.volume import StreamCounts
+from models.goals.reporting.volume import StreamCounts
 from service.archive.lines import (
     FORMAT,
     AnyLine,

@@ -32,10 +32,10 @@ from service.archive.lines import (
 )
 from service.config import Config
 from service.errors import BadInput, Conflict
-from service.store.epochs import StoredProjection
 from service.store.events import Event, Head
 from service.store.imports import StagedTopic
 from service.store.known import KnownDocument
+from service.store.stream.epochs import StoredProjection
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
@@ -133,7 +133,7 @@ class Transfer:
         tags = {number % (1 << TAG_BITS): number for number in await self._store.epochs.projections()}
         if any(tags.get(number % (1 << TAG_BITS), number) != number for number in archive.projections):
             raise Conflict(TAG_TAKEN)
-        # First the one that was in force there, then the others: see LEND in store/epochs.py.
+        # First the one that was in force there, then the others: see LEND in store/stream/epochs.py.
         for number in sorted(archive.epochs, key=lambda number: number != archive.header.background):
             named = archive.projected.get(number)
             projection = StoredProjection(named, archive.projections[named]) if named else None

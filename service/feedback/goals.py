@@ -1,6 +1,6 @@
 """How goals stand: a topic's goal, the evidence of its judgements and the counts of the stream, brought together.
 
-The mathematics is in `models/goals/report.py`; which rejected documents are drawn for audit, in
+The mathematics is in `models/goals/reporting/report.py`; which rejected documents are drawn for audit, in
 `models/goals/audit.py`.
 
 A document is drawn at the rate that was in force when it came. If a later rate applied to it, documents would be
@@ -8,8 +8,8 @@ counted twice: of a hundred that came while one in a hundred was drawn, nine mor
 and the ten together would stand for 190. (Where none was drawn before, a rate does apply to earlier documents: nothing
 stands for them yet.)
 
-A goal that changes its state is announced in the topic's output stream (store/outbox.py): after judgements by the
-process that learned them, and every minute by housekeeping, since the state also follows from what passes, and a
+A goal that changes its state is announced in the topic's output stream (store/stream/outbox.py): after judgements by
+the process that learned them, and every minute by housekeeping, since the state also follows from what passes, and a
 process may have died before it looked.
 """
 
@@ -20,18 +20,18 @@ from itertools import compress
 import numpy as np
 import structlog
 
-from models.goals import report as assurance
 from models.goals.audit import drawn, hashes
 from models.goals.evidence import BOUND_CONFIDENCE, Evidence
 from models.goals.promises import Targets
-from models.goals.report import Report
-from models.goals.volume import StreamCounts
+from models.goals.reporting import report as assurance
+from models.goals.reporting.report import Report
+from models.goals.reporting.volume import StreamCounts
 from service.config import Config
 from service.errors import StoreUnavailable
 from service.schemas import PooledRecall
 from service.sentences import number_of
-from service.store.outbox import announce_cmd
-from service.store.signatures import SignatureLog
+from service.store.stream.outbox import announce_cmd
+from service.store.stream.signatures import SignatureLog
 from service.store.topics import Store
 from service.topics.counts import TopicCounters, TopicCounts
 from service.topics.decisions.registry import Registry

@@ -4,8 +4,8 @@
 
 The origin says what the judgement is evidence of: of a document that had passed with the stream, or that the user
 brought along; and with what chance it was drawn for audit, if it was. The decision is the one that was delivered when
-the document passed, rules included, as long as the topic's stream still has it (store/outbox.py); else what the model
-decides now. Both are logged if they differ.
+the document passed, rules included, as long as the topic's stream still has it (store/stream/outbox.py); else what the
+model decides now. Both are logged if they differ.
 
 If a judgement that a retrained model was fitted on is corrected or withdrawn, this counts at once, as one more
 judgement, so that nobody waits for a fit; and a retraining by the same method is submitted, which puts it right.
@@ -24,9 +24,9 @@ from service.errors import NotFound, ServiceError
 from service.feedback.goals import Goals
 from service.schemas import Before, Decision, Document, Judgement, Learned, PastJudgement
 from service.schemas.parsing import check_length
-from service.store.documents import Remembered, unpack
 from service.store.events import Event
 from service.store.resolve import StandingJudgement
+from service.store.stream.documents import Remembered, unpack
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs

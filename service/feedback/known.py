@@ -29,8 +29,8 @@ from service.feedback.judge import TITLE_CHARS, UNKNOWN, id_of
 from service.schemas import Document
 from service.schemas.parsing import check_length
 from service.schemas.review import KnownItem, KnownPage, KnownRecall
-from service.store.documents import unpack
 from service.store.known import KnownDocument
+from service.store.stream.documents import unpack
 from service.store.topics import Store
 from service.topics.background import Epoch, Epochs
 from service.topics.decisions.rules import compile_rules

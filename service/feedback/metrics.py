@@ -1,8 +1,7 @@
 """How a topic has done: what its log and the counts of the stream say, in the contract's types.
 
-The mathematics is in `models/goals/prequential.py`, `models/goals/drift.py`, `models/goals/volume.py` and
-`models/goals/reliability.py`. A document's label is the current one; its decision and score are those
-from before it was first judged.
+The mathematics is in `models/goals/reporting` and `models/goals/drift.py`. A document's label is the
+current one; its decision and score are those from before it was first judged.
 """
 
 from collections.abc import Sequence
@@ -12,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from models.core.measures import Contingency, t11su
-from models.goals import averages, drift, prequential, reliability, volume
-from models.goals.prequential import Quality
-from models.goals.samples import Bounded, Trial
-from models.goals.volume import StreamCounts
+from models.goals import drift
+from models.goals.reporting import averages, prequential, reliability, volume
+from models.goals.reporting.prequential import Quality
+from models.goals.reporting.samples import Bounded, Trial
+from models.goals.reporting.volume import StreamCounts
 from service.clock import time_of
 from service.schemas.metrics import (
     Average,

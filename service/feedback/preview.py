@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from models.goals.volume import StreamCounts
+from models.goals.reporting.volume import StreamCounts
 from models.text.analysis import Analysis, bags
 from models.text.rules import Subject
 from service.schemas import Decision, Document, Effect
 from service.schemas.metrics import DecisionCounts, Move, PreviewComparison, PreviewExample, PreviewRequest
-from service.store.documents import unpack
 from service.store.events import Event
 from service.store.resolve import Resolved
+from service.store.stream.documents import unpack
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epoch, Epochs

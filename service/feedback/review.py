@@ -32,14 +32,14 @@ from numpy.typing import NDArray
 from models.core.vectors import Features
 from models.goals.audit import hashes
 from models.goals.evidence import MIN_RELEVANT
-from models.goals.report import Report
+from models.goals.reporting.report import Report
 from models.text.minhash import SeenDocuments
 from service.clock import now_ms
 from service.config import Config
 from service.errors import NotFound
 from service.feedback.goals import Goals
 from service.schemas.review import Offer, Reason, ReviewPage
-from service.store.documents import unpack
+from service.store.stream.documents import unpack
 from service.store.topics import Store
 from service.topics.background import Epochs
 from service.topics.decisions.deciding import TopicVerdict, verdicts_of

@@ -22,10 +22,10 @@ from service.clock import now_ms
 from service.config import Config
 from service.errors import StoreUnavailable
 from service.schemas import ClassifyOptions, Document
-from service.store import outbox
-from service.store.documents import RememberCall, pack, unpack
-from service.store.outbox import Entry
-from service.store.signatures import SignatureLog
+from service.store.stream import outbox
+from service.store.stream.documents import RememberCall, pack, unpack
+from service.store.stream.outbox import Entry
+from service.store.stream.signatures import SignatureLog
 from service.store.topics import Step, Store
 from service.tasks import BackgroundTasks, Pool, retrieve_exception
 from service.topics.background import Epochs

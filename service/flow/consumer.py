@@ -3,7 +3,7 @@
     read  →  parse and decide  →  remember  →  prepare the writes  →  write  →  acknowledge and delete
 
 An entry is acknowledged after all its results are durable. If the consumer is killed before that, the entry stays
-pending, and another consumer claims it. Deciding a document twice does no harm (see store/outbox.py).
+pending, and another consumer claims it. Deciding a document twice does no harm (see store/stream/outbox.py).
 
 New entries go through a pipeline with a batch in each stage, so that one batch is decided while the store works on
 others: a document costs the store more than half of what it costs a consumer. Each stage handles one batch at a time,
@@ -36,8 +36,8 @@ from service.errors import BadInput, BadRequest, GroupGone, ServiceError, StoreU
 from service.flow.classify import Batch, Classifier
 from service.schemas import ClassifyOptions, Document
 from service.schemas.parsing import check_length, from_validation, parse
-from service.store.inbox import ConsumerStats, Dead, Inbox
 from service.store.redis.consumer_group import Arrived
+from service.store.stream.inbox import ConsumerStats, Dead, Inbox
 from service.store.topics import Step
 from service.tasks import cancel_all
 

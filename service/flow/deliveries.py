@@ -1,7 +1,7 @@
 """Deliveries along routes: sends the decisions of topics to webhooks and to other streams, each at least once.
 
 Every route has a task and connections of its own, so that a receiver that is slow, hangs or fails delays no other. The
-task reads entries of the topic's output stream as a consumer group (see store/routes.py), a few at a time, and
+task reads entries of the topic's output stream as a consumer group (see store/stream/routes.py), a few at a time, and
 acknowledges each when the receiver has taken it. If a delivery fails, the entry stays pending, with an idle time that
 makes it due again after
 
@@ -32,10 +32,10 @@ from service.config import Config
 from service.errors import GroupGone, StoreUnavailable
 from service.flow.webhooks import NotDelivered, Webhooks
 from service.schemas.flow import ToWebhook
-from service.store.inbox import SILENT_S
-from service.store.outbox import Entry, Placed, order
 from service.store.redis.consumer_group import Arrived, Group
-from service.store.routes import StoredRoute
+from service.store.stream.inbox import SILENT_S
+from service.store.stream.outbox import Entry, Placed, order
+from service.store.stream.routes import StoredRoute
 from service.store.topics import Store
 from service.tasks import cancel_all
 

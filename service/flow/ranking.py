@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from service.schemas import Document
 from service.schemas.flow import Ranked
-from service.store.outbox import START, Outbox, Placed, order
+from service.store.stream.outbox import START, Outbox, Placed, order
 from service.tasks import Pool
 from service.topics.background import Epochs
 from service.topics.decisions.deciding import verdicts_of

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from service.errors import Busy, NotFound, StoreUnavailable
-from service.store.outbox import Outbox, Placed, order
+from service.store.stream.outbox import Outbox, Placed, order
 from service.topics.published import PublishedModel
 
 log = structlog.get_logger("sluice.flow")

@@ -31,8 +31,8 @@ from service.jobs.context import JobContext
 from service.schemas import ClassifyOptions, Document
 from service.schemas.jobs import Backfill, Backfilled, BackfillHit, BackfillResult
 from service.schemas.parsing import check_length, parse
-from service.store.documents import unpack
 from service.store.review import Offered
+from service.store.stream.documents import unpack
 from service.topics.decisions.registry import Registry
 from service.topics.decisions.results import classify
 from service.topics.features import analysis_of

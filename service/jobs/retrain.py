@@ -21,7 +21,7 @@ import numpy as np
 
 from models.batch import comparison, refit
 from models.batch.comparison import Difference
-from models.batch.farm import Crew
+from models.batch.methods.farm import Crew
 from models.batch.refit import Dataset, Refit
 from models.batch.together import MAX_PAIRS, JointDataset, refit_together
 from models.core.latent import count_words
@@ -35,7 +35,7 @@ from service.jobs.context import JobContext
 from service.jobs.crews import in_crew, open_crew
 from service.jobs.material import Material, load_material, served_scores
 from service.schemas.jobs import Gain, Retrain, Retrained, RetrainResult, Score
-from service.store.documents import unpack
+from service.store.stream.documents import unpack
 from service.topics.features import analysis_of
 from service.topics.published import Base, Recipe
 from service.topics.state import TopicState

@@ -20,7 +20,7 @@ from service.clock import now_ms
 from service.config import Config
 from service.errors import StoreUnavailable
 from service.flow.deliveries import Deliveries
-from service.store.inbox import ConsumerStats, Inbox
+from service.store.stream.inbox import ConsumerStats, Inbox
 from service.store.topics import Store
 from service.tasks import cancel_all
 

@@ -27,7 +27,7 @@ from functools import partial
 
 import structlog
 
-from models.goals.report import STATES
+from models.goals.reporting.report import STATES
 from service import logs
 from service.clock import now_ms
 from service.config import Config

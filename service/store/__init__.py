@@ -9,8 +9,7 @@ Reading order:
    no Redis in it), `versions.py` (the models that were published), `codec.py` (models and features as bytes).
 4. Beside the log: `counts.py` (how the stream was decided), `review.py` (what waits for a judgement), `known.py` (known
    items), `imports.py` (topics that come as a file).
-5. The stream: `documents.py` (those that are remembered), `epochs.py` (what all of it looks like), `signatures.py`
-   (near-duplicates), `inbox.py` (documents in), `outbox.py` (decisions out), `routes.py` (where these are delivered).
+5. `stream/`: documents in, decisions out, and what is remembered of them.
 6. `jobs.py`: work in the background.
 
 A Lua script stands beside the Python that calls it, in the module whose keys it changes; `redis/scripts.py` says what

@@ -5,23 +5,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.clock import now_ms
-from service.store import outbox
 from service.store.counts import CountStore
-from service.store.documents import DocumentStore
-from service.store.epochs import EpochStore
 from service.store.events import Event, Head
 from service.store.imports import ImportStore
-from service.store.inbox import Inbox
 from service.store.jobs import JobStore
 from service.store.known import KnownStore
 from service.store.logs import LogStore
-from service.store.outbox import Outbox
 from service.store.redis.connection import Connection
 from service.store.redis.keys import CHANGES, PARTS, TOPICS, out_part_key, topic_key
 from service.store.redis.scripts import Arg, flat, topic_script
 from service.store.redis.scripts import Step as Step  # for callers that pass steps on
 from service.store.review import ReviewStore
-from service.store.routes import RouteStore
+from service.store.stream import outbox
+from service.store.stream.documents import DocumentStore
+from service.store.stream.epochs import EpochStore
+from service.store.stream.inbox import Inbox
+from service.store.stream.outbox import Outbox
+from service.store.stream.routes import RouteStore
 from service.store.versions import ModelChange, VersionStore
 
 # Creates a topic with its first event, unless it exists. Arguments: born, how many documents have passed so far, the

@@ -38,7 +38,7 @@ from models.text.analysis import Bags
 from models.text.idf import Counter, Frequencies
 from models.text.projection import Projection
 from service.store import codec
-from service.store.epochs import StoredProjection
+from service.store.stream.epochs import StoredProjection
 from service.store.topics import Store
 from service.topics import projections
 from service.topics.projections import NumberedProjection, Projections, made_from, projection_number
@@ -49,9 +49,8 @@ MIN_GROWTH = 0.25  # the same as a share of the documents counted so far; the gr
 MAX_DOCUMENTS = 200_000  # counted, before all counts are halved
 MAX_LOADED = 8  # epochs kept in memory
 STALE_EPOCHS = 6  # a topic this many epochs behind (about four times the documents) is moved to the newest one ...
-STALE_EPOCHS_OF_PROMISES = (
-    2  # ... the same for a topic with a goal for how much it abstains: half as many documents again
-)
+# ... the same for a topic with a goal for how much it abstains: half as many documents again
+STALE_EPOCHS_OF_PROMISES = 2
 KEPT_EPOCHS = 16  # newest epochs that are never deleted: versions that can be restored name them
 _DIGEST_BITS = 32
 

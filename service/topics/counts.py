@@ -31,7 +31,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from models.goals.volume import StreamCounts
+from models.goals.reporting.volume import StreamCounts
 from service.store.counts import count_cmds, count_topic_cmd
 from service.store.topics import Step, Store
 from service.topics.decisions.registry import Registry

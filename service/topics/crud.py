@@ -11,7 +11,7 @@ from service.config import Config
 from service.errors import BadInput, FieldError, NotFound, TooLarge
 from service.schemas import Effect, NewTopic, TopicChange
 from service.schemas.flow import Route
-from service.store.routes import RouteStore, StoredRoute
+from service.store.stream.routes import RouteStore, StoredRoute
 from service.store.topics import Store
 from service.tasks import Pool
 from service.topics.background import Epochs

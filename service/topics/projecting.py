@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from models.text.projection import Projection, fit
-from service.store.epochs import StoredProjection
+from service.store.stream.epochs import StoredProjection
 from service.store.topics import Store
 from service.topics import projections
 from service.topics.background import Epoch, Epochs, Sampled, place_of, projected_epoch

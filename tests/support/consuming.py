@@ -9,9 +9,9 @@ from typing import Any
 from redis import Redis
 
 from service.flow.consumer import MAX_BATCH, Consumer
-from service.store.inbox import Inbox
 from service.store.redis.connection import Connection
 from service.store.redis.keys import DEAD, IN
+from service.store.stream.inbox import Inbox
 from tests.support.api import OIL, Api
 from tests.support.waiting import wait_until
 

@@ -26,10 +26,10 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from service.processes import API, APPLICATION, CONSUMER, HOUSEKEEPING
-from service.store.inbox import GROUP
-from service.store.outbox import entry_id
 from service.store.redis.embedded import socket_path
 from service.store.redis.keys import DEAD, IN, out_key
+from service.store.stream.inbox import GROUP
+from service.store.stream.outbox import entry_id
 from tests.support.processes import ServeProcess, children
 from tests.support.waiting import PATIENCE_S, wait_until_sync
 

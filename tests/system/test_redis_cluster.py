@@ -18,11 +18,11 @@ from service.config import Config
 from service.errors import StoreUnavailable
 from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
 from service.run.replay import replay_all
-from service.store.inbox import GROUP
-from service.store.outbox import entry_id
 from service.store.redis.connection import Connection
 from service.store.redis.errors import FULL
 from service.store.redis.keys import DEAD, IN, out_key, topic_key
+from service.store.stream.inbox import GROUP
+from service.store.stream.outbox import entry_id
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.consuming import (
     accepted_documents,

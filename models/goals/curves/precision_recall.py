@@ -17,7 +17,7 @@ import numpy as np
 
 from models.goals.curves.tradeoff import all_cuts
 from models.goals.curves.weighted import StreamSample
-from models.goals.samples import Bounded
+from models.goals.reporting.samples import Bounded
 
 CONFIDENCE = 0.9
 TAIL = (1 - CONFIDENCE) / 4  # probability that one bound of one part fails

@@ -21,8 +21,8 @@ import numpy as np
 from models.core import intervals
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.goals.samples import Bounded, Trial
-from models.goals.volume import StreamCounts
+from models.goals.reporting.samples import Bounded, Trial
+from models.goals.reporting.volume import StreamCounts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

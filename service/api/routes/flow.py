@@ -31,9 +31,9 @@ from service.schemas.flow import (
     ToWebhook,
 )
 from service.sluice import Sluice
-from service.store.inbox import ConsumerStatus
-from service.store.outbox import order
-from service.store.routes import DeliveryStatus, StoredRoute
+from service.store.stream.inbox import ConsumerStatus
+from service.store.stream.outbox import order
+from service.store.stream.routes import DeliveryStatus, StoredRoute
 
 PlaceCursor = Annotated[Place | None, Query(description="`next` of the previous page.")]
 RankCursor = Annotated[str | None, Query(pattern=RANK, description="`next` of the previous page.")]

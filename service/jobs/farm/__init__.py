@@ -1,7 +1,7 @@
-"""Boosting on several processors: the crews for models/batch/farm.py.
+"""Boosting on several processors: the crews for models/batch/methods/farm.py.
 
-`models/batch/farm.py` splits the terms among the workers of a crew, and each round asks all of them for their best
-candidates. What a crew is lies here, because the models know neither processes nor networks:
+It splits the terms among the workers of a crew, and each round asks all of them for their best candidates. What a crew
+is lies here, because the models know neither processes nor networks:
 
 * `local.py`: processes of this machine, over pipes.
 * `dask.py`: the workers of a Dask cluster (needs the extra `dask`).

@@ -23,7 +23,7 @@ from models.text.analysis import Analysis, Bags
 from models.text.projection import Projection
 from service.errors import NotFound
 from service.schemas import Rules
-from service.store.outbox import GONE_S
+from service.store.stream.outbox import GONE_S
 from service.topics.decisions.rules import TopicRules
 from service.topics.published import PublishedModel
 

@@ -1,4 +1,4 @@
-"""Documents that repeat another but for a few words (store/signatures.py finds them).
+"""Documents that repeat another but for a few words (store/stream/signatures.py finds them).
 
 A copy is decided as its original is decided now, so that a word more or less does not tip it over a threshold. But a
 single word can be all that a topic looks for ("backup failed" among a thousand "backup done"): where the model accepts
@@ -13,7 +13,7 @@ from models.core.vectors import Bag
 from models.text.duplicates import are_duplicates
 from models.text.minhash import signatures
 from service.schemas import ClassifyOptions, Document
-from service.store.documents import Remembered
+from service.store.stream.documents import Remembered
 from service.topics.background import Epoch
 from service.topics.decisions.deciding import Decided, TopicVerdict, decide_documents
 from service.topics.decisions.registry import Registry

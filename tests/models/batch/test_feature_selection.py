@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from models.batch.feature_selection import best_terms, reduced, term_scores
 from models.batch.matrix import Labels
 from models.core.vectors import Reals
-from tests.models.batch.test_boosting import corpora, examples
+from tests.models.batch.methods.test_boosting import corpora, examples
 from tests.support import reference
 
 

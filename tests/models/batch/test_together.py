@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from models.batch import boosting, refit
+from models.batch import refit
 from models.batch.feature_selection import reduced
 from models.batch.matrix import Examples
+from models.batch.methods import boosting
 from models.batch.refit import Dataset
 from models.batch.together import JointDataset, refit_together
 from models.core.measures import sap

@@ -6,7 +6,7 @@ from models.core.measures import Bools
 from models.core.names import ORIGINS, Origin
 from models.core.vectors import Reals
 from models.goals.evidence import JudgedWindow
-from models.goals.samples import Trial
+from models.goals.reporting.samples import Trial
 
 
 def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", current: Bools | None = None) -> JudgedWindow:

@@ -5,8 +5,8 @@ import numpy as np
 from models.core.vectors import Bag
 from models.goals.ledger import Ledger
 from models.goals.promises import Targets
-from models.goals.report import report
-from models.goals.volume import StreamCounts
+from models.goals.reporting.report import report
+from models.goals.reporting.volume import StreamCounts
 from models.learners.documents import Background
 from models.online.model import Example, Spec
 from models.online.trainer import Trainer

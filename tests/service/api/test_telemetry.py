@@ -14,8 +14,8 @@ from redis import Redis
 
 from service.processes import API, APPLICATION
 from service.run import housekeeping
-from service.store.inbox import ConsumerStats
 from service.store.redis.embedded import Embedded
+from service.store.stream.inbox import ConsumerStats
 from tests.support import ROOT
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.live import live

@@ -10,7 +10,7 @@ import pytest
 from service.flow.deliveries import message
 from service.flow.subscribers import event
 from service.run.housekeeping import save_goals
-from service.store.outbox import START, Placed, announce_cmd
+from service.store.stream.outbox import START, Placed, announce_cmd
 from tests.support.api import Api, running_api
 from tests.support.refusals import refused
 from tests.support.streaming import classify, grain, oil

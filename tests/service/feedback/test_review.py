@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from models.goals.audit import drawn
-from service.store.documents import unpack
+from service.store.stream.documents import unpack
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.live import live
 from tests.support.refusals import refused, send

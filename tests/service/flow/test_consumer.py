@@ -22,10 +22,10 @@ from service.flow.consumer import (
     Consumer,
     ConsumerBatch,
 )
-from service.store.inbox import GROUP, ConsumerStats, Inbox
 from service.store.redis.connection import Connection
 from service.store.redis.consumer_group import Arrived
 from service.store.redis.keys import DEAD, IN
+from service.store.stream.inbox import GROUP, ConsumerStats, Inbox
 from tests.support.api import OIL, Api, running_api
 from tests.support.consuming import (
     STREAM_SIZE,

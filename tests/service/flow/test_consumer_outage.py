@@ -11,10 +11,10 @@ from redis.exceptions import ResponseError
 from service.errors import StoreUnavailable
 from service.flow.classify import Batch
 from service.flow.consumer import FIRST_BATCH, MAX_BATCH, MAX_IN_FLIGHT, Consumer
-from service.store.inbox import GROUP, ConsumerStats, Inbox
 from service.store.redis.connection import Connection
 from service.store.redis.consumer_group import Arrived, Group
 from service.store.redis.keys import IN
+from service.store.stream.inbox import GROUP, ConsumerStats, Inbox
 from service.store.topics import Step
 from tests.support.api import OIL, Api, running_api
 from tests.support.consuming import (

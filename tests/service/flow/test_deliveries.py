@@ -20,7 +20,7 @@ from service.errors import PreconditionFailed
 from service.flow.deliveries import MAX_PENDING, Deliveries
 from service.flow.webhooks import NotDelivered, Webhooks, signature_headers
 from service.processes import APPLICATION, CONSUMER, HOUSEKEEPING
-from service.store.outbox import announce_cmd
+from service.store.stream.outbox import announce_cmd
 from service.store.topics import Store
 from service.tasks import cancel_all
 from tests.support.api import OIL, QUERY, Api, running_api

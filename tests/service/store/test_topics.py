@@ -3,11 +3,12 @@
 import pytest
 
 from service.errors import NotFound
-from service.store import outbox, topics
+from service.store import topics
 from service.store.events import Event, Head
-from service.store.outbox import Entry
 from service.store.redis.keys import PARTS
 from service.store.redis.scripts import topic_script
+from service.store.stream import outbox
+from service.store.stream.outbox import Entry
 from service.store.topics import Store
 from service.store.versions import Saved
 

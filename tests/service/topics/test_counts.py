@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
-from models.goals.volume import StreamCounts, check_volume
+from models.goals.reporting.volume import StreamCounts, check_volume
 from service.errors import NotFound
 from service.run.replay import replay
 from service.store.counts import count_topic_cmd

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from service.run.replay import replay
-from service.store.documents import PARTITIONS
+from service.store.stream.documents import PARTITIONS
 from tests.support.api import Api, running_api
 
 KEPT, VERSIONS, DOCUMENTS = 40, 12, 64

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from service.errors import StoreUnavailable
 from service.run.replay import replay
 from service.store import codec
-from service.store.signatures import SignatureLog
+from service.store.stream.signatures import SignatureLog
 from service.topics import sync
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.waiting import wait_until

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from models.goals.curves import precision_recall, tradeoff
 from models.goals.curves.weighted import StreamSample
-from models.goals.samples import Trial
-from models.goals.volume import StreamCounts
+from models.goals.reporting.samples import Trial
+from models.goals.reporting.volume import StreamCounts
 
 STEADY = settings(derandomize=True, max_examples=100, deadline=None)
 #                             (score, relevant, weight)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from models.goals.evidence import Evidence
 from models.goals.ledger import Ledger
 from models.goals.promises import Targets
-from models.goals.report import HOW_TO_AUDIT, Report, pooled_recall, recall, report
-from models.goals.volume import StreamCounts
+from models.goals.reporting.report import HOW_TO_AUDIT, Report, pooled_recall, recall, report
+from models.goals.reporting.volume import StreamCounts
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)
 LATELY = StreamCounts(1000, 20, 100)

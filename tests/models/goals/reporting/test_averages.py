@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from models.core import measures
 from models.core.measures import Contingency, f_beta
-from models.goals.averages import average, macro, micro
-from models.goals.prequential import Confusion, Part, Quality, confusion, quality
-from models.goals.samples import Bounded
-from models.goals.volume import StreamCounts
+from models.goals.reporting.averages import average, macro, micro
+from models.goals.reporting.prequential import Confusion, Part, Quality, confusion, quality
+from models.goals.reporting.samples import Bounded
+from models.goals.reporting.volume import StreamCounts
 from tests.models.goals.judged import trial
 
 COUNTS = st.lists(st.tuples(*[st.integers(1, 20)] * 4), min_size=1, max_size=4)

@@ -23,9 +23,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from models.batch.boosting import Ask, Boosted, Params, Rounds, run_rounds
 from models.batch.feature_selection import reduced
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
+from models.batch.methods.boosting import Ask, Boosted, Params, Rounds, run_rounds
 from models.core.arrays import check
 
 MAX_WORKERS = 256

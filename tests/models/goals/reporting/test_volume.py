@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.goals.volume import StreamCounts, check_volume
+from models.goals.reporting.volume import StreamCounts, check_volume
 
 
 def test_a_topic_from_which_nothing_comes_any_more_is_silent() -> None:

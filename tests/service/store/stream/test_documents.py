@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.schemas import Document
-from service.store.documents import MIN_COMPRESSED, PARTITIONS, RememberCall, pack, unpack
+from service.store.stream.documents import MIN_COMPRESSED, PARTITIONS, RememberCall, pack, unpack
 from service.store.topics import Store
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=50)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.core import intervals
-from models.goals.needed import MAX_SPAN, judged_in_all, needed_range
+from models.goals.reporting.needed import MAX_SPAN, judged_in_all, needed_range
 
 STEADY = settings(derandomize=True, max_examples=200, deadline=None)
 CONFIDENCE, MOST = 0.8, 2000

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from models.goals.prequential import CONFIDENCE, confusion, errors, quality, windows
-from models.goals.samples import Trial
-from models.goals.volume import StreamCounts
+from models.goals.reporting.prequential import CONFIDENCE, confusion, errors, quality, windows
+from models.goals.reporting.samples import Trial
+from models.goals.reporting.volume import StreamCounts
 from tests.models.goals.judged import trial
 
 RUNS = 300

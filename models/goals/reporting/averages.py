@@ -17,8 +17,8 @@ topics do not all err to the same side.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from models.goals.prequential import Confusion, Quality
-from models.goals.samples import Bounded
+from models.goals.reporting.prequential import Confusion, Quality
+from models.goals.reporting.samples import Bounded
 
 MICRO = ("precision", "recall", "f1", "error", "abstain")
 

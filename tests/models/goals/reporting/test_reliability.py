@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from models.goals.prequential import TAIL
-from models.goals.reliability import reliability
-from models.goals.samples import Trial
+from models.goals.reporting.prequential import TAIL
+from models.goals.reporting.reliability import reliability
+from models.goals.reporting.samples import Trial
 from tests.models.goals.judged import trial
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from models.goals.prequential import TAIL
-from models.goals.samples import RejectedSample
+from models.goals.reporting.prequential import TAIL
+from models.goals.reporting.samples import RejectedSample
 from tests.models.goals.judged import trial
 
 RUNS = 300

@@ -6,12 +6,12 @@
     F₁            2 p r / (p + r), r: accepted among the relevant          p and r at their worst
     T11SU         of  r (3 − 1/p) / 2  (see core/measures.py)              the same; accepting nothing gives ⅓
     abstain       abstained among all that passed                          Clopper & Pearson
-    SAP, R-precision, break-even: of the ranking of what was shown         see goals/rankings.py
+    SAP, R-precision, break-even: of the ranking of what was shown         see goals/reporting/rankings.py
 
-K and M, the relevant documents that were kept and missed, are estimated from samples (goals/samples.py). An interval
-that combines several bounds takes each at a higher confidence, so that all hold at once with CONFIDENCE: wide, but
-true. An estimate is None where part of it rests on nothing (without audits nothing is known about misses), and a figure
-is None where its bounds say nothing either. Rejected: the bootstrap. On so few finds its intervals covered .10 to .58.
+K and M, the relevant documents that were kept and missed, are estimated from samples (goals/reporting/samples.py). An
+interval that combines several bounds takes each at a higher confidence, so that all hold at once with CONFIDENCE: wide,
+but true. An estimate is None where part of it rests on nothing (without audits nothing is known about misses), and a
+figure is None where its bounds say nothing either. Rejected: the bootstrap. On so few finds its intervals covered .10 to .58.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ import numpy as np
 
 from models.core import intervals
 from models.core.measures import MIN_NU, Bools
-from models.goals import rankings
-from models.goals.samples import Bounded, RejectedSample, ShownSample, Trial, share
-from models.goals.volume import StreamCounts
+from models.goals.reporting import rankings
+from models.goals.reporting.samples import Bounded, RejectedSample, ShownSample, Trial, share
+from models.goals.reporting.volume import StreamCounts
 
 CONFIDENCE = 0.9
 TAIL = (1 - CONFIDENCE) / 2  # probability that one of the two bounds fails
@@ -80,7 +80,7 @@ class Part(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """Decisions against the truth. What was shown is a sample of its part, and so are audits (goals/samples.py)."""
+    """Decisions against the truth. What was shown is a sample of its part, and so are audits (see samples.py)."""
 
     accepted: Part
     abstained: Part

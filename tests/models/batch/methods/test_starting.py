@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from models.batch import refit, registry
 from models.batch.matrix import Examples, Planes
-from models.batch.passes import in_passes
+from models.batch.methods.passes import in_passes
+from models.batch.methods.starting import document
 from models.batch.refit import Dataset
-from models.batch.starting import document
 from models.core.names import LEARNER_NAMES
 from models.core.vectors import Bag, Reals
 from models.core.views import view

@@ -19,7 +19,7 @@ import numpy as np
 from models.core import intervals, measures
 from models.core.measures import Bools
 from models.core.vectors import Reals
-from models.goals.samples import Bounded, Trial
+from models.goals.reporting.samples import Bounded, Trial
 
 
 class Side(NamedTuple):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
-from models.batch.one_by_one import fit_each
+from models.batch.methods.one_by_one import fit_each
 from models.core.arrays import check
 from models.core.names import WordView
 

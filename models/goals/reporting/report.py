@@ -32,10 +32,10 @@ from models.core import intervals
 from models.core.intervals import Interval
 from models.core.names import GoalState
 from models.goals.evidence import BOUND_CONFIDENCE, PROMISE_CONFIDENCE, Evidence
-from models.goals.needed import MAX_SPAN, QUARTILES
 from models.goals.promises import LEARNING_SHARE, Targets
+from models.goals.reporting.needed import MAX_SPAN, QUARTILES
+from models.goals.reporting.volume import StreamCounts
 from models.goals.thresholds import MIN_SAMPLE
-from models.goals.volume import StreamCounts
 
 STATES: tuple[GoalState, ...] = ("unreachable", "at_risk", "learning", "met")  # worst first
 MIN_ABSTAIN = 1 / (

@@ -1,6 +1,6 @@
 """Epochs follow one another, and are kept while a log names them."""
 
-from service.store.epochs import StoredProjection
+from service.store.stream.epochs import StoredProjection
 from service.store.topics import Store
 
 PROJECTION = 3 << 24 | 5  # made from the third epoch, with the tag 5

@@ -17,11 +17,11 @@ from service.addresses import may_be_public
 from service.errors import BadInput, FieldError
 from service.schemas.fields import Answer
 from service.schemas.flow import Route, ToWebhook
-from service.store import outbox
 from service.store.redis.connection import Connection
 from service.store.redis.consumer_group import Arrived, Group
 from service.store.redis.keys import DELIVERIES, ROUTES, out_key, route_dead_key, route_key
 from service.store.redis.scripts import BATCH_SIZE, Script, Step
+from service.store.stream import outbox
 
 READER = "-"  # name of the consumer in processes that do not deliver
 DEAD_KEPT = 1000  # entries of a route; the oldest are deleted

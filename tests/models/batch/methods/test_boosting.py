@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.batch.boosting import REFRESH_ROUNDS, VARIANTS, Params, Rounds, Variant, boost, choose, fit
 from models.batch.feature_selection import Reduction, term_scores
 from models.batch.matrix import Examples, Labels
+from models.batch.methods.boosting import REFRESH_ROUNDS, VARIANTS, Params, Rounds, Variant, boost, choose, fit
 from models.batch.registry import parse
 from models.core.vectors import Reals
 from tests.support import reference

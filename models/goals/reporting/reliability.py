@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.goals.samples import Bounded, Trial, share
+from models.goals.reporting.samples import Bounded, Trial, share
 
 BINS = 10
 

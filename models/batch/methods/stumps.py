@@ -1,4 +1,4 @@
-"""The weak hypotheses of boosting (batch/boosting.py has the letters), and the sums W that they are chosen by.
+"""The weak hypotheses of boosting (batch/methods/boosting.py has the letters), and the sums W that they are chosen by.
 
     W_b[k, i] = Σ_j D(d_j, c_i) [t_k in d_j] [y = b]          of the documents without t_k: totals_b[i] − W_b[k, i]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.store import outbox
+from service.store.stream import outbox
 from tests.support.api import OIL, Api, running_api
 from tests.support.refusals import NDJSON
 from tests.support.streaming import classify, grain, oil
