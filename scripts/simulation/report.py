@@ -24,7 +24,8 @@ def summary(
     rows += [["of these audits", f"{macro([r.claim.audited for r in results]):.0f}"]]
     if goal.min_precision is not None:
         rows += [["precision promised", _of(len(met), len(results))]]
-        rows += [["… after judgements, median", f"{_median([r.claim.met_at or 0 for r in met]):.0f}"]]
+        if after := [r.claim.met_at for r in met if r.claim.met_at is not None]:
+            rows += [["… after judgements, median", f"{_median(after):.0f}"]]
     rows += _follow_up("on what follows, as it stood", goal, [(r, r.frozen) for r in results])
     rows += _follow_up("on what follows, judging on", goal, [(r, r.going_on) for r in results if r.going_on])
     if ceiling:

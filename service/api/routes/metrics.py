@@ -1,5 +1,7 @@
 """How well a topic has done, and what it would do under other settings."""
 
+from contextlib import suppress
+
 from fastapi import Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
@@ -7,6 +9,7 @@ from starlette.responses import Response
 from service.api import present
 from service.api.deps import ReadySluice, TopicPath, new_router, read, reply
 from service.api.openapi import answers, takes
+from service.errors import NotFound
 from service.feedback.curves import curve_of, scored_evidence, tradeoff_of
 from service.feedback.metrics import evidence, metrics, overview
 from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRequest, Tradeoff
@@ -21,8 +24,11 @@ async def read_overview(sluice: ReadySluice) -> Response:
     """How well all topics have done: micro and macro averages, each with an interval. Reads every topic's log."""
     topics = list(sluice.registry.topics)
     counts = await sluice.counters.load(topics)
-    judged = [await sluice.learning.read(topic, evidence) for topic in topics]
-    return reply(await sluice.pool.run(overview, list(zip(judged, counts, strict=True))))
+    judged = []
+    for topic, counted in zip(topics, counts, strict=True):
+        with suppress(NotFound):  # deleted meanwhile
+            judged.append((await sluice.learning.read(topic, evidence), counted))
+    return reply(await sluice.pool.run(overview, judged))
 
 
 @router.get("/topics/{topic}/metrics", tags=["measures"], **answers(Metrics, 404))
