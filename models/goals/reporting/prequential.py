@@ -11,7 +11,8 @@
 K and M, the relevant documents that were kept and missed, are estimated from samples (goals/reporting/samples.py). An
 interval that combines several bounds takes each at a higher confidence, so that all hold at once with CONFIDENCE: wide,
 but true. An estimate is None where part of it rests on nothing (without audits nothing is known about misses), and a
-figure is None where its bounds say nothing either. Rejected: the bootstrap. On so few finds its intervals covered .10 to .58.
+figure is None where its bounds say nothing either. Rejected: the bootstrap. On so few finds its intervals covered .10
+to .58.
 """
 
 from collections.abc import Sequence
