@@ -28,6 +28,8 @@ from models.online.committee import (
     Committee,
     Params,
     VotingRule,
+    halved,
+    least_distance,
     mean_form,
     meta,
     times_learned,
@@ -127,12 +129,19 @@ class CommitteeRun:
     ) -> tuple[Model, Reals]:
         """The model of members that vote, and scores of the window that, compared with its thresholds, give the votes'
         decisions. Without a goal all members vote at their own cuts."""
-        cuts = [member.member_cut for member in members]
-        forms = tuple(replace(m.linear, bias=m.linear.bias - cut) for m, cut in zip(members, cuts, strict=True))
-        over = np.stack([member.held_out for member in members], axis=1) - np.array(cuts)
-        unseen = np.stack([member.unseen for member in members], axis=1) - np.array(cuts)
+        cuts = np.array([member.member_cut for member in members])
+        over = np.stack([member.held_out for member in members], axis=1) - cuts
+        rule = self._voting_rule(over, judged.relevant)
+        if self._p.member_loss:
+            h = np.array([least_distance(distances, self._p.member_loss) for distances in over.T])
+            members, cuts, rule = [*members, *members], np.concatenate([cuts + h, cuts - h]), halved(rule)
+            over = np.concatenate([over - h, over + h], axis=1)
+        forms = tuple(
+            replace(m.linear, bias=m.linear.bias - cut) for m, cut in zip(members, cuts.tolist(), strict=True)
+        )
+        unseen = np.stack([member.unseen for member in members], axis=1) - cuts
         unseen = judged.put_held_out(over, unseen, background)
-        rule, f1 = self._voting_rule(over, judged.relevant)
+        f1 = f_beta(contingency(meta(votes(over), rule) > 0, judged.relevant)) if judged.relevant.any() else None
         points, unseen_points = turning_points(over, rule), turning_points(unseen, rule)
         since = max(judged.ledger.last_change(), judged.ledger.faded_since(points.accepted_below, 0.0))
         accepting, rejecting = (judged.ledger.window(scores, since) for scores in points)
@@ -156,13 +165,11 @@ class CommitteeRun:
         )
         return model, points.decision_score(band.reject_below, band.accept_above)
 
-    def _voting_rule(self, over: Reals, relevant: Bools) -> tuple[VotingRule, float | None]:
-        """The rule by which members vote, and its F_1. `over` has held-out scores less cuts, a column a member."""
+    def _voting_rule(self, over: Reals, relevant: Bools) -> VotingRule:
+        """The rule by which members vote. `over` has held-out scores less cuts, a column a member."""
         unseen = np.stack([~run.learned(len(relevant)) for run in self.members], axis=1)
         quality = accuracies((over > 0) == relevant[:, None], unseen, doubt=1)
-        combine = "unanimous" if self._p.combine == "mean" else self._p.combine
-        rule = voting_rule(combine, quality.tolist())
-        return rule, f_beta(contingency(meta(votes(over), rule) > 0, relevant)) if relevant.any() else None
+        return voting_rule(self._p.combine, quality.tolist(), self._p.accept_votes, self._p.reject_votes)
 
     def _estimators(self, window: DocumentWindow, relevant: Bools) -> dict[str, Estimator]:
         right, unseen = {}, {}

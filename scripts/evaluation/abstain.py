@@ -24,7 +24,7 @@ from models.batch.methods.passes import train
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.learners.documents import DocumentWindow
-from models.online.committee import Method, Votes, VotingRule, meta, votes, voting_rule
+from models.online.committee import Method, Votes, VotingRule, least_distance, meta, votes, voting_rule
 from models.online.committee_estimates import (
     CommitteeRates,
     accuracies,
@@ -36,7 +36,7 @@ from models.online.committee_estimates import (
     search,
     unanimous,
 )
-from scripts.evaluation.committees import METHODS, Order, least_distance, parts, restrictive
+from scripts.evaluation.committees import METHODS, Order, parts, restrictive
 from scripts.evaluation.pairs import Pair
 
 LOSSES = tuple(round(0.05 * i, 2) for i in range(20))  # of the curve

@@ -2,8 +2,8 @@
 
 The service deals out a log that grows (models/online/committee.py); experiments repeat what the paper did. `parts`
 draws each member's part from all examples at once. A single classifier becomes restrictive by distance: it abstains
-within t of its cut, and `least_distance` finds the t that loses a given share of documents. (The paper searches for it
-by halving; it is an order statistic.)
+within t of its cut; `least_distance` of models/online/committee.py finds the t that loses a given share of documents.
+(The paper searches for it by halving; it is an order statistic.)
 """
 
 import numpy as np
@@ -33,12 +33,6 @@ def parts(method: Method, relevant: Bools, k: int, seed: int) -> tuple[Order, ..
         return rng.choice(kind, size) if method == "resample_a" and len(kind) else rng.permutation(kind)[:size]
 
     return tuple(np.concatenate([draw(kinds[0], of_first), draw(kinds[1], m - of_first)]) for _ in range(k))
-
-
-def least_distance(distances: Reals, loss: float) -> float:
-    """The smallest t such that at least this share of documents lies within t of the cut; 0 for no loss."""
-    dropped = int(np.ceil(loss * len(distances) - 1e-9))
-    return float(np.partition(np.abs(distances), dropped - 1)[dropped - 1]) if dropped > 0 else 0.0
 
 
 def restrictive(distances: Reals, t: float) -> Votes:

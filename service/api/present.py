@@ -12,7 +12,7 @@ from models.core.names import View
 from models.core.vectors import Bag, Linear
 from models.goals.reporting.report import PartReport
 from models.goals.reporting.volume import StreamCounts
-from models.online.committee import Committee, VotingRule, mean_form
+from models.online.committee import Committee, VotingRule, mean_form, members_weights
 from models.online.model import Model
 from models.text.analysis import features_of
 from service import schemas
@@ -171,7 +171,8 @@ def model_file(published: PublishedModel, words: dict[int, str], sample: Sequenc
     if committee and committee.rule:
         voters = Voters.model_construct(
             weights=list(committee.rule.weights),
-            more_than=committee.rule.t,
+            more_than=committee.rule.t1,
+            less_than=committee.rule.t2,
             members=[Form.model_construct(**form(member)) for member in committee.members],
         )
     return ModelFile.model_construct(  # unchecked: the limits are for imported models, and learning may exceed them
@@ -192,7 +193,7 @@ def model(file: ModelFile, max_weights: int) -> Model:
         _linear(form, file.view, f"/committee/members/{i}", max_weights)
         for i, form in enumerate(file.committee.members)
     )
-    rule = VotingRule(tuple(file.committee.weights), file.committee.more_than)
+    rule = VotingRule(tuple(file.committee.weights), file.committee.more_than, file.committee.t2)
     committee = Committee(len(members), members, rule)
     return Model(mean_form(members), file.reject_below, file.accept_above, committee=committee)
 
@@ -209,8 +210,9 @@ def _committee(published: PublishedModel) -> CommitteeInfo | None:
         return None
     return CommitteeInfo(
         k=committee.k,
-        weights=list(committee.rule.weights) if committee.rule else None,
-        more_than=committee.rule.t if committee.rule else None,
+        weights=list(members_weights(committee.rule, committee.k)) if committee.rule else None,
+        more_than=committee.rule.t1 if committee.rule else None,
+        less_than=committee.rule.t2 if committee.rule else None,
         estimates={name: LossAndError(**estimate._asdict()) for name, estimate in committee.estimates.items()},
     )
 

@@ -49,7 +49,10 @@ class CommitteeInfo(Answer):
     weights: list[float] | None = Field(
         description="Weights of the members' votes; null if the mean of their scores decides."
     )
-    more_than: float | None = Field(description="Share of the vote above which a document is accepted.")
+    more_than: float | None = Field(
+        description="t₁: a document is accepted if the votes to accept, less those to reject, are more than this share."
+    )
+    less_than: float | None = Field(description="t₂: it is rejected if they are less than this share.")
     estimates: dict[str, LossAndError] = Field(
         description="Estimates, by method, for a committee that decides only when its members agree."
     )
@@ -78,17 +81,26 @@ class Form(Request):
 
 
 class Voters(Request):
-    """A committee that votes: a document is accepted if its share of the vote is above `more_than`."""
+    """A committee that votes: a document is accepted if the votes to accept, less those to reject, are more than the
+    share `more_than` (t₁), and rejected if they are less than `less_than` (t₂). A member that can abstain stands here
+    twice, with half its weight: accepting is harder for the one, rejecting for the other."""
 
-    weights: list[Annotated[float, Field(ge=0, le=1)]] = Field(max_length=16, description="Their sum is 1.")
-    more_than: float = Field(ge=0, lt=1)
-    members: list[Form] = Field(min_length=1, max_length=16)
+    weights: list[Annotated[float, Field(ge=0, le=1)]] = Field(max_length=32, description="Their sum is 1.")
+    more_than: float = Field(gt=-1, lt=1)
+    less_than: float | None = Field(default=None, gt=-1, lt=1, description="null: −`more_than`.")
+    members: list[Form] = Field(min_length=1, max_length=32)
 
     @model_validator(mode="after")
     def _every_member_has_a_weight(self) -> Self:
         if len(self.weights) != len(self.members) or not abs(sum(self.weights) - 1) < 1e-6:
             raise ValueError("There must be a weight for each member, and their sum must be 1.")
+        if self.t2 > self.more_than:
+            raise ValueError("`less_than` must not be above `more_than`.")
         return self
+
+    @property
+    def t2(self) -> float:
+        return -self.more_than if self.less_than is None else self.less_than
 
 
 class ModelFile(Form):

@@ -180,9 +180,18 @@ def _committee(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Committ
         Linear(meta["view"], arrays[f"features {i}"], arrays[f"weights {i}"], bias, rest)
         for i, (bias, rest) in enumerate(stored["members"])
     )
-    rule = VotingRule(tuple(stored["rule"][0]), stored["rule"][1]) if stored["rule"] else None
+    rule = _rule(*stored["rule"]) if stored["rule"] else None
     estimates = {name: CommitteeRates(*figures) for name, figures in stored["estimates"].items()}
     return Committee(stored["k"], members, rule, estimates)
+
+
+def _rule(weights: Sequence[float], t1: float, t2: float | None = None) -> VotingRule:
+    return VotingRule(tuple(weights), t1, -t1 if t2 is None else t2)
+
+
+def _stored_rule(rule: VotingRule) -> tuple[Sequence[float], *tuple[float, ...]]:
+    """The rule without t₂ where that is −t₁, as all were stored once."""
+    return (rule.weights, rule.t1) if rule.t2 == -rule.t1 else rule
 
 
 def _pack(model: Model, meta: dict[str, object], extra: Mapping[str, NDArray[Any]] = MappingProxyType({})) -> bytes:
@@ -202,7 +211,7 @@ def _pack(model: Model, meta: dict[str, object], extra: Mapping[str, NDArray[Any
         meta["committee"] = {
             "k": committee.k,
             "members": [[member.bias, member.rest] for member in committee.members],
-            "rule": committee.rule,
+            "rule": committee.rule and _stored_rule(committee.rule),
             "estimates": committee.estimates,
         }
         for i, member in enumerate(committee.members):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.core.measures import Bools
-from models.online.committee import MAX_MEMBERS, Method
-from scripts.evaluation.committees import METHODS, least_distance, parts, restrictive
+from models.online.committee import MAX_MEMBERS, Method, least_distance
+from scripts.evaluation.committees import METHODS, parts, restrictive
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=100)
 labels = st.lists(st.booleans(), min_size=1, max_size=60).map(lambda rows: np.array(rows, np.bool_))

@@ -105,13 +105,24 @@ def strongest(size: list[float], room: int, features: list[int]) -> list[bool]:
 # -- committees (Siersdorfer, Sizov & Weikum 2004) ---------------------------------------------------------------------
 
 
-def voted_twice(rows: list[list[int]], weights: Sequence[float], t: float, low: float, high: float) -> list[int]:
+def voted_twice(
+    rows: list[list[int]], weights: Sequence[float], t1: float, t2: float, low: float, high: float
+) -> list[int]:
     """+1 if a vote about being above `high` is won, −1 if one about being below `low` is."""
     decided = []
     for row in rows:
         above = sum(w for w, s in zip(weights, row, strict=True) if s > high)
         below = sum(w for w, s in zip(weights, row, strict=True) if s < low)
-        decided.append(int(2 * above - 1 > t + 1e-9) - int(2 * below - 1 > t + 1e-9))
+        decided.append(int(2 * above - 1 > t1 + 1e-9) - int(1 - 2 * below < t2 - 1e-9))
+    return decided
+
+
+def votes_counted(cast: list[list[int]], accept_votes: int, reject_votes: int) -> list[int]:
+    """So many of the members accept, or reject; one that does neither is half a vote for each."""
+    decided = []
+    for row in cast:
+        undecided = Fraction(row.count(0), 2)
+        decided.append(int(row.count(1) + undecided >= accept_votes) - int(row.count(-1) + undecided >= reject_votes))
     return decided
 
 

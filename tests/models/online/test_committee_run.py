@@ -31,6 +31,7 @@ CASES: list[dict[str, object]] = [
     {"combine": "unanimous", "k": None, "estimator": "kl", "of": "perceptron"},
     {"combine": "mean", "of": "eg", "method": "resample_a", "params": {"eta": 5.0}},
     {"combine": "vote", "of": "winnow", "k": 1},
+    {"k": 5, "accept_votes": 4, "reject_votes": 3, "member_loss": 0.2},
     {"combine": "mean", "of": "rocchio", "method": "resample_a"},
 ]
 each = pytest.mark.parametrize("params", CASES, ids=json.dumps)

@@ -223,7 +223,7 @@ def test_a_model_from_elsewhere_is_served_under_them_at_its_own_cuts(kind: str) 
 
 def test_members_that_came_from_elsewhere_are_under_them_too() -> None:
     rest = replace(LINEAR, rest=0.25)
-    together = Committee(2, (LINEAR, rest), VotingRule((0.5, 0.5), 0.5))
+    together = Committee(2, (LINEAR, rest), VotingRule((0.5, 0.5), 0.5, -0.5))
     model = Trainer(Spec("committee", {}, None, terms=BOTH), base=replace(BASE, committee=together)).model(EMPTY)
     assert all(abs(whole(member, BAN)) < 1e-9 and whole(member, PIN) > 0 for member in forms(model))
 

@@ -19,6 +19,7 @@ VOTING: list[dict[str, Any]] = [
     {"combine": "vote", "k": 3, "method": "resample_a"},
     {"combine": "weighted", "k": 4, "method": "resample_b"},
     {"combine": "unanimous", "k": None, "max_loss": 0.5},
+    {"k": 4, "accept_votes": 3, "reject_votes": 2, "member_loss": 0.1},
 ]
 
 
@@ -174,7 +175,9 @@ async def test_a_correction_gives_the_committee_that_would_have_been(redis_url: 
 
 
 @pytest.mark.parametrize(
-    "params", [{"k": 0}, {"of": "auto"}, {"params": {"eta": -1}}, {"combine": "shouting"}, {"seed": 1.5}], ids=str
+    "params",
+    [{"k": 0}, {"of": "auto"}, {"params": {"eta": -1}}, {"combine": "shouting"}, {"seed": 1.5}, {"accept_votes": 5}],
+    ids=str,
 )
 async def test_parameters_that_make_no_committee_are_refused(shared: Api, params: dict[str, Any]) -> None:
     body = {"id": "refused", "learner": {"kind": "committee", "params": params}}
