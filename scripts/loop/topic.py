@@ -19,7 +19,7 @@ from scripts.loop.tally import Tally
 from service.feedback.goals import audit_chance, may_be_drawn, report
 from service.feedback.judge import with_decisions
 from service.feedback.review import AUDIT_EVERY, MAX_QUEUED, ReviewCandidate, choose, past_of
-from service.schemas import Decision, Goal, Learner
+from service.schemas import Decision, Document, Goal, Learner
 from service.schemas.review import Offer
 from service.store.events import Event, Head, Kind
 from service.store.stream.documents import partition_of
@@ -245,6 +245,10 @@ class LoopTopic:
         counted, idf = stream.as_of(position, places)
         verdicts = verdicts_of_bags(self._registry, self._name, counted, idf)
         return [
-            ReviewCandidate(stream.ids[i], *stream.documents[i], counted[n][0], verdicts[n], stream.came_ms(i), True)
+            ReviewCandidate(self._document(i), counted[n][0], verdicts[n], stream.came_ms(i), True)
             for n, i in enumerate(documents)
         ]
+
+    def _document(self, i: int) -> Document:
+        title, text = self._stream.documents[i]
+        return Document.model_construct(id=self._stream.ids[i], title=title, text=text)  # unchecked: some are empty

@@ -34,10 +34,11 @@ from models.goals.audit import hashes
 from models.goals.evidence import MIN_RELEVANT
 from models.goals.reporting.report import Report
 from models.text.minhash import SeenDocuments
-from service.clock import now_ms
+from service.clock import now_ms, time_of
 from service.config import Config
 from service.errors import NotFound
 from service.feedback.goals import Goals
+from service.schemas import Document, origin
 from service.schemas.review import Offer, Reason, ReviewPage
 from service.store.stream.documents import unpack
 from service.store.topics import Store
@@ -59,13 +60,15 @@ SNIPPET_CHARS = 300
 
 
 class ReviewCandidate(NamedTuple):
-    document: str
-    title: str
-    text: str
+    document: Document
     features: Features
     verdict: TopicVerdict
     came_ms: int
     everywhere: bool  # it was put to all topics
+
+    @property
+    def id(self) -> str:
+        return str(self.document.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +137,8 @@ class Review:
                 self._registry, published.topic, [each.document for each in remembered], self._epochs.current
             )
             return [
-                ReviewCandidate(d.id or "", d.title, d.text, bags[i][0], verdicts[i], came_ms, everywhere)
-                for i, (d, came_ms, everywhere) in enumerate(remembered)
+                ReviewCandidate(document, bags[i][0], verdicts[i], came_ms, everywhere)
+                for i, (document, came_ms, everywhere) in enumerate(remembered)
             ]
 
         return await asyncio.to_thread(decide) if blobs else []
@@ -155,11 +158,11 @@ class Review:
             for first in range(0, len(drawn), SCORE_BATCH):
                 # A document that came before the topic was not rejected by it, so it says nothing about what is missed.
                 batch = await self._load(published, drawn[first : first + SCORE_BATCH], published.settings.created_ms)
-                batch = [each for each in batch if self._goals.chance(published, each.document, each.came_ms)]
-                came = {each.document: each.came_ms for each in batch if each.everywhere}
+                batch = [each for each in batch if self._goals.chance(published, each.id, each.came_ms)]
+                came = {each.id: each.came_ms for each in batch if each.everywhere}
                 passed = await self._store.outbox.decisions({published.topic: came})
                 for candidate in batch:
-                    key = published.topic, candidate.document
+                    key = published.topic, candidate.id
                     if passed.get(key, candidate.verdict.decision) == "reject":
                         audits.append(candidate)
                 if len(audits) >= 2 * wanted:  # near-duplicates will be dropped
@@ -200,13 +203,13 @@ def _ranked(
 ) -> list[tuple[Reason, ReviewCandidate]]:
     low, high = published.model.reject_below, published.model.accept_above
     reasons: dict[str, Reason] = {"accept": "likely", "abstain": "uncertain"}
-    ids = [candidate.document for candidate in queued]
+    ids = [candidate.id for candidate in queued]
     random_place = dict(zip(ids, hashes(published.topic, ids).tolist(), strict=True))
 
     def rank(candidate: ReviewCandidate) -> tuple[float, float]:
         score, decision = candidate.verdict.score, candidate.verdict.decision
         if unwatched and decision == "accept":
-            return -1.0, random_place[candidate.document]
+            return -1.0, random_place[candidate.id]
         if relevant < MIN_RELEVANT:
             return float(decision != "accept"), -score
         return min(abs(score - low), abs(score - high)), -score
@@ -230,14 +233,17 @@ def _mixed(
 
 
 def _offer(candidate: ReviewCandidate, reason: Reason) -> Offer:
-    text, verdict = candidate.text, candidate.verdict
+    document, verdict = candidate.document, candidate.verdict
+    text = document.text
     return Offer(
-        document=candidate.document,
-        title=candidate.title,
+        document=candidate.id,
+        title=document.title,
         snippet=text if len(text) <= SNIPPET_CHARS else text[:SNIPPET_CHARS] + "…",
         score=round(verdict.score, DIGITS),
         decision=verdict.decision,
         reason=reason,
+        at=time_of(candidate.came_ms),
+        **origin(document),
     )
 
 

@@ -231,4 +231,7 @@ class Batch:
             document.published or "",
             to_json(document.metadata).decode() if document.metadata else "",
             "" if kept.certain is None else to_json(kept.certain).decode(),
+            document.url or "",
+            document.author or "",
+            document.language or "",
         )

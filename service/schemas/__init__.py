@@ -18,6 +18,7 @@ The path `service.schemas` is public: clients import the types from it. No modul
 
 from service.schemas.common import Health, Page, Problem
 from service.schemas.documents import (
+    ORIGIN,
     Classify,
     ClassifyOptions,
     Contribution,
@@ -28,6 +29,7 @@ from service.schemas.documents import (
     Result,
     Results,
     Verdict,
+    origin,
 )
 from service.schemas.feedback import (
     Before,
@@ -66,6 +68,7 @@ from service.schemas.topics import (
 
 __all__ = [
     "EFFECTS",
+    "ORIGIN",
     "Before",
     "Classify",
     "ClassifyOptions",
@@ -108,4 +111,5 @@ __all__ = [
     "TopicFields",
     "Verdict",
     "Withdrawn",
+    "origin",
 ]

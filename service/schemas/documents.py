@@ -4,17 +4,21 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from service.schemas.fields import Answer, DocumentId, Line, Request, Text, TopicId, bounded
+from service.schemas.fields import Answer, DocumentId, Language, Line, Request, Text, TopicId, Url, bounded
 
 Decision = Literal["accept", "reject", "abstain"]
+ORIGIN = ("source", "published", "url", "author", "language")  # fields that say where a document comes from
 
 
 class Document(Request):
     id: DocumentId | None = Field(default=None, examples=["d1"])
     title: Text = Field(default="", examples=["OPEC meets"])
-    text: Text = Field(examples=["Crude prices rose after OPEC agreed to cut output."])
+    text: Text = Field(default="", examples=["Crude prices rose after OPEC agreed to cut output."])
     source: Line | None = None
     published: Line | None = None
+    url: Url | None = Field(default=None, description="Where the original is, for people to open.")
+    author: Line | None = None
+    language: Language | None = Field(default=None, description="A language tag such as en or pt-BR.")
     metadata: Annotated[dict[str, JsonValue], AfterValidator(bounded)] | None = None
 
     @model_validator(mode="after")
@@ -22,6 +26,11 @@ class Document(Request):
         if not self.text.strip() and not self.title.strip():
             raise ValueError("The document is empty: its title and its text are blank.")
         return self
+
+
+def origin(document: Document) -> dict[str, str | None]:
+    """Where the document comes from, as it was sent."""
+    return {name: getattr(document, name) for name in ORIGIN}
 
 
 class ClassifyOptions(Request):

@@ -30,9 +30,12 @@ class Passed(Answer):
     text: str
     duplicate_of: str | None = Field(default=None, description="The document that this one is a near-duplicate of.")
     source: str | None = Field(
-        default=None, description="`source`, `published` and `metadata` are those that the document was sent with."
+        default=None, description="This and the fields from `published` to `metadata` are as the document was sent."
     )
     published: str | None = None
+    url: str | None = None
+    author: str | None = None
+    language: str | None = None
     metadata: dict[str, JsonValue] | None = None
     certain: bool | None = Field(
         default=None,

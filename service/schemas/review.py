@@ -1,5 +1,6 @@
 """Review and known items."""
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
@@ -18,6 +19,14 @@ class Offer(Answer):
     score: float
     decision: Decision
     reason: Reason
+    source: str | None = Field(
+        default=None, description="This and the fields up to `language` are as the document was sent."
+    )
+    published: str | None = None
+    url: str | None = None
+    author: str | None = None
+    language: str | None = None
+    at: datetime = Field(description="When the document came.")
 
 
 class ReviewPage(Answer):

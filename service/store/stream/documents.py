@@ -70,7 +70,9 @@ def pack(ids: Sequence[str], documents: Sequence[Document], now_ms: int, everywh
     """By id, the blobs of documents that arrive now, for all topics or for named ones."""
     stamp = (now_ms + (0 if everywhere else NAMED_FLAG)).to_bytes(STAMP_BYTES)
     pairs = zip(ids, documents, strict=True)
-    texts = {name: d.model_copy(update={"id": name}).model_dump_json().encode() for name, d in pairs}
+    texts = {
+        name: d.model_copy(update={"id": name}).model_dump_json(exclude_defaults=True).encode() for name, d in pairs
+    }
     return {
         name: stamp + (zlib.compress(text, 1) if len(text) > MIN_COMPRESSED else text) for name, text in texts.items()
     }

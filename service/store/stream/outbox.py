@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic_core import from_json
 
 from service.clock import time_of
-from service.schemas import Decision
+from service.schemas import ORIGIN, Decision
 from service.schemas.flow import GoalChanged, Passed
 from service.store.redis.connection import Connection
 from service.store.redis.errors import translated_errors
@@ -35,7 +35,12 @@ from service.store.redis.scripts import Script, Step
 GONE_S = 60  # within which every process learns that a topic was deleted
 READ_SIZE = 100  # entries of a stream that are read together
 APPEND_SIZE = 500  # entries that are appended together: a script cannot unpack many more
-PACKED = 12  # fields of an entry that are appended
+# The fields of an entry that are appended, in the order of `Entry`: so many always, the others if they are not empty.
+ALWAYS = 8
+FIELDS = (
+    *("id", "decision", "score", "version", "document", "title", "text", "duplicate_of"),
+    *("source", "published", "metadata", "certain", "url", "author", "language"),
+)
 GOAL = "goal"
 START = "0-0"  # before every entry
 POLL_S = 0.05  # between two reads of streams of a cluster
@@ -55,7 +60,8 @@ local out, lately, before, owner = unpack(KEYS)
 local standing = redis.call('GET', owner)
 if standing and standing ~= ARGV[1] then return 0 end
 if not standing then redis.call('SET', owner, ARGV[1]) end
-local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', {PACKED}), 1
+local FIELDS = {{{", ".join(map(repr, FIELDS))}}}
+local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', {len(FIELDS)}), 1
 for from = 1, #ARGV[3], {MEMBER_BYTES} do names[#names + 1] = string.sub(ARGV[3], from, from + {MEMBER_BYTES - 1}) end
 local known = redis.call('SMISMEMBER', lately, unpack(names))
 local older = redis.call('SMISMEMBER', before, unpack(names))
@@ -66,18 +72,15 @@ for _, set in ipairs({{lately, before}}) do
   for i, found in ipairs(redis.call('SMISMEMBER', set, unpack(others))) do known[i] = known[i] + found end
 end
 for i, name in ipairs(names) do
-  local id, decision, score, version, document, title, text, first, source, published, metadata, certain, rest =
-    struct.unpack(form, ARGV[4], at)
-  at = rest
+  local values = {{struct.unpack(form, ARGV[4], at)}}
+  at = values[#FIELDS + 1]
   if known[i] + older[i] == 0 and not here[name] then
     here[name], new[#new + 1] = true, name
-    local about = {{}}
-    if source ~= '' then about[1], about[2] = 'source', source end
-    if published ~= '' then about[#about + 1], about[#about + 2] = 'published', published end
-    if metadata ~= '' then about[#about + 1], about[#about + 2] = 'metadata', metadata end
-    if certain ~= '' then about[#about + 1], about[#about + 2] = 'certain', certain end
-    redis.call('XADD', out, '*', 'id', id, 'decision', decision, 'score', score, 'version', version,
-      'document', document, 'title', title, 'text', text, 'duplicate_of', first, unpack(about))
+    local fields = {{}}
+    for n, field in ipairs(FIELDS) do
+      if n <= {ALWAYS} or values[n] ~= '' then fields[#fields + 1], fields[#fields + 2] = field, values[n] end
+    end
+    redis.call('XADD', out, '*', unpack(fields))
   end
 end
 if #new > 0 then
@@ -163,6 +166,9 @@ class Entry(NamedTuple):
     published: str = ""
     metadata: str = ""  # JSON
     certain: str = ""  # JSON; empty if the topic's goal asks nothing of what is accepted
+    url: str = ""  # this and the fields below are the document's, too
+    author: str = ""
+    language: str = ""
     before: str = ""  # this and the field below: the states of a goal that has changed
     state: str = ""
 
@@ -200,7 +206,7 @@ class Placed(NamedTuple):
         """The entry as users see it: None for what is empty, metadata parsed."""
         fields = self.entry._asdict()
         del fields["before"], fields["state"]
-        fields |= {name: fields[name] or None for name in ("duplicate_of", "source", "published")}
+        fields |= {name: fields[name] or None for name in ("duplicate_of", *ORIGIN)}
         fields |= {name: from_json(fields[name]) if fields[name] else None for name in ("metadata", "certain")}
         return Passed(topic=topic, at=time_of(order(self.place)[0]), **fields)
 
@@ -341,7 +347,7 @@ def _member(entry: Entry, again: bool) -> bytes:
 
 
 def _packed(entry: Entry) -> bytes:
-    values = [str(value).encode() for value in entry[:PACKED]]
+    values = [str(value).encode() for value in entry[: len(FIELDS)]]
     return b"".join(part for value in values for part in (len(value).to_bytes(4), value))
 
 

@@ -50,6 +50,16 @@ async def test_what_is_accepted_or_abstained_from_is_offered_with_what_it_says(a
         assert item["snippet"]
 
 
+async def test_an_offer_says_where_a_document_comes_from(api: Api) -> None:
+    about = {"source": "wire", "published": "today", "url": "https://example.org/1", "author": "A", "language": "en"}
+    plain, whole = oil(2)
+    await classify(api, [plain, whole | about])
+    offers = {item["document"]: item for item in (await review(api))["items"]}
+    assert {name: offers[whole["id"]][name] for name in about} == about
+    assert {offers[plain["id"]][name] for name in about} == {None}
+    assert offers[plain["id"]]["at"] <= offers[whole["id"]]["at"]
+
+
 async def test_while_little_is_known_the_likeliest_come_first(api: Api) -> None:
     await classify(api, [*oil(20), *grain(20)])
     items = (await review(api, limit=100))["items"]

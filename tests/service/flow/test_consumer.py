@@ -89,7 +89,7 @@ async def test_what_cannot_be_read_is_dead_with_the_reason_and_holds_up_nobody(a
         ({"document": "{"}, "not valid JSON"),
         ({"document": '{"txt": "x"}'}, "/txt: There is no such field."),
         ({"document": '{"text": " "}'}, "the document is empty"),
-        ({"title": "no text"}, "/text"),
+        ({"title": "", "source": "no text"}, "the document is empty"),
         ({"text": b"\xff\xfe"}, "not UTF-8"),
         ({"text": "x", "metadata": "{"}, "metadata"),
         ({"text": "x" * 10_001}, "10,000 characters"),

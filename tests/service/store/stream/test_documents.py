@@ -28,6 +28,17 @@ def test_a_short_one_that_is_compressed_is_read_too() -> None:
     assert unpack(blob).document == Document(id="d", text="oil")
 
 
+def test_one_that_was_stored_before_documents_had_a_url_is_read_too() -> None:
+    text = b'{"id":"d","title":"OPEC","text":"oil","source":"wire","published":null,"metadata":null}'
+    assert unpack((7).to_bytes(8) + text).document == Document(id="d", title="OPEC", text="oil", source="wire")
+
+
+def test_all_that_was_said_of_one_comes_back() -> None:
+    about = {"source": "wire", "published": "today", "url": "https://example.org/1", "author": "A", "language": "en"}
+    document = Document.model_validate({"id": "d", "title": "OPEC", "metadata": {"a": None, "b": []}} | about)
+    assert unpack(pack(["d"], [document], 7, True)["d"]).document == document
+
+
 async def remember(redis_store: Store, documents: dict[str, bytes], kept: int) -> set[str]:
     """Which ones are new."""
     remembering = RememberCall(documents, kept)
