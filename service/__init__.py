@@ -3,8 +3,8 @@
 1. `cli`, `run`, `demo`: the command line, the processes, the demonstration
 2. `api`: HTTP, and nothing else
 3. `sluice.py`: the parts of one process, put together
-4. `flow`, `feedback`, `archive`, `jobs`: documents in and decisions out; judgements, review, metrics; topics as files;
-   work in the background. They do not know each other
+4. `flow`, `documents`, `feedback`, `archive`, `jobs`: documents in and decisions out; the documents that are
+   remembered; judgements, review, metrics; topics as files; work in the background. They do not know each other
 5. `topics`: a topic, from its log to decisions
 6. `store`, `client`: Redis, and nobody else knows it; HTTP from Python
 7. `schemas`: the public contract as types

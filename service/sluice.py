@@ -2,6 +2,7 @@
 
 * topics: a topic, from its log to decisions
 * flow: documents in, decisions out
+* documents: those that are remembered, as people look at them
 * feedback: judgements, review, goals, metrics, previews
 * archive: a topic as a file
 * jobs: work in the background
@@ -11,6 +12,7 @@ from typing import Any
 
 from service.archive.transfer import Transfer
 from service.config import Config
+from service.documents.one import Documents
 from service.feedback.goal_cost import GoalCosts
 from service.feedback.goals import Goals
 from service.feedback.judge import Judge
@@ -59,6 +61,10 @@ class Sluice:
         )
         self.ranking = Ranking(self.outbox, self.registry, self.learning, self.epochs, pool)
         self.subscribers = Subscribers(self.outbox, self.registry.topics, config.max_listeners)
+
+        self.documents = Documents(
+            store, self.topics, self.registry, self.learning, self.epochs, self.classifier.signatures, pool
+        )
 
         self.goals = Goals(store, self.counters, self.registry, self.classifier.signatures, config)
         self.judge = Judge(

@@ -7,6 +7,7 @@ In reading order:
     terminal.py        what commands share: options, input, output for people or for programs, errors
     topics.py          `sluice topics`, with the settings of a topic as options in `topic_options.py`
     documents.py       `sluice classify` and `sluice feedback`
+    remembered.py      `sluice documents`: those that are remembered
     review.py          `sluice review`: judging with one key per document
     ranked.py          `sluice ranked`
     tail.py            `sluice tail`

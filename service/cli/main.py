@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from service.cli import archive, documents, jobs, review, topics
+from service.cli import archive, documents, jobs, remembered, review, topics
 from service.cli.demo import demo
 from service.cli.ranked import ranked
 from service.cli.tail import tail
@@ -101,6 +101,7 @@ def consumer(redis: SharedRedis = None) -> None:
 app.add_typer(topics.app, name="topics")
 app.command()(documents.classify)
 app.command()(documents.feedback)
+app.add_typer(remembered.app, name="documents")
 app.command()(review.review)
 app.add_typer(jobs.app, name="jobs")
 app.command()(ranked)

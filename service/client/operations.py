@@ -36,6 +36,7 @@ from service.schemas.flow import DeadDelivery, Flow, Passed, Ranked, Replayed, R
 from service.schemas.jobs import Job
 from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRequest, Tradeoff
 from service.schemas.models import ModelFile, ModelInfo, Version
+from service.schemas.remembered import RememberedDocument
 from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
 
 Fields = Mapping[str, Any]
@@ -139,6 +140,20 @@ def withdraw(topic: str, document: str) -> Call[Withdrawn]:
 
     path = f"{_topic(topic)}/judgements/{_quote(document)}"
     return Call("DELETE", path, parse_as(Withdrawn), done_if=404, instead=Call("GET", _topic(topic), parse))
+
+
+def document(
+    document: str,
+    topics: Sequence[str] | None = None,
+    *,
+    now: bool = False,
+    explain: bool = False,
+    all: bool = False,
+) -> Call[RememberedDocument]:
+    """Returns a remembered document with the decisions on it and its judgements. With `now` it is decided again; `all`
+    includes rejections."""
+    params = {"topics": topics, "now": now, "explain": explain, "include": "all" if all else None}
+    return Call("GET", f"/documents/{_quote(document)}", parse_as(RememberedDocument), params=params)
 
 
 # -- review, metrics ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from service.errors import NotFound
 from service.store.events import Event, Head
 from service.store.redis.connection import Connection
 from service.store.redis.keys import topic_key
-from service.store.redis.scripts import BATCH_SIZE, Arg, entry_fields, entry_number, flat, topic_script
+from service.store.redis.scripts import BATCH_SIZE, Arg, Step, entry_fields, entry_number, flat, topic_script
 
 # The head of a log and its next events. Arguments: first id, maximum number of events.
 READ = """
@@ -139,6 +139,12 @@ class LogStore:
         if seq is None:
             raise NotFound.topic_gone(topic)
         return int(seq) or None
+
+    async def judged(self, document: str, topics: Sequence[str]) -> list[str]:
+        """Those of the topics in which the document has a judgement in force."""
+        steps: list[Step] = [("HEXISTS", topic_key(topic, "judged"), document) for topic in topics]
+        replies = await self._connection.run(steps)
+        return [topic for topic, found in zip(topics, replies, strict=True) if found]
 
     async def topics(self) -> AsyncIterator[str]:
         """Every topic that has a log, listed or not."""

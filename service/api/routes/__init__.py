@@ -2,6 +2,7 @@
 
     topics.py      topics: created, listed, read, changed, deleted
     documents.py   classify, feedback, and the list of judgements
+    remembered.py  the documents that are remembered
     versions.py    versions of a topic, and its model
     review.py      what to judge next, known items, pooled recall
     metrics.py     how a topic has done; previews of other settings

@@ -34,6 +34,7 @@ from service.store.redis.scripts import Script, Step
 
 GONE_S = 60  # within which every process learns that a topic was deleted
 READ_SIZE = 100  # entries of a stream that are read together
+FIND_TOPICS = 10  # streams in which a document is looked for together
 APPEND_SIZE = 500  # entries that are appended together: a script cannot unpack many more
 # The fields of an entry that are appended, in the order of `Entry`: so many always, the others if they are not empty.
 ALWAYS = 8
@@ -241,6 +242,20 @@ class Outbox:
         """The entries at these places; None where one was dropped meanwhile."""
         steps: list[Step] = [("XRANGE", out_key(topic), place, place) for place in places]
         return [Placed.from_row(rows[0]) if rows else None for rows in await self._connection.run(steps)]
+
+    async def find(self, document: str, topics: Sequence[str], since_ms: int) -> dict[str, Placed]:
+        """By topic, the newest entry about the document among the READ_SIZE entries from that time on."""
+        steps: list[Step] = [
+            ("XRANGE", out_key(topic), str(max(0, since_ms)), "+", "COUNT", READ_SIZE) for topic in topics
+        ]
+        found: dict[str, Placed] = {}
+        for start in range(0, len(steps), FIND_TOPICS):
+            replies = await self._connection.run(steps[start : start + FIND_TOPICS])
+            for topic, rows in zip(topics[start : start + FIND_TOPICS], replies, strict=True):
+                for placed in map(Placed.from_row, rows):
+                    if placed.entry.document == document:
+                        found[topic] = placed
+        return found
 
     async def read_after(self, topic: str, place: str) -> list[Placed]:
         """The next entries after that place, oldest first."""

@@ -22,6 +22,7 @@ CONTRACT = [
     ("patch", "/topics/{topic}"),
     ("post", "/classify"),
     ("post", "/feedback"),
+    ("get", "/documents/{document}"),
     ("get", "/topics/{topic}/accepted"),
     ("get", "/topics/{topic}/ranked"),
     ("get", "/topics/{topic}/judgements"),

@@ -105,6 +105,18 @@ def test_a_line_that_is_refused_says_so_on_its_line_and_in_the_exit_code(sluice:
     assert ["document" in line for line in ran.lines] == [True, False, False]
 
 
+def test_a_remembered_document_is_shown_with_its_decisions_and_judgements(sluice: Client, run: Runner) -> None:
+    run("classify", stdin=[{"id": "d", "url": "https://example.org/1"} | OIL])
+    run("feedback", "crude", "d", "yes", "--by", "ann")
+    (found,) = run("documents", "show", "d", "--now").lines
+    assert (found["document"], found["url"], found["text"]) == ("d", "https://example.org/1", OIL["text"])
+    assert [each["decision"] for each in found["decisions"]] == ["accept"]
+    assert [(each["relevant"], each["by"]) for each in found["judgements"]] == [(True, "ann")]
+    assert found["now"]
+    ran = run("documents", "show", "never")
+    assert (ran.code, ran.err) == (1, "sluice: This document is not remembered (any more).\n")
+
+
 def test_judgements_are_listed_and_taken_back(sluice: Client, run: Runner) -> None:
     run("classify", stdin=oil(2))
     run("feedback", "crude", "o0", "yes", "--by", "ann")
@@ -389,6 +401,7 @@ def test_people_are_shown_text(sluice: Client, server: Live) -> None:
         (["topics", "curve", "crude"], "No relevant document"),
         (["topics", "tradeoff", "crude"], "No relevant document"),
         (["ranked", "crude"], "Report o0"),
+        (["documents", "show", "o0", "--now"], "Report o0"),
         (["topics", "--json"], '{"id":"crude"'),
     ):
         terminal = Terminal([*SLUICE, *arguments], SLUICE_URL=server.address)
