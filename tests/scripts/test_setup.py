@@ -77,6 +77,25 @@ def test_what_is_in_place_is_left_alone_and_what_changed_is_noticed(
     assert run(check).stdout == "changed\n"
 
 
+def test_bytecode_is_written_even_where_python_is_told_not_to(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Else every process would compile all that it imports, each time it starts."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "service" / "run").mkdir(parents=True)
+    (tmp_path / "service" / "run" / "warm.py").touch()
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "${PYTHONDONTWRITEBYTECODE-unset} $*" >> "$PROGRAMS/ran"\n')
+    python.chmod(0o755)
+    assert run("export PYTHONDONTWRITEBYTECODE=1; compile_all; compile_all").returncode == 0
+    assert (tmp_path / "programs" / "ran").read_text().splitlines() == [
+        "unset -m service.run.warm",
+        "unset -m compileall -q models service",
+        "unset -m service.cli.main topics --help",
+    ]
+
+
 def pins(lock: str) -> dict[str, str]:
     matches = re.findall(
         r"^([\w.-]+)==(\S+)([^\n]*)((?:\n    --hash=sha256:[0-9a-f]{64}[ \\]*)+)",
