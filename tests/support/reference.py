@@ -166,14 +166,18 @@ def divergence(part: list[set[int]], whole: list[set[int]]) -> float:
     return total
 
 
-def best_expected_f1(rows: list[tuple[float, float, float]]) -> float:
-    """The highest 2·tp / (accepted + relevant) of all cuts, over documents (score, chance to be relevant, weight)."""
+def best_expected_f1(rows: list[tuple[float, float, float]]) -> tuple[float, list[float]]:
+    """The highest 2·tp / (accepted + relevant) of all cuts, over documents (score, chance to be relevant, weight); and
+    each cut, between two scores or below all, that has it."""
     relevant = sum(w * p for _, p, w in rows)
-    best = 0.0
-    for cut, _, _ in rows:
-        above = [(p, w) for f, p, w in rows if f >= cut]
-        best = max(best, 2 * sum(w * p for p, w in above) / (sum(w for _, w in above) + relevant))
-    return best
+    scores = sorted({f for f, _, _ in rows}, reverse=True)
+    lowest = scores[-1] - max(1e-9, scores[0] - scores[-1])
+    values = []
+    for f, below in zip(scores, [*scores[1:], lowest], strict=True):
+        above = [(p, w) for g, p, w in rows if g >= f]
+        values.append((2 * sum(w * p for p, w in above) / (sum(w for _, w in above) + relevant), (f + below) / 2))
+    best = max(value for value, _ in values)
+    return best, [cut for value, cut in values if value > best - 1e-9]
 
 
 def prevalence(

@@ -140,7 +140,7 @@ def test_the_band_is_ordered_and_finite(
 
 @STEADY
 @given(rankings, st.lists(st.floats(-5, 5), max_size=300), st.floats(0.1, 3), st.booleans())
-def test_the_cut_has_the_best_expected_f1_of_all(
+def test_the_cut_has_the_best_expected_f1_of_all_and_leans_on_the_prior(
     ranking: tuple[Reals, Bools], passed: list[float], length: float, shown: bool
 ) -> None:
     held_out, relevant = ranking
@@ -158,9 +158,16 @@ def test_the_cut_has_the_best_expected_f1_of_all(
     for f in passed:
         p = estimated.probability(f) if estimated else 0.0
         rows.append((f, p if p >= thresholds.MIN_P else 0.0, 1.0 if estimated else thresholds.UNJUDGED_WEIGHT))
-    best = reference.best_expected_f1(rows)
+    best, cuts = reference.best_expected_f1(rows)
     band = choose(held_out, relevant, background, np.ones(len(background), np.bool_), scale, None, sampled)
-    assert band.f1 == pytest.approx(best if best >= thresholds.MIN_F else 0.0, abs=1e-9)
+    if best < thresholds.MIN_F:
+        assert (band.f1, band.accept_above) == (0.0, NEVER)
+        return
+    assert band.f1 == pytest.approx(best, abs=1e-9)
+    n, prior = int(relevant.sum()), scale.at(thresholds.PRIOR_ACCEPT)
+    if len(background) < thresholds.MIN_SAMPLE and n == len(relevant) and (shown or n == 1):
+        means = [(n * cut + thresholds.PRIOR_WEIGHT * prior) / (n + thresholds.PRIOR_WEIGHT) for cut in cuts]
+        assert min(abs(band.accept_above - mean) for mean in means) < 1e-9
 
 
 def stream_with(share: float, rng: np.random.Generator) -> tuple[Reals, Bools]:

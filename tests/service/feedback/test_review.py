@@ -305,6 +305,8 @@ async def test_documents_from_before_a_topic_are_neither_offered_nor_evidence(ap
     [
         ({}, True),
         ({"goal": {"min_precision": 0.9, "max_abstain": 0.1}}, True),
+        ({"goal": {"min_recall": 0.9}}, True),
+        ({"goal": {"max_error": 0.1}}, True),
         ({"audit": 0.0}, False),
         ({"goal": {"max_error": 0.1}, "audit": 0.0}, False),
         ({"audit": 0.7}, True),
