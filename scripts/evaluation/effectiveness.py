@@ -22,7 +22,7 @@ class Effectiveness:
         return f_beta(self.table)
 
 
-class Quality(NamedTuple):
+class ApF1(NamedTuple):
     ap: float
     f1: float
 
@@ -30,10 +30,10 @@ class Quality(NamedTuple):
 class Compared(NamedTuple):
     """The topic and its peers (see peers.py) at one moment."""
 
-    ours: Quality
-    random: Quality
-    same: Quality
-    all: Quality
+    ours: ApF1
+    random: ApF1
+    same: ApF1
+    all: ApF1
 
 
 def measure(loop: Loop, relevant: Bools) -> Effectiveness:

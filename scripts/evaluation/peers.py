@@ -17,7 +17,7 @@ from models.bank.seen import view_batch
 from models.batch.matrix import Examples
 from models.batch.methods import svm
 from models.core.measures import Bools, contingency, f_beta, sap
-from scripts.evaluation.effectiveness import Compared, Quality, measure
+from scripts.evaluation.effectiveness import ApF1, Compared, measure
 from scripts.loop.loop import Loop
 from scripts.loop.stream import Stream
 
@@ -41,10 +41,10 @@ class Peers:
         random = np.random.default_rng([len(judged), *topic.encode()])
         n = min(len(judged), loop.position)
         draws = [random.choice(loop.position, n, replace=False) for _ in range(DRAWS)] if n else []
-        drawn = [self._measure(x, relevant, places.tolist()) for places in draws] or [Quality(0.0, 0.0)]
+        drawn = [self._measure(x, relevant, places.tolist()) for places in draws] or [ApF1(0.0, 0.0)]
         return Compared(
-            Quality(ours.ap, ours.f1),
-            Quality(*np.mean(drawn, axis=0).tolist()),
+            ApF1(ours.ap, ours.f1),
+            ApF1(*np.mean(drawn, axis=0).tolist()),
             self._measure(x, relevant, judged),
             self._measure(x, relevant, range(loop.position)),
         )
@@ -56,9 +56,9 @@ class Peers:
         values = view_batch("tfidf", stream.bags, idf).values.astype(np.float64)
         return Examples("tfidf", self._features, stream.bags.indptr, self._columns, values)
 
-    def _measure(self, x: Examples, relevant: Bools, labelled: Sequence[int]) -> Quality:
+    def _measure(self, x: Examples, relevant: Bools, labelled: Sequence[int]) -> ApF1:
         """An SVM on these labels, measured on the test documents."""
         known = np.isin(np.arange(x.size), np.array(labelled, np.int64))
         planes = svm.fit(svm.Params(), x.rows(known), relevant[known][:, None])
         scores, truth = planes.scores(x.rows(self._is_test))[:, 0], relevant[self._is_test]
-        return Quality(sap(scores, truth), f_beta(contingency(scores > 0, truth)))
+        return ApF1(sap(scores, truth), f_beta(contingency(scores > 0, truth)))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from models.core.measures import Bools
 from models.online.trainer import Trainer
-from scripts.loop.reader import Decisions, Plan, Reading
+from scripts.loop.reader import Decisions, Plan, ReaderProgress
 from scripts.loop.stream import Stream
 from scripts.loop.topic import LoopTopic, TopicSpec
 
@@ -31,7 +31,7 @@ class Loop:
         """Creates the topic as soon as its reader has met the documents that it is given. `watch` is called then, and
         whenever there is a new model."""
         self.stream, self.plan, self._watch = stream, plan, watch
-        self.reading = Reading(plan, relevant[: stream.train])
+        self.reading = ReaderProgress(plan, relevant[: stream.train])
         self.start = self.position = stream.batch_end(self.reading.begins)
         self.topic = LoopTopic(stream, spec, self.start, new_trainer)
         self.topic.judge(dict.fromkeys(self.reading.given, True), self.start)

@@ -38,7 +38,7 @@ class Plan:
         return cls(reader, judged < reader.part, relevant ^ (wrong < reader.noise))
 
 
-class Reading:
+class ReaderProgress:
     """What a reader has judged of a topic's documents, and what waits for that."""
 
     def __init__(self, plan: Plan, relevant: Bools) -> None:

@@ -17,7 +17,7 @@ from models.core.measures import Bools
 from scripts.common.corpus import Corpus
 from scripts.common.report import tracked
 from scripts.loop.loop import AUDITS
-from scripts.loop.reader import Decisions, Plan, Reading
+from scripts.loop.reader import Decisions, Plan, ReaderProgress
 from scripts.loop.topic import CODES, TopicSpec
 from scripts.simulation.attainment import Attainment, GoalClaim, compare
 from service.client import Client, Refused
@@ -54,7 +54,7 @@ class RemoteTopic(NamedTuple):
 
     id: str
     start: int  # how many documents had come when it was created
-    reading: Reading
+    reading: ReaderProgress
 
 
 class RemoteSimulation:
@@ -75,7 +75,7 @@ class RemoteSimulation:
         self._batch, self._prefix, self._after_batch = batch, prefix, after_batch
         self.topics: dict[str, RemoteTopic] = {}
         self.decisions = {name: np.zeros(corpus.train, np.int8) for name in specs}
-        self._readings = {name: Reading(plan, relevant[name][: corpus.train]) for name, plan in plans.items()}
+        self._readings = {name: ReaderProgress(plan, relevant[name][: corpus.train]) for name, plan in plans.items()}
 
     def stream(self) -> None:
         """Sends the training documents, and judges them as the readers do."""

@@ -61,12 +61,12 @@ def _sample(scored: Scored, counts: TopicCounts) -> StreamSample:
     return StreamSample.of([trial(standing) for standing, _ in scored], [score for _, score in scored], counts.ever)
 
 
-def _tradeoff_point(point: tradeoff.Point) -> TradeoffPoint:
+def _tradeoff_point(point: tradeoff.CutPair) -> TradeoffPoint:
     shares = {name: round(getattr(point, name), DIGITS) for name in ("loss", "error", "low", "high")}
     return TradeoffPoint(**shares, reject_below=point.reject_below, accept_above=point.accept_above)
 
 
-def _curve_point(point: precision_recall.Point) -> CurvePoint:
+def _curve_point(point: precision_recall.CutFigures) -> CurvePoint:
     return CurvePoint(accept_above=point.accept_above, precision=rounded(point.precision), recall=rounded(point.recall))
 
 

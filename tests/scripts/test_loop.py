@@ -7,7 +7,7 @@ import pytest
 from scripts.common.corpus import Corpus, generate
 from scripts.loop import loop as looping
 from scripts.loop.loop import Loop
-from scripts.loop.reader import ABSTAIN, ACCEPT, REJECT, Decisions, Plan, Reading, SimulatedReader
+from scripts.loop.reader import ABSTAIN, ACCEPT, REJECT, Decisions, Plan, ReaderProgress, SimulatedReader
 from scripts.loop.stream import Stream
 from scripts.loop.topic import TopicSpec
 
@@ -19,7 +19,7 @@ def decided(*codes: int) -> Decisions:
 
 
 def test_what_is_shown_is_judged_once_and_in_order() -> None:
-    reading = Reading(Plan.of(SimulatedReader(seeds=2), RELEVANT), RELEVANT)
+    reading = ReaderProgress(Plan.of(SimulatedReader(seeds=2), RELEVANT), RELEVANT)
     assert (reading.given, reading.begins) == ([1, 3], 4)
     reading.show(0, decided(ACCEPT, ACCEPT, REJECT, ABSTAIN, ABSTAIN, REJECT))
     assert reading.take_due(6) == {0: False, 4: False}  # 1 and 3 were given
@@ -29,7 +29,7 @@ def test_what_is_shown_is_judged_once_and_in_order() -> None:
 
 
 def test_a_slow_reader_judges_later_and_all_at_the_end() -> None:
-    reading = Reading(Plan.of(SimulatedReader(seeds=0, delay=3), RELEVANT), RELEVANT)
+    reading = ReaderProgress(Plan.of(SimulatedReader(seeds=0, delay=3), RELEVANT), RELEVANT)
     reading.show(0, decided(ACCEPT, REJECT, ACCEPT, ACCEPT))
     assert reading.next_due == 4
     assert reading.take_due(3) == {}
@@ -40,7 +40,7 @@ def test_a_slow_reader_judges_later_and_all_at_the_end() -> None:
 
 
 def test_audits_are_looked_at_now_and_then() -> None:
-    reading = Reading(Plan.of(SimulatedReader(audit_every=20), RELEVANT), RELEVANT)
+    reading = ReaderProgress(Plan.of(SimulatedReader(audit_every=20), RELEVANT), RELEVANT)
     assert [n for n in range(7, 70, 7) if reading.looks_for_audits(n - 7, n)] == [21, 42, 63]
 
 

@@ -27,7 +27,7 @@ GRAIN_WORDS = [
 SHARED_WORDS = ["price", "export", "minister", "market", "demand", "tariff"]
 
 
-class Reader:
+class JudgingClient:
     """A client that judges documents of its own, one request at a time, in topics that it shares with others.
 
     `labels` is what the service acknowledged. A request that failed may have been applied or not: its documents are in
@@ -118,7 +118,7 @@ class Reader:
         return {key[1] for key in self.labels.keys() | self.doubtful.keys() if key[0] == topic}
 
 
-class TopicMaker:
+class TopicChurn:
     """A client that creates topics and deletes every third again; `exists` says of each whether it must be there.
 
     A topic for which a request failed is left out: a process may list a topic for a moment that another has deleted.
@@ -171,7 +171,7 @@ async def list_all(client: httpx.AsyncClient, path: str) -> list[Any]:
         params["cursor"] = page["next"]
 
 
-def compare(readers: Iterable[Reader], topic: str, listed: dict[str, bool]) -> None:
+def compare(readers: Iterable[JudgingClient], topic: str, listed: dict[str, bool]) -> None:
     """Nothing acknowledged is missing, and nothing is there that nobody sent."""
     readers = list(readers)
     for reader in readers:

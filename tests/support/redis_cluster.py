@@ -73,7 +73,7 @@ class Node:
         return id.decode()
 
 
-class Cluster:
+class KillableCluster:
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes = nodes
 
@@ -140,7 +140,7 @@ def _role(node: Node) -> str:
 
 
 @contextmanager
-def running_cluster() -> Iterator[Cluster]:
+def running_cluster() -> Iterator[KillableCluster]:
     with tempfile.TemporaryDirectory(prefix="sluice-cluster-") as directory, ExitStack() as ending:
         nodes = [Node(Path(directory) / str(n)) for n in range(2 * PRIMARIES)]
         for node in nodes:
@@ -158,7 +158,7 @@ def running_cluster() -> Iterator[Cluster]:
         wait_until_sync(lambda: all(len(node.client.execute_command("CLUSTER NODES")) == len(nodes) for node in nodes))
         for primary, replica in zip(primaries, nodes[PRIMARIES:], strict=True):
             replica.client.execute_command("CLUSTER REPLICATE", primary.id)
-        cluster = Cluster(nodes)
+        cluster = KillableCluster(nodes)
         wait_until_sync(cluster.whole)
         yield cluster
 

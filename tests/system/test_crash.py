@@ -24,7 +24,7 @@ from service.run.replay import ReplayOutcome, replay
 from service.store.redis.embedded import socket_path
 from service.store.topics import Store
 from tests.support.processes import ServeProcess, children
-from tests.support.readers import Reader, TopicMaker, compare, judgements, list_all
+from tests.support.readers import JudgingClient, TopicChurn, compare, judgements, list_all
 from tests.support.waiting import PATIENCE_S, wait_until, wait_until_sync
 
 SEED = 20
@@ -91,8 +91,8 @@ async def test_whatever_is_killed_no_acknowledged_judgement_is_lost(tmp_path: Pa
     plan = [target for target, times in PLAN.items() for _ in range(times)]
     chance.shuffle(plan)
     rounds = len(plan)
-    readers = [Reader(f"r{n}", list(TOPICS), SEED) for n in range(READERS)]
-    maker = TopicMaker()
+    readers = [JudgingClient(f"r{n}", list(TOPICS), SEED) for n in range(READERS)]
+    maker = TopicChurn()
     service = Service(tmp_path)
     try:
         await make_topics(service)
@@ -125,15 +125,15 @@ def next_possible(plan: list[str], service: Service) -> int:
     return next(possible, 0)
 
 
-def total(readers: Sequence[Reader]) -> int:
+def total(readers: Sequence[JudgingClient]) -> int:
     return sum(reader.acknowledged for reader in readers)
 
 
 async def attack(
-    service: Service, target: str, maker: TopicMaker, readers: Sequence[Reader], chance: random.Random
+    service: Service, target: str, maker: TopicChurn, readers: Sequence[JudgingClient], chance: random.Random
 ) -> None:
     """Kills the target while people work, lets them go on for a moment, and waits until the service is ready again."""
-    people: list[Reader | TopicMaker] = [maker, *readers]
+    people: list[JudgingClient | TopicChurn] = [maker, *readers]
     stopping = asyncio.Event()
     enough = total(readers) + MIN_JUDGEMENTS
 
@@ -155,7 +155,7 @@ async def attack(
     await asyncio.to_thread(wait_until_sync, lambda: httpx.get(ready, timeout=10).is_success)
 
 
-async def check(service: Service, maker: TopicMaker, readers: list[Reader]) -> None:
+async def check(service: Service, maker: TopicChurn, readers: list[JudgingClient]) -> None:
     topics, judged = await wait_until(lambda: read(service))
     maker.compare(topics)
     assert {topic for topic in topics if not topic.startswith("made-")} == set(TOPICS)

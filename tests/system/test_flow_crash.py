@@ -42,7 +42,7 @@ MAX_DELAY_S = 0.2  # from when documents are being decided until the next kill
 TOPIC = "news"
 
 
-class Outcome(NamedTuple):
+class Campaign(NamedTuple):
     kills: Counter[str]
     repeated: int  # entries with an id that was there before
     took_s: float
@@ -78,7 +78,7 @@ class Producer(threading.Thread):
             self.added = upto
 
 
-def campaign(directory: Path, documents: int, kills: int) -> Outcome:
+def campaign(directory: Path, documents: int, kills: int) -> Campaign:
     chance = random.Random(SEED)
     plan = (TARGETS * (kills // len(TARGETS) + 1))[:kills]
     chance.shuffle(plan)
@@ -100,7 +100,7 @@ def campaign(directory: Path, documents: int, kills: int) -> Outcome:
             killed[target] += kill(serve, target, chance)
         producer.join(600)
         entries = drained(serve, documents)
-        return Outcome(killed, len(entries) - documents, time.monotonic() - began)
+        return Campaign(killed, len(entries) - documents, time.monotonic() - began)
     finally:
         serve.end()
 

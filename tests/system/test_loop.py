@@ -6,7 +6,7 @@ differed, the service was right, except for the last two:
 
 * Judgements in the evaluation had no origin: no drift was noticed, no band widened, nothing was evidence. No audit was
   judged. In the simulation audits were judged at once, and drawn by another chance than the service's.
-* Refreshing a topic weights its query anew and folds its log from there; both loops only chose new thresholds.
+* Refreshing a topic weights its query again and folds its log from there; both loops only chose new thresholds.
 * Near-duplicates were decided on their own, counted, and were part of the background.
 * A judgement has the idf of the epoch that is current when it is given, not of the one when its document came.
 * Scores are sums of single precision; a log forgets its oldest judgements; `recently` is counted in buckets.
@@ -63,7 +63,7 @@ def stream_of_two_topics() -> Corpus:
 
 @dataclass
 class Housekeeper:
-    """Keeps house when it is told to, and waits until the API serves what came of it."""
+    """Keeps house when it is called, and waits until the API serves the result."""
 
     redis_url: str
     runner: asyncio.Runner = field(default_factory=asyncio.Runner)

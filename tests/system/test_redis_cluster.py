@@ -34,8 +34,8 @@ from tests.support.consuming import (
 )
 from tests.support.job_workers import run_job, running_workers
 from tests.support.processes import ServeProcess, children
-from tests.support.readers import Reader
-from tests.support.redis_cluster import PRIMARIES, Cluster, Node, running_cluster
+from tests.support.readers import JudgingClient
+from tests.support.redis_cluster import PRIMARIES, KillableCluster, Node, running_cluster
 from tests.support.streaming import grain, oil
 from tests.support.waiting import PATIENCE_S, wait_until, wait_until_sync
 
@@ -44,30 +44,30 @@ DOCUMENTS, KILLS = 1000, 4
 
 
 @pytest.fixture(scope="module")
-def all_nodes() -> Iterator[Cluster]:
+def all_nodes() -> Iterator[KillableCluster]:
     with running_cluster() as cluster:
         yield cluster
 
 
 @pytest.fixture
-def cluster(all_nodes: Cluster) -> Cluster:
+def cluster(all_nodes: KillableCluster) -> KillableCluster:
     all_nodes.flush()
     return all_nodes
 
 
 @pytest.fixture
-def client(cluster: Cluster) -> Iterator[Any]:
+def client(cluster: KillableCluster) -> Iterator[Any]:
     with connected(cluster) as client:
         yield client
 
 
 @pytest.fixture
-async def api(cluster: Cluster) -> AsyncIterator[Api]:
+async def api(cluster: KillableCluster) -> AsyncIterator[Api]:
     async with running_api(cluster.url, take_over_s=0.2, store_timeout_s=2) as api:
         yield api
 
 
-def connected(cluster: Cluster) -> RedisCluster:
+def connected(cluster: KillableCluster) -> RedisCluster:
     return RedisCluster(host="127.0.0.1", port=cluster.up[0].port, decode_responses=True)
 
 
@@ -82,7 +82,7 @@ async def retried(api: Api, method: str, path: str, body: Any = None) -> Any:
     return await wait_until(succeeded)
 
 
-async def verified(cluster: Cluster) -> dict[str, str]:
+async def verified(cluster: KillableCluster) -> dict[str, str]:
     """By topic, whether its model equals a replay of its log."""
     outcomes = await replay_all(cluster.url, Config(redis=cluster.url), verify=True)
     return {outcome.topic: outcome.outcome for outcome in outcomes}
@@ -102,7 +102,7 @@ async def read_from(url: str) -> None:
 
 
 async def test_a_node_that_is_taken_for_a_server_and_the_reverse_are_told_apart(
-    cluster: Cluster, tmp_path: Path
+    cluster: KillableCluster, tmp_path: Path
 ) -> None:
     with pytest.raises(StoreUnavailable, match=r"is a node of a Redis Cluster: write redis\+cluster://"):
         await read_from(f"redis://127.0.0.1:{cluster.nodes[0].port}")
@@ -142,7 +142,7 @@ async def replies_of(api: Api) -> list[Any]:
     return replies
 
 
-async def test_a_cluster_answers_what_one_server_does(cluster: Cluster, api: Api, redis_url: str) -> None:
+async def test_a_cluster_answers_what_one_server_does(cluster: KillableCluster, api: Api, redis_url: str) -> None:
     assert {cluster.holder(topic_key(topic, "log")).port for topic in TOPICS} == {
         node.port for node in cluster.primaries()
     }
@@ -156,7 +156,9 @@ async def test_a_cluster_answers_what_one_server_does(cluster: Cluster, api: Api
     assert used / 2 < float(line.split()[1]) < 2 * used
 
 
-async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told(cluster: Cluster, api: Api) -> None:
+async def test_what_one_process_learns_the_others_hear_of_and_listeners_are_told(
+    cluster: KillableCluster, api: Api
+) -> None:
     await api.topic()
     await api.topic("grain", query="wheat maize harvest")
     async with running_api(cluster.url, sweep_s=3600) as other:
@@ -185,7 +187,7 @@ async def next_event(events: AsyncIterator[bytes]) -> bytes:
     raise AssertionError("the stream has ended")
 
 
-async def test_jobs_are_done(cluster: Cluster, api: Api) -> None:
+async def test_jobs_are_done(cluster: KillableCluster, api: Api) -> None:
     await api.topic()
     for relevant, documents in ((True, oil(30)), (False, grain(30))):
         judgements = [{"topic": "crude", "document": document, "relevant": relevant} for document in documents]
@@ -199,7 +201,7 @@ async def test_jobs_are_done(cluster: Cluster, api: Api) -> None:
 
 
 async def test_routes_carry_on_to_a_stream_of_another_node(
-    cluster: Cluster, api: Api, client: Any, tmp_path: Path
+    cluster: KillableCluster, api: Api, client: Any, tmp_path: Path
 ) -> None:
     others = [f"elsewhere{n}" for n in range(20)]
     elsewhere = next(name for name in others if cluster.holder(name) is not cluster.holder(out_key("crude")))
@@ -219,7 +221,7 @@ async def test_routes_carry_on_to_a_stream_of_another_node(
 # -- trouble -----------------------------------------------------------------------------------------------------------
 
 
-async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, api: Api, client: Any) -> None:
+async def test_nothing_is_taken_over_while_any_node_is_full(cluster: KillableCluster, api: Api, client: Any) -> None:
     """Else a document that is decided again and again, because nothing can be written, would seem to kill consumers."""
     await api.topic()
     for document in accepted_documents(5):
@@ -241,9 +243,9 @@ async def test_nothing_is_taken_over_while_any_node_is_full(cluster: Cluster, ap
     assert dead_letters(client) == []
 
 
-async def test_slots_that_move_while_it_works_are_followed(cluster: Cluster, api: Api) -> None:
+async def test_slots_that_move_while_it_works_are_followed(cluster: KillableCluster, api: Api) -> None:
     await api.topic()
-    reader = Reader("ann", ["crude"], seed=20)
+    reader = JudgingClient("ann", ["crude"], seed=20)
     names = [topic_key("crude", "log"), out_key("crude"), "sluice:topics", IN, "sluice:{repeats}:noted"]
 
     async def move_about() -> None:
@@ -266,7 +268,9 @@ async def test_slots_that_move_while_it_works_are_followed(cluster: Cluster, api
 
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["killed", "frozen"])
-async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Cluster, api: Api, frozen: bool) -> None:
+async def test_a_replica_takes_over_with_all_that_was_acknowledged(
+    cluster: KillableCluster, api: Api, frozen: bool
+) -> None:
     await api.topic()
     for n in range(5):
         await api.judge(OIL | {"id": f"d{n}", "text": f"{OIL['text']} {n}"}, True)
@@ -294,7 +298,7 @@ async def test_a_replica_takes_over_with_all_that_was_acknowledged(cluster: Clus
     assert await verified(cluster) == {"crude": "equal"}
 
 
-async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, api: Api) -> None:
+async def test_a_primary_that_hands_over_is_followed_at_once(cluster: KillableCluster, api: Api) -> None:
     """As for maintenance: it goes on as a replica, and redirects clients to the new primary."""
     await api.topic()
     before = cluster.holder(topic_key("crude", "log"))
@@ -305,7 +309,7 @@ async def test_a_primary_that_hands_over_is_followed_at_once(cluster: Cluster, a
     assert await verified(cluster) == {"crude": "equal"}
 
 
-async def test_a_replica_that_dies_is_done_without(cluster: Cluster, api: Api) -> None:
+async def test_a_replica_that_dies_is_done_without(cluster: KillableCluster, api: Api) -> None:
     await api.topic()
     log, connection = topic_key("crude", "log"), api.sluice.store.connection
     assert await connection.primaries_with_replicas([("XLEN", log)])
@@ -329,7 +333,7 @@ async def test_a_replica_that_dies_is_done_without(cluster: Cluster, api: Api) -
 class Campaign:
     """Documents flow while primaries and consumers are killed; what was not acknowledged by a replica is sent again."""
 
-    def __init__(self, cluster: Cluster, serve: ServeProcess) -> None:
+    def __init__(self, cluster: KillableCluster, serve: ServeProcess) -> None:
         self._cluster, self._serve, self._chance = cluster, serve, random.Random(20)
 
     def add(self, numbers: range) -> None:
@@ -355,7 +359,7 @@ class Campaign:
             os.kill(self._chance.choice(victims), signal.SIGKILL)
 
 
-def test_whatever_is_killed_every_document_is_decided(cluster: Cluster, client: Any, tmp_path: Path) -> None:
+def test_whatever_is_killed_every_document_is_decided(cluster: KillableCluster, client: Any, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"consumers": 2, "take_over_s": 1, "store_timeout_s": 2, "steady_s": 0}
     serve = ServeProcess(
         tmp_path, "--redis", cluster.url, application=APPLICATION, housekeeper=HOUSEKEEPING, **settings

@@ -16,7 +16,7 @@ from service.store.redis.embedded import Embedded
 from service.store.topics import Store
 from tests.support.api import GRAIN, OIL, QUERY, Api, running_api
 from tests.support.live import Live, live
-from tests.support.readers import Reader, compare, judgements
+from tests.support.readers import JudgingClient, compare, judgements
 from tests.support.waiting import PATIENCE_S, wait_until
 
 PROCESSES = 4
@@ -54,9 +54,9 @@ async def test_judgements_through_all_end_in_one_model_bitwise_equal_to_a_replay
 ) -> None:
     topic = f"hot-{kind}"
     await apis[0].topic(topic, learner={"kind": kind})
-    readers = [Reader(f"{kind}{n}", [topic], SEED) for n in range(2 * PROCESSES)]
+    readers = [JudgingClient(f"{kind}{n}", [topic], SEED) for n in range(2 * PROCESSES)]
 
-    async def judge(n: int, reader: Reader) -> None:
+    async def judge(n: int, reader: JudgingClient) -> None:
         for step in range(40):
             await reader.step(apis[n % PROCESSES])
             if n == 0 and step % 10 == 5:  # somebody changes the topic itself, in the middle of it

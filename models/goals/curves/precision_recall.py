@@ -24,13 +24,13 @@ TAIL = (1 - CONFIDENCE) / 4  # probability that one bound of one part fails
 MAX_POINTS = 50
 
 
-class Point(NamedTuple):
+class CutFigures(NamedTuple):
     accept_above: float
     precision: Bounded
     recall: Bounded
 
 
-def curve(sample: StreamSample) -> list[Point]:
+def curve(sample: StreamSample) -> list[CutFigures]:
     """Points from the strictest cut to the one that accepts all, at most MAX_POINTS, evenly among the relevant
     documents. Empty while nothing relevant was judged."""
     if not sample.relevant.any():
@@ -43,7 +43,7 @@ def curve(sample: StreamSample) -> list[Point]:
     return [at(sample, float(cuts[n])) for n in np.unique(np.append(chosen, 0))[::-1]]
 
 
-def at(sample: StreamSample, accept_above: float) -> Point:
+def at(sample: StreamSample, accept_above: float) -> CutFigures:
     """The figures of accepting what scores above this."""
     above = sample.scores > accept_above
     right, wrong, missed = (
@@ -51,7 +51,7 @@ def at(sample: StreamSample, accept_above: float) -> Point:
         for which in (above & sample.relevant, above & ~sample.relevant, ~above & sample.relevant)
     )
     missed = missed._replace(high=missed.high + sample.unseen)
-    return Point(accept_above, _share(right, wrong), _share(right, missed))
+    return CutFigures(accept_above, _share(right, wrong), _share(right, missed))
 
 
 def break_even(sample: StreamSample) -> float | None:

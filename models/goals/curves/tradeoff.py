@@ -34,7 +34,7 @@ LOSSES = tuple(n / 50 for n in range(50))  # that are allowed: 0, .02, … .98
 SAME = 1e-9  # errors and losses that differ by less are equal
 
 
-class Point(NamedTuple):
+class CutPair(NamedTuple):
     """A pair of cuts, the share that it does not decide, and the error among the decided with its bounds."""
 
     loss: float
@@ -45,7 +45,7 @@ class Point(NamedTuple):
     accept_above: float
 
 
-def curve(sample: StreamSample, losses: Sequence[float] = LOSSES) -> list[Point]:
+def curve(sample: StreamSample, losses: Sequence[float] = LOSSES) -> list[CutPair]:
     """The pair of cuts of least error within each loss, by ascending loss; a pair that does not improve on one of
     lower loss is left out. Empty while nothing relevant was judged."""
     if not sample.relevant.any():
@@ -54,7 +54,7 @@ def curve(sample: StreamSample, losses: Sequence[float] = LOSSES) -> list[Point]
     hits = np.concatenate(([0.0], np.cumsum(np.where(sample.relevant, sample.weights, 0.0))))[below]
     mass = np.concatenate(([0.0], np.cumsum(sample.weights)))[below]
     best = _best_pairs(hits, mass, sample.unseen, np.array(losses))
-    points: list[Point] = []
+    points: list[CutPair] = []
     for low, high in best.tolist():
         if low >= 0:
             point = at(sample, float(cuts[low]), float(cuts[high]))
@@ -63,17 +63,17 @@ def curve(sample: StreamSample, losses: Sequence[float] = LOSSES) -> list[Point]
     return points
 
 
-def at(sample: StreamSample, reject_below: float, accept_above: float) -> Point:
+def at(sample: StreamSample, reject_below: float, accept_above: float) -> CutPair:
     """The loss and the error of this pair of cuts. What no one judged is rejected."""
     accepted, rejected = sample.scores > accept_above, sample.scores < reject_below
     wrong = np.where(accepted, ~sample.relevant, rejected & sample.relevant)
     decided = float(sample.weights[accepted | rejected].sum()) + sample.unseen
     if not decided:
-        return Point(1.0, 0.0, 0.0, 1.0, reject_below, accept_above)
+        return CutPair(1.0, 0.0, 0.0, 1.0, reject_below, accept_above)
     errors = sample.weight(wrong, TAIL)
     high = min(1.0, (errors.high + sample.unseen) / decided)
     estimate = (errors.estimate or 0.0) / decided
-    return Point(1 - decided / sample.total, estimate, errors.low / decided, high, reject_below, accept_above)
+    return CutPair(1 - decided / sample.total, estimate, errors.low / decided, high, reject_below, accept_above)
 
 
 def all_cuts(sample: StreamSample) -> tuple[Reals, NDArray[np.int64]]:

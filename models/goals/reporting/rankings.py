@@ -30,20 +30,20 @@ class Side(NamedTuple):
     pi: float
 
 
-class Figures(NamedTuple):
+class RankingFigures(NamedTuple):
     sap: Bounded | None = None
     r_precision: Bounded | None = None
     break_even: Bounded | None = None
 
 
-def figures(shown: Sequence[Trial], tail: float) -> Figures:
+def figures(shown: Sequence[Trial], tail: float) -> RankingFigures:
     """The figures of these documents; each bound fails with probability `tail`. None without a relevant one."""
     scores, relevant = np.array([t.score for t in shown]), np.array([t.relevant for t in shown], np.bool_)
     if not relevant.any():
-        return Figures()
+        return RankingFigures()
     worst, best = _sides(scores, relevant, tail / 3)
     even = _even(worst), min(1.0, _even(best) + 1 / int(np.count_nonzero(relevant)))
-    return Figures(
+    return RankingFigures(
         Bounded(measures.sap(scores, relevant), _sap(worst), _sap(best)),
         Bounded(measures.r_precision(scores, relevant), *even),
         Bounded(measures.break_even(scores, relevant), *even),

@@ -25,7 +25,7 @@ def tokens(zone: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Document:
+class Zones:
     title: str
     text: str
     source: str
@@ -38,7 +38,7 @@ class Document:
 Formula = tuple[object, ...]
 
 
-def holds(formula: Formula, document: Document) -> bool:
+def holds(formula: Formula, document: Zones) -> bool:
     match formula:
         case ("word", field, text, prefix):
             zones = {"": [document.title, document.text], "title:": [document.title], "source:": [document.source]}
@@ -97,7 +97,7 @@ VOCABULARY += ["हिन्द", "हिन्दी", "Straße", "strasse", "U
 words = st.one_of(st.sampled_from(["a", "ab"]), st.sampled_from(VOCABULARY))
 phrases = st.lists(words, min_size=1, max_size=3).map(" ".join)
 texts = st.builds(str.join, st.sampled_from([" ", "\n", ", ", " AND “"]), st.lists(words, max_size=12))
-documents = st.builds(Document, texts, texts, texts)
+documents = st.builds(Zones, texts, texts, texts)
 atoms = st.tuples(st.just("word"), st.sampled_from(["", "", "title:", "source:"]), phrases, st.booleans())
 formulas: st.SearchStrategy[Formula] = st.recursive(
     atoms,
@@ -139,7 +139,7 @@ scribbles = st.one_of(
 
 @STEADY
 @given(formulas, documents)
-def test_a_rule_matches_what_scanning_the_tokens_says(formula: Formula, document: Document) -> None:
+def test_a_rule_matches_what_scanning_the_tokens_says(formula: Formula, document: Zones) -> None:
     assert parse(written(formula)).matches(document.subject()) is holds(formula, document)
 
 
@@ -172,7 +172,7 @@ def rule_or_error(text: str) -> Rule | RuleError:
 
 @STEADY
 @given(formulas, formulas, documents)
-def test_de_morgan(a: Formula, b: Formula, document: Document) -> None:
+def test_de_morgan(a: Formula, b: Formula, document: Zones) -> None:
     p, q, subject = written(a), written(b), document.subject()
     neither = parse(f"NOT (({p}) OR ({q}))").matches(subject)
     assert neither is parse(f"NOT ({p}) AND NOT ({q})").matches(subject)

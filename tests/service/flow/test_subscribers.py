@@ -48,7 +48,7 @@ async def remote(server: Live) -> AsyncIterator[Api]:
         await api.ok("DELETE", "/topics/crude")
 
 
-class Listener:
+class EventReader:
     """Server-sent events as a browser reads them."""
 
     def __init__(self, answer: httpx.Response) -> None:
@@ -76,11 +76,11 @@ class Listener:
 
 
 @asynccontextmanager
-async def listening(api: Api, last: str | None = None) -> AsyncIterator[Listener]:
+async def listening(api: Api, last: str | None = None) -> AsyncIterator[EventReader]:
     headers = {} if last is None else {"Last-Event-ID": last}
     async with api.stream("GET", "/topics/crude/stream", headers=headers) as answer:
         assert answer.status_code == 200, await answer.aread()
-        yield Listener(answer)
+        yield EventReader(answer)
 
 
 async def test_whoever_listens_is_told_where_it_begins_before_anything_comes(remote: Api) -> None:

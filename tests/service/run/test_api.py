@@ -39,7 +39,7 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     assert not thread.is_alive()
 
 
-class Client(socket.socket):
+class RawClient(socket.socket):
     def __init__(self, port: int) -> None:
         super().__init__()
         self.settimeout(PATIENCE_S)
@@ -101,20 +101,20 @@ def post(path: str, length: int) -> bytes:
 )
 def test_headers_that_do_not_end_are_refused_in_time(port: int, sent: bytes) -> None:
     begun = time.monotonic()
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(sent)
         assert problem(client.answer())["status"] == 408
         assert time.monotonic() - begun > HEADERS_S * 0.9
 
 
 def test_dripping_does_not_win_more_time_for_headers(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(b"GET / HTTP/1.1\r\n")
         assert problem(client.dripping(b"x-a: b\r\n"))["status"] == 408
 
 
 def test_the_deadline_holds_for_every_request_of_a_connection(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         for _ in range(2):
             client.sendall(post("/length", 4) + b"four")
             assert client.answer().endswith(b"\r\n4")
@@ -123,14 +123,14 @@ def test_the_deadline_holds_for_every_request_of_a_connection(port: int) -> None
 
 
 def test_empty_lines_between_requests_do_not_keep_a_connection_open(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(post("/length", 4) + b"four")
         client.answer()
         assert problem(client.dripping(b"\r\n"))["status"] == 408
 
 
 def test_endless_headers_are_refused(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(b"GET / HTTP/1.1\r\n")
         for n in range(4000):
             try:
@@ -143,13 +143,13 @@ def test_endless_headers_are_refused(port: int) -> None:
 
 def test_a_body_that_stalls_or_drips_is_refused_and_the_application_told(port: int) -> None:
     begun = time.monotonic()
-    with Client(port) as stalling, Client(port) as dripping:
+    with RawClient(port) as stalling, RawClient(port) as dripping:
         stalling.sendall(post("/length", 10_000) + b"half")
         dripping.sendall(post("/length", 10_000))
         assert problem(dripping.dripping(b"x"))["status"] == 408
         assert problem(stalling.answer())["status"] == 408
         assert time.monotonic() - begun > BODY_S * 0.9
-    with Client(port) as client:  # both places are free again
+    with RawClient(port) as client:  # both places are free again
         client.sendall(post("/length", 4) + b"four")
         assert client.answer().endswith(b"\r\n4")
 
@@ -157,7 +157,7 @@ def test_a_body_that_stalls_or_drips_is_refused_and_the_application_told(port: i
 def test_a_body_that_flows_may_take_longer_than_the_deadline(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = 40
     monkeypatch.setattr(service.run.api, "BODY_BYTES_PER_S", 1)  # each piece fills the budget
-    with Client(port) as client:
+    with RawClient(port) as client:
         begun = time.monotonic()
         client.sendall(post("/length", pieces * 1000))
         for _ in range(pieces):
@@ -168,20 +168,20 @@ def test_a_body_that_flows_may_take_longer_than_the_deadline(port: int, monkeypa
 
 
 def test_a_client_does_not_pay_for_an_application_that_reads_slowly(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(post("/ponder", 4_000_000) + b"x" * 4_000_000)
         assert client.answer().startswith(b"HTTP/1.1 200")
 
 
 def test_an_early_answer_is_not_destroyed_by_the_body_that_follows_and_the_rest_is_not_awaited_long(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(post("/refuse", 5_000_000) + b"x" * 3_000_000)
         assert client.answer().endswith(b"too much")
         assert client.closed_while_sending()
 
 
 def test_a_client_that_does_not_read_its_answer_is_dropped(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(post("/flood", 0))
         assert flooded.wait(PATIENCE_S)  # and nothing was read yet
         received = 0
@@ -195,17 +195,17 @@ def test_a_client_that_does_not_read_its_answer_is_dropped(port: int) -> None:
 
 @pytest.mark.parametrize("sent", [b"HELO x\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"GET /\xff HTTP/1.1\r\nhost: x\r\n\r\n"])
 def test_what_is_not_http_gets_a_problem_document(port: int, sent: bytes) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(sent)
         assert problem(client.answer())["status"] == 400
 
 
 def test_requests_beyond_the_limit_are_told_to_come_back(port: int) -> None:
-    holding = [Client(port) for _ in range(2)]
+    holding = [RawClient(port) for _ in range(2)]
     for client in holding:
         client.sendall(post("/hold", 0))
         assert arrived.acquire(timeout=PATIENCE_S)
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(post("/length", 0))
         answer = client.answer()
         assert problem(answer)["status"] == 503
@@ -217,7 +217,7 @@ def test_requests_beyond_the_limit_are_told_to_come_back(port: int) -> None:
 
 
 def test_a_stray_line_does_not_end_an_answer_in_progress(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(post("/hold", 0) + b"\r\n")
         assert arrived.acquire(timeout=PATIENCE_S)
         time.sleep(2 * HEADERS_S)
@@ -226,6 +226,6 @@ def test_a_stray_line_does_not_end_an_answer_in_progress(port: int) -> None:
 
 
 def test_answers_do_not_name_the_server(port: int) -> None:
-    with Client(port) as client:
+    with RawClient(port) as client:
         client.sendall(post("/length", 0))
         assert b"\r\nserver:" not in client.answer().lower()

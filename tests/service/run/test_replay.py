@@ -15,7 +15,7 @@ from service.run.replay import replay
 from service.store.redis.embedded import Embedded
 from service.store.topics import Store
 from tests.support.api import GRAIN, OIL, Api, running_api
-from tests.support.readers import Reader
+from tests.support.readers import JudgingClient
 from tests.support.waiting import PATIENCE_S, wait_until
 
 TOPICS = {"crude": "wh", "grain": "eg", "ships": "winnow", "trade": "perceptron"}
@@ -35,7 +35,7 @@ async def fill(api: Api) -> None:
     """Uses a service: topics, documents, judgements of every kind, an import, a restored version."""
     for topic, kind in TOPICS.items():
         await api.topic(topic, learner={"kind": kind})
-    reader = Reader("ann", list(TOPICS), seed=20)
+    reader = JudgingClient("ann", list(TOPICS), seed=20)
     await api.ok("POST", "/classify", {"documents": [reader.document() for _ in range(40)]})
     await wait_until(lambda: published_epoch(api))
     for _ in range(150):
@@ -45,7 +45,7 @@ async def fill(api: Api) -> None:
     exported = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
     await api.ok("PUT", "/topics/ships/model", exported)
     await api.ok("POST", "/topics/trade/versions/5/restore")
-    another = Reader("bob", list(TOPICS), seed=20)
+    another = JudgingClient("bob", list(TOPICS), seed=20)
     for _ in range(50):
         await another.step(api)
 

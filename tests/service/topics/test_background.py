@@ -21,7 +21,7 @@ from service.topics.background import (
     place_of,
 )
 from tests.support.api import GRAIN, OIL, Api, running_api
-from tests.support.readers import Reader
+from tests.support.readers import JudgingClient
 from tests.support.waiting import PATIENCE_S, wait_until
 
 
@@ -33,7 +33,7 @@ async def store(redis_url: str) -> AsyncIterator[Store]:
 
 
 def texts(who: str, n: int) -> dict[str, str]:
-    reader = Reader(who, [], seed=20)
+    reader = JudgingClient(who, [], seed=20)
     return {document["id"]: document["text"] for document in (reader.document() for _ in range(n))}
 
 
