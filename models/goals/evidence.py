@@ -73,7 +73,7 @@ class Evidence:
     certified: bool = False  # whether the precision asked for can be promised at `accept_above`
     reach: float = 1.0  # no cut can have a higher precision
     missing: int = 0  # estimate of the judgements of what is shown that a promise still needs
-    missing_range: tuple[int, int] | None = None  # within which that lies, if it can be told
+    missing_range: tuple[int, int] | None = None  # within which that lies, if it is known well enough
     silent: bool = False  # nothing is accepted, whatever it scores
     worse_for: int = 0  # judgements since the filter became worse; 0 if it has not
     watched: int = 0  # `Watch.last`

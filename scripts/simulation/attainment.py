@@ -6,7 +6,7 @@ the stream's own decisions is compared with these.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import binom, hypergeom
@@ -78,10 +78,6 @@ class Attainment:
     @property
     def met(self) -> bool:
         return self.claim.precision == "met"
-
-    def as_json(self) -> dict[str, object]:
-        names = {"claim": "said", "abstained_recently": "lately"}
-        return {names.get(name, name): value for name, value in asdict(self).items()}
 
 
 def compare(

@@ -1,6 +1,7 @@
 """Tables and JSON of what was promised and what came."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from models.core.intervals import Interval
@@ -89,7 +90,7 @@ def topics(results: Sequence[Attainment]) -> None:
 
 
 def write_json(path: Path, setting: dict[str, object], results: Sequence[Attainment]) -> None:
-    write(path, {**setting, "topics": [result.as_json() for result in results]})
+    write(path, {**setting, "topics": [asdict(result) for result in results]})
 
 
 def _row(after: FollowUp) -> list[str]:

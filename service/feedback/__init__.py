@@ -9,7 +9,7 @@ Reading order:
     metrics.py    how well a topic has done on documents that it decided before they were judged
     curves.py     what other cuts of its scores would give: error against loss, precision against recall
     preview.py    what a topic would do under other settings, without changing it
-    goal_cost.py  what a goal would cost, said when it is set
+    goal_cost.py  what a goal would cost, shown when it is set
 
 The mathematics is in `models/goals` and `models/online`; here it meets the topic's log (through `Learning`), its counts
 and the store. Each class takes what it needs in its constructor and is built once, in `service/sluice.py`.

@@ -1,5 +1,4 @@
-"""What a goal would cost, said at the moment it is set. The goal is set whatever is said, and even if it takes too long
-to find out."""
+"""What a goal would cost, shown when it is set. The goal is set in any case, even if working it out takes too long."""
 
 import asyncio
 

@@ -76,8 +76,8 @@ class Goals:
         return report(published, counts, self._default_rate)
 
     async def announce(self, topics: Sequence[PublishedModel]) -> list[Report | None]:
-        """Announces each goal whose state has changed in its topic's stream, once, whoever else looks. Returns how the
-        goals stand."""
+        """Announces each goal whose state has changed in its topic's stream, once, even if other
+        processes look at the same time. Returns how the goals stand."""
         counts = await self._counters.load([published.topic for published in topics])
         reports = await asyncio.to_thread(self._reports, topics, counts)
         commands = [

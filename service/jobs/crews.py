@@ -3,7 +3,7 @@
 What goes wrong with them (no answer, no workers, one that dies) ends the job with a sentence. Nothing is written before
 a fit is over, so nothing is lost: what was published before stays, and the job can be submitted again.
 
-A scheduler sends pickled messages, so whoever controls it controls the job's process. An address of another machine
+A scheduler sends pickled messages, so control of it is control of the job's process. An address of another machine
 must therefore be one of the operator's (`SLUICE_DASK`); this is checked when a job is submitted.
 """
 

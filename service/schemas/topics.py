@@ -179,8 +179,8 @@ class Estimate(Answer):
     detail: str
     needed: tuple[int, int] | None = Field(
         default=None,
-        description="About how many more judgements (for `recall`, audits) it takes, at least and at most; null if "
-        "none, or if that cannot be told within a factor of four.",
+        description="About how many more judgements (for `recall`, audits) are needed, at least and at most; null if "
+        "none are, or if the two would differ by more than a factor of four.",
     )
 
 

@@ -1,7 +1,7 @@
 """Making a projection of the stream, and publishing it in an epoch (see projections.py).
 
 Two housekeepers may do it at once: the first to publish wins, and what the other has made is thrown away. One that dies
-before it has published leaves nothing behind, and the next round begins anew.
+before it has published leaves nothing behind, and the next round starts again.
 """
 
 import asyncio

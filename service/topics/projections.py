@@ -2,8 +2,8 @@
 
     number = place of the epoch it was made from · 2²⁴ + its tag, which is derived from its content
 
-So the number means the same on every server, and models, whose latent features have the tag, can be told apart. A topic
-is folded under the projection of the epoch that its newest event names: none in old logs, which keep their digests.
+So the number means the same on every server, and the tag in a model's latent features says whose they are. A topic is
+folded under the projection of the epoch that its newest event names: none in old logs, which keep their digests.
 
 The housekeeper makes the first projection once MIN_DOCUMENTS documents have been counted, and the next one whenever
 there are twice as many, from the documents that were sampled in between; each continues the one before. Where counts

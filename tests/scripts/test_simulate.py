@@ -167,7 +167,7 @@ def test_the_command_says_what_was_promised_and_what_came(tmp_path: Path) -> Non
     assert "recall interval, all topics together" in ran.output
     topics = json.loads(out.read_text())["topics"]
     assert [topic["topic"] for topic in topics] != []
-    assert all(topic["said"]["judged"] > 0 for topic in topics)
+    assert all(topic["claim"]["judged"] > 0 for topic in topics)
 
 
 def test_a_corpus_without_enough_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_running_service_keeps_its_promises_too_and_is_left_as_it_was(tmp_path
         assert ran.exit_code == 0, ran.output
         assert httpx.get(f"{server.address}/topics", timeout=60).json()["items"] == []
     (attained,) = json.loads(out.read_text())["topics"]
-    assert attained["said"]["precision"] == "met"
+    assert attained["claim"]["precision"] == "met"
     assert attained["frozen"]["precision"] >= 0.9
-    assert attained["said"]["audited"] > 10
+    assert attained["claim"]["audited"] > 10
     assert attained["recall_covers"]

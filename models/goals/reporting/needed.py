@@ -6,7 +6,7 @@ With k relevant documents of n above the best cut, and that cut above a share s 
                                           is relevant
 
 The true p and s are not known: each lies between the quartiles of its posterior (Jeffreys' prior) as likely as not. The
-range is from needed(upper quartiles) to needed(lower quartiles). It is not told if it spans more than a factor of
+range is from needed(upper quartiles) to needed(lower quartiles). There is none if it spans more than a factor of
 MAX_SPAN ("between 20 and 900" helps nobody), or if at the lower quartile no number would do.
 """
 
@@ -23,7 +23,7 @@ QUARTILES = (0.25, 0.75)
 
 def needed_range(goal: float, k: int, n: int, shown: int, confidence: float, most: int) -> tuple[int, int] | None:
     """The fewest and the most judgements of what is shown that a promise probably still needs; None if that is too
-    uncertain to be told. k of n documents above the best cut are relevant, n of all `shown` lie above it."""
+    uncertain. k of n documents above the best cut are relevant, n of all `shown` lie above it."""
     low_p, high_p = (float(betaincinv(k + 0.5, n - k + 0.5, q)) for q in QUARTILES)
     low_s, high_s = (float(betaincinv(n + 0.5, shown - n + 0.5, q)) for q in QUARTILES)
     totals = [judged_in_all(goal, p, confidence, most) for p in (high_p, low_p)]

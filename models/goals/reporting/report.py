@@ -18,7 +18,7 @@ rule: its bound falls by itself while more is rejected and nothing is judged.)
 
 Recall can rarely be certified for a rare topic: without a find, some 20 audits would be needed for each relevant
 document in a hundred thousand. So the state stays `learning`, with the bound that does hold. How many judgements or
-audits are missing is a range, told only if it is narrow enough to be of use (needed.py). A topic that does not audit
+audits are missing is a range, given only if it is narrow enough to be of use (needed.py). A topic that does not audit
 cannot know its recall at all, and says how to find out.
 """
 
@@ -57,7 +57,7 @@ class PartReport:
     detail: str
     confidence: float = BOUND_CONFIDENCE  # with which each bound holds
     estimated: bool = True  # else only the bounds of the share mean something
-    needed: tuple[int, int] | None = None  # judgements that are probably still needed, if that can be told
+    needed: tuple[int, int] | None = None  # judgements that are probably still needed, if that is known well enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ def _recall(goal: float, evidence: Evidence, counts: StreamCounts, blind: bool =
 
 
 def _audits_needed(goal: float, evidence: Evidence, counts: StreamCounts) -> tuple[int, int] | None:
-    """The fewest and the most audits that it probably takes to make the recall certain; None if that cannot be told.
+    """The fewest and the most audits that it probably takes to make the recall certain; None if that is too uncertain.
     From one to the other, the share of finds among them runs from the lower to the upper quartile of its posterior."""
     finds, audits = evidence.finds, evidence.audits
     shares = [float(betaincinv(finds + 0.5, audits - finds + 0.5, q)) for q in QUARTILES]

@@ -119,7 +119,7 @@ class EpochStore:
 
     async def lend(self, number: int, blob: bytes, current: int, projection: StoredProjection | None = None) -> bool:
         """Adds an epoch of another server. If none is in force here yet, the one that was `current` on that server is,
-        as soon as it has been added. False if its projection cannot be told from another one that is here."""
+        as soon as it has been added. False if another projection that is here has the same number."""
         args: list[Arg] = [number, blob, current, *(projection or StoredProjection(0))]
         keys = [CURRENT_EPOCH, EPOCHS, LENT_EPOCHS, PROJECTED_EPOCHS, PROJECTIONS]
         (added,) = await self._run([Script(LEND, keys, args)])

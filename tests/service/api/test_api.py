@@ -118,7 +118,7 @@ async def test_a_query_alone_accepts_what_is_plainly_about_it(api: Api) -> None:
 
 
 async def test_ten_judgements_later_decisions_follow_the_judgements(api: Api) -> None:
-    """The reader wants harvests, whatever the query said."""
+    """The reader wants harvests, whatever the query was."""
     await api.topic()
     wanted = [GRAIN | {"id": f"g{i}", "title": f"Harvest {i}"} for i in range(5)]
     unwanted = [OIL | {"id": f"o{i}", "title": f"Meeting {i}"} for i in range(5)]

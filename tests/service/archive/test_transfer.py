@@ -21,7 +21,7 @@ from service.store.redis.embedded import Embedded
 from service.store.redis.keys import out_part_key
 from service.topics.background import place_of
 from tests.support.api import GRAIN, OIL, Api, running_api
-from tests.support.readers import Reader
+from tests.support.readers import JudgingClient
 from tests.support.streaming import classify, grain, oil
 from tests.support.waiting import wait_until
 
@@ -33,13 +33,13 @@ async def lived(api: Api, topic: str = "crude", **fields: Any) -> None:
     """Some time of a topic's life: a stream, judgements, corrections, a restored version, another query."""
     await api.topic(topic, audit=0.5, **fields)
     await stream(api, "a")
-    reader = Reader("ann", [topic], seed=20)
+    reader = JudgingClient("ann", [topic], seed=20)
     for _ in range(16):
         await reader.step(api)
     await api.ok("PATCH", f"/topics/{topic}", {"query": "crude oil", "goal": {"max_abstain": 0.3}})
     await stream(api, "b")
     await api.ok("POST", f"/topics/{topic}/versions/9/restore")
-    another = Reader("bob", [topic], seed=20)
+    another = JudgingClient("bob", [topic], seed=20)
     for _ in range(6):
         await another.step(api)
     assert not reader.failed + another.failed
@@ -331,7 +331,7 @@ async def test_the_same_file_again_mends_a_stream_that_belongs_to_another(here: 
 
 
 async def test_what_had_been_delivered_before_a_move_is_not_taken_for_rejected(here: Api) -> None:
-    """The stream of the topic begins anew: it says nothing of what came before it."""
+    """The stream of the topic starts again, without what came before."""
     await here.topic("moved")
     (document,) = oil(1, "delivered")
     await classify(here, [document])

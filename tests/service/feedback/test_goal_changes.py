@@ -1,4 +1,4 @@
-"""A goal that changes its state is announced: once for each change, wherever it was asked for, whoever looks."""
+"""A goal that changes its state is announced: once for each change, wherever it was asked for, and by one process."""
 
 import asyncio
 import json

@@ -245,26 +245,26 @@ async def test_what_a_topic_lets_through_is_not_taken_to_be_irrelevant_before_it
 
 
 @MODULE
-async def test_another_query_or_learner_begins_anew_also_over_a_retrained_model(api: Api) -> None:
-    for topic in ("anew", "never"):
+async def test_another_query_or_learner_starts_again_also_over_a_retrained_model(api: Api) -> None:
+    for topic in ("fitted", "never"):
         await api.topic(topic)
         await teach(api, topic)
-    await run_job(api, kind="retrain", topics=["anew"], method="svm", publish="always")
+    await run_job(api, kind="retrain", topics=["fitted"], method="svm", publish="always")
 
     async def served() -> str:
-        return str((await api.ok("GET", "/topics/anew/versions?limit=1"))["items"][0]["learner"])
+        return str((await api.ok("GET", "/topics/fitted/versions?limit=1"))["items"][0]["learner"])
 
     assert await served() == "svm"
-    await api.ok("PATCH", "/topics/anew", {"name": "the model stays"})
+    await api.ok("PATCH", "/topics/fitted", {"name": "the model stays"})
     oil = {"text": "opec barrel refinery"}
-    assert (await api.decide(oil, "anew"))["score"] != (await api.decide(oil, "never"))["score"]
-    preview = await api.ok("POST", "/topics/anew/preview", {"query": "zebra"})
+    assert (await api.decide(oil, "fitted"))["score"] != (await api.decide(oil, "never"))["score"]
+    preview = await api.ok("POST", "/topics/fitted/preview", {"query": "zebra"})
     assert preview["judged"]["moves"] or preview["unjudged"]["moves"]
-    for topic in ("anew", "never"):
+    for topic in ("fitted", "never"):
         await api.ok("PATCH", f"/topics/{topic}", {"query": "zebra giraffe"})
-    assert (await api.decide(oil, "anew"))["score"] == (await api.decide(oil, "never"))["score"]
+    assert (await api.decide(oil, "fitted"))["score"] == (await api.decide(oil, "never"))["score"]
     assert await served() == "wh"
-    assert (await replay(api.sluice.store, "anew", api.sluice.config, verify=True)).outcome == "equal"
+    assert (await replay(api.sluice.store, "fitted", api.sluice.config, verify=True)).outcome == "equal"
 
 
 @MODULE

@@ -1,4 +1,4 @@
-"""A log has every event once, in order, whoever appends."""
+"""A log has every event once, in order, whichever process appends."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The newest model is published, whoever saves it, and everybody hears of it."""
+"""The newest model is published, whichever process saves it, and all processes are notified."""
 
 from service.store.events import Event
 from service.store.topics import Store
@@ -23,11 +23,11 @@ async def test_versions_are_listed_newest_first_and_bounded(redis_store: Store) 
     assert await redis_store.versions.records("t", 6, 10) == [(5, '"5"')]
 
 
-async def test_publications_are_heard(redis_store: Store) -> None:
+async def test_all_processes_are_notified_of_publications(redis_store: Store) -> None:
     await redis_store.create("t", "one", FIRST)
-    heard = redis_store.versions.changes()
-    assert await anext(heard) is None
+    changes = redis_store.versions.changes()
+    assert await anext(changes) is None
     await redis_store.versions.save("t", Saved("one", 1, b"m"), "{}", 3)
     await redis_store.delete("t", "one")
-    assert [await anext(heard), await anext(heard)] == [ModelChange("t", "one", 1), ModelChange("t", "one", 0)]
-    await heard.aclose()
+    assert [await anext(changes), await anext(changes)] == [ModelChange("t", "one", 1), ModelChange("t", "one", 0)]
+    await changes.aclose()

@@ -1,4 +1,4 @@
-"""Projections: made from the stream by whoever is first, named by epochs, and the same wherever they are loaded."""
+"""Projections: made from the stream by the first process, named by epochs, and the same wherever they are loaded."""
 
 import asyncio
 import gc
@@ -93,7 +93,7 @@ def test_bytes_that_are_no_projection_of_that_number_are_refused(data: st.DataOb
     ids=lambda broken: next(iter(broken)),
 )
 def test_a_projection_that_no_stream_gives_is_refused(broken: dict[str, Any]) -> None:
-    """Though its number matches: whoever writes a file can compute that."""
+    """Though its number matches: anyone who writes a file can compute that."""
     hostile = replace(small_projection(), **broken)
     with pytest.raises(codec.Corrupt):
         from_bytes(projection_number(1, hostile), to_bytes(hostile))
