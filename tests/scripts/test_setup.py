@@ -84,15 +84,16 @@ def test_bytecode_is_written_even_where_python_is_told_not_to(
     (tmp_path / "models").mkdir()
     (tmp_path / "service" / "run").mkdir(parents=True)
     (tmp_path / "service" / "run" / "warm.py").touch()
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text('#!/bin/sh\necho "${PYTHONDONTWRITEBYTECODE-unset} $*" >> "$PROGRAMS/ran"\n')
-    python.chmod(0o755)
+    for name in ("python", "sluice"):
+        program = tmp_path / ".venv" / "bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text('#!/bin/sh\necho "${PYTHONDONTWRITEBYTECODE-unset} $*" >> "$PROGRAMS/ran"\n')
+        program.chmod(0o755)
     assert run("export PYTHONDONTWRITEBYTECODE=1; compile_all; compile_all").returncode == 0
     assert (tmp_path / "programs" / "ran").read_text().splitlines() == [
         "unset -m service.run.warm",
         "unset -m compileall -q models service",
-        "unset -m service.cli.main topics --help",
+        "unset topics --help",
     ]
 
 
