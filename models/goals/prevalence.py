@@ -13,11 +13,23 @@ A judgement weighs half as much once HALF_LIFE later ones have come, so that π 
 topics are rare, so the stream counts as PRIOR_IRRELEVANT irrelevant judgements at its scores: then, until some dozen
 documents were shown, only what scores higher than nearly all of it is likely to be relevant.
 
+A topic may also become rarer while its judgements stay. Their mix is corrected for that: relevant ones weigh e^δ̂,
+
+    δ  = argmax ℓ,   ℓ(δ) = Σ_i 2^(−age_i/HALF_LIFE) ln P(y_i | logit = −(A₀ f_i + B₀) + δ) − δ² / 2D²
+    δ̂ = min(0, δ + s),   s = (−ℓ″(δ))^(−½)
+
+where A₀, B₀ is the sigmoid through all judgements alike. If documents of each kind score as before and only their
+shares change, the log-odds of relevance change by the same amount at every score, and so do those of the shares: δ is
+seen where documents are shown, and holds everywhere. D is the deviation of a normal prior, s that of δ afterwards: only
+a fall that is sure counts, or a rare topic would be cut by chance. One that becomes more common is not corrected.
+
 Rejected: re-estimating π on the sample by expectation-maximisation (Saerens, Latinne & Decaestecker, "Adjusting the
 outputs of a classifier to new a priori probabilities", Neural Computation 2002). It takes for granted that judged
 documents of each kind score like unjudged ones of that kind, but people are shown those that score highest; π fell to
 nearly 0. docs/experiments.md has the figures.
 """
+
+from math import sqrt
 
 import numpy as np
 
@@ -30,6 +42,9 @@ HALF_LIFE = 80  # judgements
 NEWEST = 5 * HALF_LIFE  # judgements; older ones would weigh less than 1/32
 PRIOR_IRRELEVANT = 20.0  # judgements
 PRIOR_SIZE = 200  # documents of the stream that stand for all of it there: time is spent at every judgement
+MAX_ALIKE = 1000  # judgements that stand for all of them in the sigmoid through all, for the same reason
+DEVIATION = 2.0  # D, of log-odds
+SHIFT_STEPS, SHIFT_TOLERANCE = 20, 1e-9  # of Newton's method
 MIN_STREAM = 50  # unjudged documents, before anything is estimated
 
 
@@ -47,6 +62,38 @@ def estimate(held_out: Reals, relevant: Bools, sampled: Bools, unjudged: Reals) 
         np.concatenate((relevant[newest], np.zeros(len(stream), np.bool_))),
         np.concatenate((0.5 ** (age / HALF_LIFE), np.full(len(stream), PRIOR_IRRELEVANT / len(stream)))),
     )
+
+
+def fall(held_out: Reals, relevant: Bools, sampled: Bools, unjudged: Reals) -> float:
+    """δ̂: by how much the log-odds of relevance are lower now than over all judgements, as a number that is not above 0.
+    Takes the same as `estimate`; 0 where that gives none."""
+    places = np.flatnonzero(sampled)
+    newest = places[-NEWEST:]
+    if len(newest) < 2 or len(unjudged) < MIN_STREAM or not relevant[newest].any():
+        return 0.0
+    stream = unjudged[:: -(-len(unjudged) // PRIOR_SIZE)]
+    alike = places[::-1][:: -(-len(places) // MAX_ALIKE)]
+    usual = sigmoid.fit(
+        np.concatenate((held_out[alike], stream)),
+        np.concatenate((relevant[alike], np.zeros(len(stream), np.bool_))),
+        np.concatenate((np.ones(len(alike)), np.full(len(stream), PRIOR_IRRELEVANT / len(stream)))),
+    )
+    weights = 0.5 ** (np.arange(len(newest))[::-1] / HALF_LIFE)
+    delta, deviation = _shift(usual, held_out[newest], relevant[newest], weights)
+    return min(0.0, delta + deviation)
+
+
+def _shift(usual: Calibration, f: Reals, relevant: Bools, weights: Reals) -> tuple[float, float]:
+    """δ and s. No step is longer than 1: so Newton's method converges on this convex loss."""
+    delta, curvature = 0.0, 1.0
+    for _ in range(SHIFT_STEPS):
+        p = Calibration(usual.A, usual.B - delta).probabilities(f)
+        curvature = float((weights * p * (1 - p)).sum()) + DEVIATION**-2
+        step = (float((weights * (relevant - p)).sum()) - delta * DEVIATION**-2) / curvature
+        delta += max(-1.0, min(1.0, step))
+        if abs(step) < SHIFT_TOLERANCE:
+            break
+    return delta, 1 / sqrt(curvature)
 
 
 def share(estimated: Calibration | None, unjudged: Reals) -> float:

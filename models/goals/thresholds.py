@@ -126,7 +126,8 @@ def choose(
         prior = max(prior, _quantile(ranked, 1 - min(max(share, MAX_PRIOR_SHARE), MAX_COMMON_SHARE)))
     if not n:
         return Band(min(scale.at(PRIOR_REJECT), prior), prior)
-    cut = _regularised_cut(held_out, relevant, unseen, P, scale)
+    counts = np.where(relevant, np.exp(prevalence.fall(held_out, relevant, sampled, unseen)), 1.0)
+    cut = _regularised_cut(held_out, relevant, counts, unseen, P, scale)
     if cut.threshold == NEVER:
         return Band(min(scale.at(PRIOR_REJECT), prior), NEVER, cut.value)
     accept = (n * cut.threshold + PRIOR_WEIGHT * prior) / (n + PRIOR_WEIGHT)
@@ -182,14 +183,17 @@ def break_even_cut(scores: Reals, relevant: Bools, weights: Reals | None = None)
     return Cut(float(cuts[nearest]), float(tp[nearest] / accepted[nearest]))
 
 
-def _regularised_cut(held_out: Reals, relevant: Bools, unjudged: Reals, P: Reals | None, scale: Scale) -> Cut:
-    """The cut with the best F1 over judged, imagined and unjudged documents, the last relevant with probability P."""
+def _regularised_cut(
+    held_out: Reals, relevant: Bools, counts: Reals, unjudged: Reals, P: Reals | None, scale: Scale
+) -> Cut:
+    """The cut with the best F1 over judged, imagined and unjudged documents. The first have these weights, the last are
+    relevant with probability P."""
     P, weight = (np.zeros(len(unjudged)), UNJUDGED_WEIGHT) if P is None else (np.where(P < MIN_P, 0.0, P), 1.0)
     unrelated = UNRELATED_WEIGHT * max(0.0, 1 - len(unjudged) / MIN_SAMPLE)
     imagined = np.where(_IMAGINED_RELEVANT, RELEVANT_WEIGHT / len(RELEVANT_AT), unrelated / len(UNRELATED_AT))
     scores = np.concatenate((held_out, scale.zero + _IMAGINED_AT * (scale.one - scale.zero), unjudged))
-    gains = np.concatenate((relevant, imagined * _IMAGINED_RELEVANT, P))
-    weights = np.concatenate((np.ones(len(held_out)), imagined, np.full(len(unjudged), weight)))
+    gains = np.concatenate((relevant * counts, imagined * _IMAGINED_RELEVANT, P))
+    weights = np.concatenate((counts, imagined, np.full(len(unjudged), weight)))
     cuts, tp, accepted = _runs(scores, gains, weights, np.argsort(-scores))
     return _best(cuts, 2 * tp / (accepted + gains.sum()), MIN_F)
 

@@ -189,6 +189,32 @@ def prevalence(
     return platt(f, relevant, fading + [irrelevant / len(stream)] * len(stream))
 
 
+def fall(
+    judged: list[tuple[float, bool]], stream: list[float], half_life: float, irrelevant: float, deviation: float
+) -> float:
+    """δ of the most likelihood, by trying values in ever smaller steps, less its deviation; at most 0."""
+    a, b = platt(
+        [f for f, _ in judged] + stream,
+        [y for _, y in judged] + [False] * len(stream),
+        [1.0] * len(judged) + [irrelevant / len(stream)] * len(stream),
+    )
+
+    def loss(delta: float) -> float:
+        total = (delta / deviation) ** 2 / 2
+        for age, (f, y) in enumerate(reversed(judged)):
+            odds = delta - (min(a, 0.0) * f + b)
+            total += 0.5 ** (age / half_life) * log(1 + exp(-odds if y else odds))
+        return total
+
+    delta, step = 0.0, 1.0
+    while step > 1e-7:
+        best = min((delta - step, delta, delta + step), key=loss)
+        delta, step = (best, step) if best != delta else (delta, step / 2)
+    h = 1e-3
+    curvature = (loss(delta + h) - 2 * loss(delta) + loss(delta - h)) / h**2
+    return min(0.0, delta + 1 / sqrt(curvature))
+
+
 def platt(f: list[float], relevant: list[bool], weights: list[float]) -> tuple[float, float]:
     """A and B of the sigmoid, by walking downhill on a grid, in ever smaller steps."""
     positive = sum(w for w, r in zip(weights, relevant, strict=True) if r)

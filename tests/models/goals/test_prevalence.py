@@ -104,3 +104,40 @@ def test_the_unit_of_scores_is_of_no_matter(
     there = estimated(unit * held_out + zero, relevant, unit * stream + zero)
     assert prevalence.share(there, unit * stream + zero) == pytest.approx(here, abs=1e-4)
     assert 0 <= here <= 1
+
+
+@STEADY
+@given(judgements, st.integers(0, 9))
+def test_it_falls_as_far_as_a_slow_search_finds(judged: list[tuple[float, bool]], seed: int) -> None:
+    assume(len(judged) > 1 and any(y for _, y in judged))
+    stream = np.random.default_rng(seed).normal(size=60)
+    held_out, relevant = np.array([f for f, _ in judged]), np.array([y for _, y in judged])
+    a, _ = reference.prevalence(judged, stream.tolist(), np.inf, prevalence.PRIOR_IRRELEVANT)
+    assume(a < -1e-3)  # where it would fall, a constant is taken
+    constants = prevalence.HALF_LIFE, prevalence.PRIOR_IRRELEVANT, prevalence.DEVIATION
+    slow = reference.fall(judged, stream.tolist(), *constants)
+    assert prevalence.fall(held_out, relevant, np.ones(len(judged), np.bool_), stream) == pytest.approx(slow, abs=2e-3)
+
+
+def fallen(shares: tuple[float, float], n: tuple[int, int]) -> float:
+    """δ after judgements of everything, while this share of the stream was relevant and then that."""
+    before, relevant = stream_with(shares[0], n[0], seed=7)
+    after, still_relevant = stream_with(shares[1], n[1], seed=8)
+    stream, _ = stream_with(shares[1], 1000, seed=9)
+    scores, labels = np.concatenate((before, after)), np.concatenate((relevant, still_relevant))
+    return prevalence.fall(scores, labels, np.ones(len(scores), np.bool_), stream)
+
+
+def test_a_topic_whose_share_falls_is_noticed_and_more_so_the_more_it_falls() -> None:
+    assert fallen((0.6, 0.05), (1000, 200)) < fallen((0.6, 0.2), (1000, 200)) < -0.1
+    assert fallen((0.6, 0.05), (1000, 200)) < fallen((0.6, 0.05), (1000, 30)) <= 0
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.6])
+def test_a_topic_that_stays_as_common_as_it_was_hardly_falls(share: float) -> None:
+    assert fallen((share, share), (1000, 200)) > -0.05
+
+
+def test_a_topic_that_becomes_more_common_does_not_fall() -> None:
+    assert fallen((0.1, 0.6), (1000, 200)) == 0
+    assert fallen((0.1, 0.6), (1, 1)) == 0

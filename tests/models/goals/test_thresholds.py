@@ -208,3 +208,17 @@ def test_a_cut_is_good_however_common_the_topic_is(share: float) -> None:
     assert old.accept_above > band.accept_above
     shown = (background >= band.reject_below) & (background <= band.accept_above)
     assert shown.mean() > 2 * thresholds.ABSTAIN_SHARE
+
+
+def test_the_cut_follows_a_topic_whose_share_of_the_stream_falls() -> None:
+    best, cut, old = 0.0, 0.0, 0.0
+    for seed in range(18, 24):
+        rng = np.random.default_rng(seed)
+        (before, common), (after, rare), (background, truth) = (stream_with(share, rng) for share in (0.6, 0.03, 0.03))
+        judged = np.concatenate((before, after[:400])), np.concatenate((common, rare[:400]))
+        sampled = np.ones(1400, np.bool_)
+        band = choose(*judged, background, np.ones(1000, np.bool_), SCALE, None, sampled)
+        best += f_beta_cut(background, truth).value
+        cut += measures.f_beta(contingency(background > band.accept_above, truth))
+        old += measures.f_beta(contingency(background > f_beta_cut(*judged).threshold, truth))
+    assert cut > 0.9 * best > 1.1 * old
