@@ -3,17 +3,19 @@
     SAP          mean, over the relevant documents, of the precision at their rank          (simple average precision)
     R-precision  precision of the first R documents, R being the number of relevant ones
     break-even   where precision equals recall
+    NDCG         DCG / the DCG of the best order,  DCG = Σ_i (2^grade_i − 1) / log₂(1 + i)  over the ranks i = 1, 2, …
     F_β          (1+β²)·tp / ((1+β²)·tp + fp + β²·fn);  1 if nothing was relevant and nothing was accepted
     T11SU        2·tp − fp, as a share of the best possible 2R, floored at −½ and stretched to [0, 1];
                  accepting nothing gives ⅓
 
 Lewis, Schapire, Callan & Papka 1996 (SAP, R-precision, F_β); Dagan, Karov & Roth 1997 (break-even); the TREC 2002
-filtering track (T11SU).
+filtering track (T11SU); Burges et al. 2005 (NDCG with these gains; in Järvelin & Kekäläinen 2002 they are the grades).
 
-Ties. SAP and R-precision rank pessimistically: among equal scores the irrelevant documents come first, so that a model
-that scores everything alike gains nothing by luck. Precision equals recall exactly where R documents are accepted; if
-that falls inside a tie, break-even is interpolated, which gives the mean over all orders of the tie. Without ties it is
-the R-precision. Without a relevant document a ranking cannot be measured: the result is nan, and callers leave it out.
+Ties. SAP, R-precision and NDCG rank pessimistically: among equal scores what is less relevant comes first, so that a
+model that scores everything alike gains nothing by luck. Precision equals recall exactly where R documents are
+accepted; if that falls inside a tie, break-even is interpolated, which gives the mean over all orders of the tie.
+Without ties it is the R-precision. Without a relevant document a ranking cannot be measured: the result is nan, and
+callers leave it out.
 """
 
 import math
@@ -86,6 +88,22 @@ def r_precision(scores: Reals, relevant: Bools) -> float:
     R = int(np.count_nonzero(relevant))
     ranked = relevant[np.lexsort((relevant, -scores))]
     return float(np.mean(ranked[:R])) if R else math.nan
+
+
+def gain(relevant: bool, grade: int | None) -> int:
+    """What a document is worth in NDCG: 2^grade − 1; one that is relevant without a grade is worth what grade 1 is."""
+    return (1 << (grade or int(relevant))) - 1
+
+
+def discount(rank: Reals) -> Reals:
+    """What a place in the ranking counts, from 1 on."""
+    return 1 / np.log2(1 + rank)
+
+
+def ndcg(scores: Reals, gains: Reals) -> float:
+    d = discount(np.arange(1.0, len(gains) + 1))
+    best = float(np.sort(gains)[::-1] @ d)
+    return float(gains[np.lexsort((gains, -scores))] @ d) / best if best else math.nan
 
 
 def break_even(scores: Reals, relevant: Bools) -> float:

@@ -8,7 +8,18 @@ import numpy as np
 from pydantic import AfterValidator, Field, RootModel, model_validator
 
 from service.schemas import Decision
-from service.schemas.fields import Canonical, DocumentId, Line, MaybeDocumentId, Millis, Number, Request, Share, TopicId
+from service.schemas.fields import (
+    Canonical,
+    DocumentId,
+    Grade,
+    Line,
+    MaybeDocumentId,
+    Millis,
+    Number,
+    Request,
+    Share,
+    TopicId,
+)
 from service.store import codec
 from service.store.events import Event, Kind
 from service.topics.published import Base
@@ -92,6 +103,8 @@ class EventLine(Request):
     epoch: Count = 0
     document: MaybeDocumentId = ""
     relevant: bool = False
+    grade: Grade | None = None
+    regrades: bool = False
     words: Words | None = None
     title: Line = ""
     by: Line = ""
@@ -125,6 +138,8 @@ class EventLine(Request):
         }
         if missing[self.kind]:
             raise ValueError(f"An event of kind {self.kind!r} lacks a field that it needs.")
+        if self.grade is not None and bool(self.grade) != self.relevant:
+            raise ValueError("The grade of a relevant document is 1 to 3, that of another 0.")
         if self.settings and self.kind not in ("created", "edited", "refreshed", "restored"):
             raise ValueError(f"An event of kind {self.kind!r} has no settings.")
         return self

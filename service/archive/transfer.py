@@ -142,7 +142,7 @@ class Transfer:
                 raise Conflict(TAG_TAKEN)  # it has come since
         await self._epochs.follow()
 
-    async def _put(self, archive: Archive, topic: str, head: Head, judged: dict[str, bool], replace: bool) -> Outcome:
+    async def _put(self, archive: Archive, topic: str, head: Head, judged: dict[str, str], replace: bool) -> Outcome:
         imports = self._store.imports
         try:
             await imports.stage(topic, head.born, _staged(archive, judged))
@@ -162,14 +162,14 @@ class Transfer:
         return outcome
 
 
-def _staged(archive: Archive, judged: dict[str, bool]) -> StagedTopic:
+def _staged(archive: Archive, judged: dict[str, str]) -> StagedTopic:
     # The newest version is left out: publishing the topic lists it, with the digest of the model as folded here.
     past = {version: record for version, record in archive.versions.items() if version < archive.header.seq}
     known = {document: KnownDocument(title, bag).to_bytes() for document, (title, bag) in archive.known.items()}
     return StagedTopic(archive.events, judged, past, known, archive.skipped)
 
 
-def _fold(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, bool]:
+def _fold(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, str]:
     """Folds the log once, to check that it can be. Returns the judgements that stand."""
     try:
         state = TopicState(topic, head, archive.events, weights)
@@ -181,7 +181,7 @@ def _fold(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, b
         state.build_model(epoch)
     except (ArithmeticError, ValueError, LookupError, TypeError) as error:
         raise BadInput("The log in this file is not consistent: no model can be made from it.") from error
-    return {document: standing.relevant for document, standing in state.resolved.judged.items()}
+    return {document: standing.label for document, standing in state.resolved.judged.items()}
 
 
 def _event_lines(writer: ArchiveWriter, events: Sequence[Event]) -> bytes:

@@ -28,6 +28,8 @@ Topics = Annotated[
     list[str] | None, typer.Option("--topic", help="Decide for this topic; repeatable. Default: all topics.")
 ]
 
+ANSWERS: dict[str, bool | int] = {"yes": True, "no": False, "0": 0, "1": 1, "2": 2, "3": 3}
+
 
 def classify(
     source: Source = STDIN,
@@ -61,7 +63,8 @@ def classify(
 
 def feedback(
     what: Annotated[
-        list[str], typer.Argument(metavar="TOPIC DOCUMENT yes|no | FILE", help="A judgement, or a file of them, or -.")
+        list[str],
+        typer.Argument(metavar="TOPIC DOCUMENT yes|no|0..3 | FILE", help="A judgement, or a file of them, or -."),
     ],
     by: Annotated[str | None, typer.Option(help="Who judges.")] = None,
     url: Url = LOCALHOST,
@@ -69,19 +72,20 @@ def feedback(
 ) -> None:
     """Judge a document by its id, or many, one judgement per line.
 
-    In a file, a judgement is {"topic", "document", "relevant", "by"?}.
+    0 to 3 says how relevant the document is: 0 is no, the others are yes. In a file, a judgement is {"topic",
+    "document", "relevant", "by"?}, where "relevant" is true, false or such a grade.
     """
     output = Output(as_json)
     with connected(url) as sluice:
-        if len(what) == 3 and what[2] in ("yes", "no"):
+        if len(what) == 3 and what[2] in ANSWERS:
             topic, document, answer = what
-            output.put(sluice.feedback(topic, document, answer == "yes", by), _learned)
+            output.put(sluice.feedback(topic, document, ANSWERS[answer], by), _learned)
             return
         if len(what) != 1:
-            raise Misused("Give TOPIC DOCUMENT yes|no, or a file of judgements, or - for stdin.")
+            raise Misused("Give TOPIC DOCUMENT yes|no|0..3, or a file of judgements, or - for stdin.")
         refused = lines = 0
         with (
-            opened(what[0], "TOPIC DOCUMENT yes|no, or a file of judgements") as file,
+            opened(what[0], "TOPIC DOCUMENT yes|no|0..3, or a file of judgements") as file,
             progress_counter("judgements") as progress,
         ):
             for result in sluice.feedback_all(_lines(file), progress=progress):

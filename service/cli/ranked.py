@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.terminal import LOCALHOST, AsJson, Output, Url, connected
+from service.cli.terminal import LOCALHOST, AsJson, Output, Url, connected, judged_as
 
 if TYPE_CHECKING:
     from service.schemas.flow import Ranked
@@ -30,9 +30,9 @@ def ranked(
     """
 
     def row(document: "Ranked") -> tuple[object, ...]:
-        judged = {None: "", True: "relevant", False: "not"}[document.relevant]
+        judgement = "" if document.relevant is None else judged_as(document, ("relevant", "not"))
         title = document.title or document.text[:80].replace("\n", " ")
-        return document.document, f"{document.score:.3f}", document.decision, judged, title
+        return document.document, f"{document.score:.3f}", document.decision, judgement, title
 
     with connected(url) as sluice:
         listed = sluice.ranked(topic, since, "exclude" if unjudged else "include", min(limit, 1000))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.terminal import LOCALHOST, AsJson, Output, Url, connected, literal
+from service.cli.terminal import LOCALHOST, AsJson, Output, Url, connected, judged_as, literal
 
 if TYPE_CHECKING:
     from service.schemas.remembered import DocumentJudgement, EarlierJudgement, RememberedDocument
@@ -53,7 +53,7 @@ def _page(found: "RememberedDocument") -> str:
 
 def _label(judged: "DocumentJudgement | EarlierJudgement") -> str:
     by = f" by {judged.by}" if judged.by else ""
-    return literal(f"{'relevant' if judged.relevant else 'not relevant'}{by}, {judged.at:%Y-%m-%d %H:%M}")
+    return literal(f"{judged_as(judged, ('relevant', 'not relevant'))}{by}, {judged.at:%Y-%m-%d %H:%M}")
 
 
 def _decision(topic: str, decision: str, score: float | None, when: str) -> str:

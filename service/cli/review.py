@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from service.client import Client
     from service.schemas.review import Offer
 
-KEYS = "[bold]y[/] relevant  [bold]n[/] not  [bold]s[/] skip  [bold]q[/] quit"
+KEYS = "[bold]y[/] relevant  [bold]n[/] not  [bold]0[/]-[bold]3[/] how relevant  [bold]s[/] skip  [bold]q[/] quit"
+LABELS: dict[str, bool | int] = {"y": True, "n": False, "0": 0, "1": 1, "2": 2, "3": 3}
 CTRL_D = "\x04"
 REASONS = {"uncertain": "undecided", "likely": "likely to be accepted", "audit": "drawn from the rejected"}
 
@@ -31,7 +32,8 @@ def review(
 ) -> None:
     """Judge the documents worth judging, with one key for each.
 
-    The keys are y (relevant), n (not), s (skip) and q (quit). Piped, or with --json, the documents are only listed.
+    The keys are y (relevant), n (not), 0 to 3 (how relevant; 0 is not), s (skip) and q (quit). Piped, or with --json,
+    the documents are only listed.
     """
     output = Output(as_json)
     with connected(url) as sluice:
@@ -61,17 +63,19 @@ def _judge(sluice: "Client", topic: str, by: str, output: Output, next_key: Call
                 sluice.skip(topic, offer.document)
                 console.print("[dim]skipped[/]")
                 continue
-            learned = sluice.feedback(topic, offer.document, key == "y", by)
+            relevant = LABELS[key]
+            learned = sluice.feedback(topic, offer.document, relevant, by)
             judged += 1
-            label = "[green]relevant[/]" if key == "y" else "[red]not relevant[/]"
+            label = "[green]relevant[/]" if relevant else "[red]not relevant[/]"
+            label += f" [dim]grade {key}[/]" if key.isdigit() else ""
             console.print(f"{label} [dim]version {learned.version}[/]")
     console.print(f"{judged} judged.")
 
 
 @contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """Reads keys without Enter, including those pressed early. Yields a function that returns the next of y, n, s and
-    q; Ctrl-C, Ctrl-D and the end of input count as q."""
+    """Reads keys without Enter, including those pressed early. Yields a function that returns the next that means
+    something; Ctrl-C, Ctrl-D and the end of input count as q."""
     terminal = sys.stdin.fileno()
     if not os.isatty(terminal):
         raise Failed("Judging by key needs a terminal; `sluice review TOPIC --json` only lists the documents.")
@@ -82,7 +86,7 @@ def _keys() -> Iterator[Callable[[], str]]:
                 key = os.read(terminal, 1).decode(errors="replace").lower() or "q"
             except KeyboardInterrupt:
                 return "q"
-            if key in ("y", "n", "s", "q"):
+            if key in LABELS or key in ("s", "q"):
                 return key
             if key == CTRL_D:
                 return "q"

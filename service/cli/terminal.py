@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from service.client import Client
+    from service.schemas.feedback import PastJudgement
+    from service.schemas.flow import Ranked
+    from service.schemas.remembered import DocumentJudgement, EarlierJudgement
 
 STDIN = "-"
 LOCALHOST = "http://127.0.0.1:8000"
@@ -155,6 +158,14 @@ def progress_counter(unit: str) -> Iterator[Callable[[int], None]]:
 
 def print_error(sentence: str) -> None:
     print(f"sluice: {sentence}", file=sys.stderr)
+
+
+def judged_as(
+    judgement: "PastJudgement | Ranked | DocumentJudgement | EarlierJudgement", words: tuple[str, str]
+) -> str:
+    """A judgement in words: one of two words, for relevant and for not, and the grade if there is one."""
+    word = words[0] if judgement.relevant else words[1]
+    return word if judgement.grade is None else f"{word}, {judgement.grade}"
 
 
 def literal(text: object) -> str:

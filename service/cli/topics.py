@@ -12,6 +12,7 @@ from service.cli.terminal import (
     Url,
     connected,
     has_no_command,
+    judged_as,
     literal,
     table,
 )
@@ -100,7 +101,7 @@ def judgements(topic: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None
     """List the judgements in force, newest first."""
 
     def row(judgement: "PastJudgement") -> tuple[object, ...]:
-        relevant, at = "yes" if judgement.relevant else "no", f"{judgement.at:%Y-%m-%d %H:%M:%S}"
+        relevant, at = judged_as(judgement, ("yes", "no")), f"{judgement.at:%Y-%m-%d %H:%M:%S}"
         return judgement.document, relevant, judgement.by or "", at, judgement.before.decision, judgement.title
 
     with connected(url) as sluice:
@@ -229,7 +230,7 @@ def _comparison(preview: "Preview") -> "Group":
 
 
 def _estimates(metrics: "Metrics") -> "Table":
-    names = ("precision", "recall", "f1", "error", "abstain", "sap", "r_precision", "break_even", "t11su")
+    names = ("precision", "recall", "f1", "error", "abstain", "sap", "r_precision", "break_even", "ndcg", "t11su")
     rows: list[tuple[str, object]] = [(name, _interval(getattr(metrics, name))) for name in names]
     rows += [("judgements", metrics.judgements), ("drift", metrics.drift.detail)]
     return table("", "", rows=rows + ([("flow", metrics.flow.detail)] if metrics.flow.detail else []))

@@ -32,7 +32,7 @@ from service.schemas import (
     TopicChange,
     Withdrawn,
 )
-from service.schemas.flow import DeadDelivery, Flow, Passed, Ranked, Replayed, RouteList
+from service.schemas.flow import DeadDelivery, Flow, Passed, Ranked, RankedPage, Replayed, RouteList
 from service.schemas.jobs import Job
 from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRequest, Tradeoff
 from service.schemas.models import ModelFile, ModelInfo, Version
@@ -109,8 +109,10 @@ def classify_all(
     return Lines("/classify", RESULT, params, progress)
 
 
-def feedback(topic: str, document: str | Document | Fields, relevant: bool, by: str | None = None) -> Call[Learned]:
-    """Judges a document, given by its id or with its text."""
+def feedback(
+    topic: str, document: str | Document | Fields, relevant: bool | int, by: str | None = None
+) -> Call[Learned]:
+    """Judges a document, given by its id or with its text: whether it is relevant, or with a grade from 0 to 3."""
     judgement = {"topic": topic, "document": _id_or_json(document), "relevant": relevant} | ({"by": by} if by else {})
     return Call("POST", "/feedback", parse_as(Learned), json=judgement)
 
@@ -235,7 +237,7 @@ def ranked(
     """Lists what the topic has accepted or abstained on, highest score first; with `judged="exclude"` only what has no
     judgement yet. A `since` without a time zone is in UTC."""
     params = {"since": since.isoformat() if since else None, "judged": judged}
-    return PagedList(f"{_topic(topic)}/ranked", Page[Ranked], limit, params)
+    return PagedList(f"{_topic(topic)}/ranked", RankedPage, limit, params)
 
 
 def routes(topic: str) -> Call[RouteList]:

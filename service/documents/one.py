@@ -122,15 +122,17 @@ def _delivered(topic: str, decision: Decision, placed: Placed | None) -> Deliver
 
 
 def _judgement(topic: str, standing: StandingJudgement) -> DocumentJudgement:
-    first, latest = standing.first, standing.latest
+    first, newest = standing.first, standing.newest
     corrects = None
-    if first.seq != latest.seq:
-        corrects = EarlierJudgement(relevant=first.relevant, by=first.judge or None, at=time_of(first.at_ms))
+    if first.seq != newest.seq:
+        earlier = {"relevant": first.relevant, "grade": first.grade, "by": first.judge or None}
+        corrects = EarlierJudgement.model_validate(earlier | {"at": time_of(first.at_ms)})
     return DocumentJudgement(
         topic=topic,
-        relevant=latest.relevant,
-        by=latest.judge or None,
-        at=time_of(latest.at_ms),
-        version=latest.seq,
+        relevant=standing.relevant,
+        grade=standing.grade,
+        by=newest.judge or None,
+        at=time_of(newest.at_ms),
+        version=newest.seq,
         corrects=corrects,
     )

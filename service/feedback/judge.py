@@ -125,8 +125,8 @@ class Judge:
     async def page(self, topic: str, before: int | None, limit: int) -> tuple[list[PastJudgement], str | None]:
         """The judgements that stand, newest first, of versions before the given one; and where the next page begins."""
         judged = await self._learning.read(topic, lambda state: list(state.resolved.judged.values()))
-        newest = sorted(judged, key=lambda standing: -standing.latest.seq)
-        rest = [standing for standing in newest if before is None or standing.latest.seq < before]
+        newest = sorted(judged, key=lambda standing: -standing.newest.seq)
+        rest = [standing for standing in newest if before is None or standing.newest.seq < before]
         items = [_past_judgement(standing) for standing in rest[:limit]]
         return items, str(items[-1].version) if rest[limit:] else None
 
@@ -140,8 +140,9 @@ class Judge:
             outcomes.update({i: error for i, _, _ in items})
             return
         for (i, event, before), (status, version) in zip(items, learned, strict=True):
-            fields = {"topic": topic, "document": event.document, "relevant": event.relevant, "before": before}
-            outcomes[i] = Learned.model_validate(fields | {"status": status, "version": version})
+            fields = {"topic": topic, "document": event.document, "relevant": event.relevant, "grade": event.grade}
+            fields |= {"before": before, "status": status, "version": version}
+            outcomes[i] = Learned.model_validate(fields)
         statuses = zip(items, learned, strict=True)
         changed = [event.document for (_, event, _), (status, _) in statuses if status in MAY_NEED_REFIT]
         self._learned(topic)
@@ -229,7 +230,8 @@ class Judge:
             now_ms(),
             epoch.number,
             document=document,
-            relevant=judgement.relevant,
+            relevant=bool(judgement.relevant),
+            grade=None if isinstance(judgement.relevant, bool) else judgement.relevant,
             features=features,
             title=title[:TITLE_CHARS],
             judge=judgement.by or "",
@@ -262,13 +264,14 @@ def id_of(document: str | Document) -> str:
 
 
 def _past_judgement(standing: StandingJudgement) -> PastJudgement:
-    first, latest = standing.first, standing.latest
+    first, newest = standing.first, standing.newest
     return PastJudgement(
         document=first.document,
         relevant=standing.relevant,
+        grade=standing.grade,
         title=first.title,
-        by=latest.judge or None,
-        at=time_of(latest.at_ms),
-        version=latest.seq,
+        by=newest.judge or None,
+        at=time_of(newest.at_ms),
+        version=newest.seq,
         before=Before.model_validate({"decision": first.decision, "score": first.score}),
     )

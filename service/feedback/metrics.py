@@ -93,7 +93,8 @@ def _confusion(table: prequential.Confusion) -> Confusion:
 
 def trial(standing: StandingJudgement) -> Trial:
     first = standing.first
-    return Trial(standing.delivered, first.score, standing.relevant, standing.origin, first.chance, first.probability)
+    evidence = standing.origin, first.chance, first.probability
+    return Trial(standing.delivered, first.score, standing.relevant, *evidence, standing.grade)
 
 
 def _figure(share: Bounded | None) -> Figure | None:

@@ -60,7 +60,7 @@ async def replay(store: Store, topic: str, config: Config, verify: bool, epochs:
         if verify:
             outcome = compare(stored, saved, await store.versions.load_digest(topic))
             return ReplayOutcome(topic, outcome, len(state.events), saved.digest)
-        judged = {document: judgement.relevant for document, judgement in state.resolved.judged.items()}
+        judged = {document: judgement.label for document, judgement in state.resolved.judged.items()}
         records = dict(list(past_records(state).items())[-config.versions_kept :])
         if await store.rebuild(topic, state.head, judged, records):
             await store.versions.save(topic, saved, state.record(served, saved.digest), config.versions_kept)

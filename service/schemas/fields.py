@@ -119,6 +119,7 @@ Rule = Annotated[str, Field(max_length=10_000), AfterValidator(no_nul)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER, allow_inf_nan=False)]
 Threshold = Annotated[float, Field(ge=-MAX_THRESHOLD, le=MAX_THRESHOLD, allow_inf_nan=False)]
+Grade = Annotated[int, Field(ge=0, le=3)]
 Millis = Annotated[int, Field(ge=0, le=MAX_MS)]
 Scalar = Annotated[
     JsonValue, AfterValidator(_scalar), WithJsonSchema({"type": ["boolean", "number", "string", "null"]})

@@ -10,8 +10,10 @@ import httpx
 from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 
 from models.core.names import GoalState
+from service.schemas.common import Page
 from service.schemas.documents import Decision
-from service.schemas.fields import STREAM, WEBHOOK, Answer, Place, Request
+from service.schemas.fields import STREAM, WEBHOOK, Answer, Grade, Place, Request
+from service.schemas.metrics import Figure
 
 NAME = re.compile(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*\.?)")  # on the internet or in a private network
 SECRET_BYTES = (24, 64)  # at least, at most, according to Standard Webhooks
@@ -50,6 +52,14 @@ class Ranked(Passed):
 
     score: float = Field(description="By the model as it is now, whichever version decided, so that all compare.")
     relevant: bool | None = Field(description="The judgement in force; null if there is none.")
+    grade: Grade | None = Field(default=None, description="Its grade; null if none was given.")
+
+
+class RankedPage(Page[Ranked]):
+    ndcg: Figure | None = Field(
+        description="How well those that were judged are ordered, each by the score that it would have if it had not "
+        "been learned from; null until two of different grades are among them."
+    )
 
 
 class GoalChanged(Answer):

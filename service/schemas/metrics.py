@@ -37,6 +37,10 @@ class MetricFigures(Answer):
     break_even: Figure | None = Field(
         description="Precision of the ranking of the documents shown where it equals recall."
     )
+    ndcg: Figure | None = Field(
+        description="NDCG of the ranking of the documents shown. Without a grade, what is relevant has grade 1. Null "
+        "until two grades were given."
+    )
     t11su: Figure | None = Field(description="Utility T11SU of the TREC filtering track, of the accepted documents.")
 
 
@@ -133,6 +137,7 @@ class MacroAverages(MicroAverages):
     sap: Average | None
     r_precision: Average | None
     break_even: Average | None
+    ndcg: Average | None
     t11su: Average | None
 
 

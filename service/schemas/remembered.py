@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field, JsonValue
 
 from service.schemas.documents import Decision, Verdict
-from service.schemas.fields import Answer
+from service.schemas.fields import Answer, Grade
 
 
 class Delivered(Answer):
@@ -23,6 +23,7 @@ class Delivered(Answer):
 
 class EarlierJudgement(Answer):
     relevant: bool
+    grade: Grade | None = Field(default=None, description="How relevant, 0 to 3, if that was said.")
     by: str | None
     at: datetime
 
@@ -30,6 +31,7 @@ class EarlierJudgement(Answer):
 class DocumentJudgement(Answer):
     topic: str
     relevant: bool
+    grade: Grade | None = Field(default=None, description="How relevant, 0 to 3, if that was said.")
     by: str | None
     at: datetime
     version: int = Field(description="The version that this judgement led to.")

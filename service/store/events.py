@@ -4,7 +4,7 @@ The log is a Redis stream of events; an event's number (`seq`) is also the versi
 
     created    the topic's settings for the first time; `edited` later; `refreshed` under a newer background. After
                another query or learner all judgements are folded from the start, and an earlier base is dropped
-    judged     a document is relevant or not: its features, and the decision before
+    judged     a document is relevant or not, or how much: its features, and the decision before
     withdrawn  a judgement is taken back
     restored   the topic is again what it was at an earlier version
     published  a model made elsewhere (an import, a retraining) is the new base; learning goes on from it, with what has
@@ -50,6 +50,8 @@ class Event:
     passed: bool = False  # the document had come with the stream, not with the judgement
     came_ms: int = 0  # when it had; 0 if it had not
     chance: float = 0.0  # with which a rejected document was drawn for audit, if this one was
+    grade: int | None = None  # how relevant the document is, 0 to 3, if that was said
+    regrades: bool = False  # another grade is all that this judgement says about its document; set by the store
     after: int = 0  # how many documents the topic had accepted when this one was first judged; set by the store
     settings: str = ""  # of the topic, JSON
     refold: bool = field(default=False, metadata=_stored_as("anew"))  # all judgements, from the start: no base any more
@@ -59,6 +61,11 @@ class Event:
     made_from: int = field(default=0, metadata=_stored_as("version", "published"))  # the version, of a retrained model
     floor: int = field(default=0, metadata=_stored_as("version", "compacted"))  # the oldest version to restore
     kept: int = 0  # judgements in force after a compaction, at most
+
+    @property
+    def label(self) -> str:
+        """What a judgement says, in a form to compare. Without a grade it is "0" or "1"; grade 0 is "0", too."""
+        return str(int(self.relevant)) + (f":{self.grade}" if self.relevant and self.grade else "")
 
     def stored(self) -> dict[str, Any]:
         """The values that are stored, by the names under which they are."""
@@ -101,6 +108,7 @@ _DECODERS: dict[Any, Callable[[bytes], Any]] = {
     int: int,
     float: float,
     float | None: float,
+    int | None: int,
     bool: lambda _: True,  # False is not stored
 }
 

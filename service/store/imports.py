@@ -63,7 +63,7 @@ class StagedTopic(NamedTuple):
     """Everything about a topic except the head of its log and its tally."""
 
     events: Sequence[Event]
-    judged: Mapping[str, bool]
+    judged: Mapping[str, str]  # document -> label
     versions: Mapping[int, str]  # version -> record
     known: Mapping[str, bytes]
     skipped: Mapping[str, int]  # document -> time
@@ -72,7 +72,7 @@ class StagedTopic(NamedTuple):
         """By part, the command that writes an entry, and the arguments of each entry."""
         return {
             "log": ("XADD", ([f"{event.seq}-0", *flat(event.to_fields())] for event in self.events)),
-            "judged": ("HSET", ([document, int(label)] for document, label in self.judged.items())),
+            "judged": ("HSET", ([document, label] for document, label in self.judged.items())),
             "versions": ("XADD", ([f"{version}-0", "record", record] for version, record in self.versions.items())),
             "known": ("HSET", ([document, blob] for document, blob in self.known.items())),
             "skipped": ("ZADD", ([at_ms, document] for document, at_ms in self.skipped.items())),

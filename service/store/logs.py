@@ -18,7 +18,8 @@ return {head[1], head[2], head[3], redis.call('XRANGE', KEYS[2], ARGV[1], '+', '
 """
 
 # Appends judgements and withdrawals, any number in one go (one fsync). A judgement with the label that is in force
-# changes nothing. One that is new goes into the log with the number of documents that the topic has accepted so far.
+# changes nothing, nor does one that says "relevant" of a document with a grade (labels are "0", "1", and "1:2" with a
+# grade). One that is new goes into the log with the number of documents that the topic has accepted so far.
 # Arguments: born, count, then for each: "judge", document, label, number of fields, field, value, … or "withdraw",
 # document, "", number of fields, …
 APPEND = """
@@ -30,7 +31,9 @@ for n = 1, tonumber(ARGV[2]) do
   local standing = redis.call('HGET', judged, document)
   local status
   if op == 'judge' then
-    status = (standing == label and 'known') or (standing and 'corrected') or 'learned'
+    local same = standing and string.sub(standing, 1, 1) == string.sub(label, 1, 1)
+    status = (not standing and 'learned') or (not same and 'corrected')
+      or ((standing == label or #label == 1) and 'known') or 'regraded'
   else
     status = standing and 'withdrawn' or 'absent'
   end
@@ -39,6 +42,7 @@ for n = 1, tonumber(ARGV[2]) do
     seq = redis.call('HINCRBY', topic, 'seq', 1)
     local fields = {unpack(ARGV, at + 4, at + 3 + width)}
     if status == 'learned' and accepted > 0 then fields[width + 1], fields[width + 2] = 'after', accepted end
+    if status == 'regraded' then fields[width + 1], fields[width + 2] = 'regrades', 1 end
     redis.call('XADD', log, seq .. '-0', unpack(fields))
     if op == 'judge' then redis.call('HSET', judged, document, label) else redis.call('HDEL', judged, document) end
   end
@@ -105,19 +109,21 @@ class LogStore:
 
     async def append(self, topic: str, born: str, events: Sequence[Event]) -> list[tuple[str, Event]]:
         """Appends judgements and withdrawals, all or none. Returns for each its status, and the event as the log has
-        it: with its number, or that of the last event if it changes nothing."""
+        it: with its number, or that of the last event if it changes nothing. Another grade is a correction."""
         args: list[Arg] = [born, len(events)]
         for event in events:
             fields = flat(event.to_fields())
             op = "judge" if event.kind == "judged" else "withdraw"
-            args += [op, event.document, int(event.relevant), len(fields), *fields]
+            args += [op, event.document, event.label, len(fields), *fields]
         replies = await self._call(APPEND, topic, ("topic", "log", "judged", "tally"), *args)
         if replies is None:
             raise NotFound.topic_gone(topic)
-        return [
-            (status.decode(), replace(event, seq=int(seq), after=int(after)))
-            for event, (status, seq, after) in zip(events, replies, strict=True)
-        ]
+        appended = []
+        for event, (status, seq, after) in zip(events, replies, strict=True):
+            regrades = status == b"regraded"
+            event = replace(event, seq=int(seq), after=int(after), regrades=regrades)
+            appended.append(("corrected" if regrades else status.decode(), event))
+        return appended
 
     async def amend(
         self,
@@ -126,12 +132,12 @@ class LogStore:
         event: Event,
         *,
         floor: int | None = None,
-        judged: Mapping[str, bool] | None = None,
+        judged: Mapping[str, str] | None = None,
         obsolete: Sequence[int] = (),
     ) -> int | None:
         """Appends an event that changes more than a judgement, if the log still ends at `head`. Returns its number, or
         None if the log has grown."""
-        labels = [part for document, label in (judged or {}).items() for part in (document, int(label))]
+        labels = [part for document, label in (judged or {}).items() for part in (document, label)]
         args: list[Arg] = [head.born, head.seq, head.floor if floor is None else floor, int(judged is not None)]
         for counted in (flat(event.to_fields()), labels, [f"{seq}-0" for seq in obsolete]):
             args += [len(counted), *counted]

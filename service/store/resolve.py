@@ -6,6 +6,9 @@ model is a function of these alone:
 
     model = fold(learn, base or query, judgements after the base)
 
+Models learn whether a document is relevant, not how much. So another grade of what stays relevant is noted beside the
+judgement, and no model changes.
+
 A correction cannot change a published base: if a judgement that the base was fitted to is corrected, it is learned
 after the base, with the new label, until the base is fitted again (see feedback/judge.py).
 
@@ -15,25 +18,43 @@ that can still be restored needs it.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from typing import Literal
 
 from models.core.names import Origin
 from service.store.events import Event
 
-_LABEL = attrgetter("latest.relevant")
+Change = Literal["one more", "another grade", "anything"]
+
+_RELEVANT = attrgetter("latest.relevant")
 
 
 @dataclass(frozen=True, slots=True)
 class StandingJudgement:
-    """A judgement in force: the event that first brought the document, and the newest that labelled it."""
+    """A judgement in force: the event that first brought the document, the newest that said whether it is relevant, and
+    the newest since that only gave another grade."""
 
     first: Event
     latest: Event
+    regraded: Event | None = None
 
     @property
     def relevant(self) -> bool:
         return self.latest.relevant
+
+    @property
+    def newest(self) -> Event:
+        return self.regraded or self.latest
+
+    @property
+    def grade(self) -> int | None:
+        """How relevant the document is, 0 to 3, if that was said."""
+        return self.newest.grade
+
+    @property
+    def label(self) -> str:
+        return self.newest.label
 
     @property
     def delivered(self) -> str:
@@ -61,14 +82,20 @@ class Resolved:
     base: Event | None = None
     judged: dict[str, StandingJudgement] = field(default_factory=dict)
 
-    def take(self, event: Event) -> bool:
-        """Applies one more event (never `restored`); True if all it does is add a judgement at the end."""
+    def take(self, event: Event) -> Change:
+        """Applies one more event (never `restored`). Returns what a fold has to know: whether all it does is add a
+        judgement at the end, or give another grade."""
         self.version, self.epoch = event.seq, event.epoch
         if event.kind == "judged":
             standing = self.judged.get(event.document)
-            self.judged[event.document] = StandingJudgement(standing.first if standing else event, event)
-            return standing is None
-        if event.kind == "withdrawn":
+            if standing is None:
+                self.judged[event.document] = StandingJudgement(event, event)
+                return "one more"
+            if event.regrades and event.relevant == standing.relevant:
+                self.judged[event.document] = replace(standing, regraded=event)
+                return "another grade"
+            self.judged[event.document] = StandingJudgement(standing.first, event)
+        elif event.kind == "withdrawn":
             self.judged.pop(event.document, None)
         elif event.kind == "compacted":
             for document in list(self.judged)[: -event.kept]:
@@ -77,7 +104,7 @@ class Resolved:
             self.base = event
         elif event.kind in ("created", "edited", "refreshed"):
             self.set(event)
-        return False
+        return "anything"
 
     def set(self, event: Event) -> None:
         if event.refold:
@@ -109,7 +136,7 @@ class Resolved:
 
     def counts(self) -> tuple[int, int]:
         """Relevant and irrelevant judgements in force."""
-        relevant = sum(map(_LABEL, self.judged.values()))  # after every judgement, so it must be fast
+        relevant = sum(map(_RELEVANT, self.judged.values()))  # after every judgement, so it must be fast
         return relevant, len(self.judged) - relevant
 
 
@@ -143,7 +170,7 @@ def obsolete(events: Sequence[Event], floor: int) -> list[int]:
     then = resolve(events, floor)
     needed = {floor, then.settings.seq} | ({then.base.seq} if then.base else set())
     for standing in then.judged.values():
-        needed |= {standing.first.seq, standing.latest.seq}
+        needed |= {standing.first.seq, standing.latest.seq, standing.newest.seq}
     return [event.seq for event in events if event.seq <= floor and event.seq not in needed]
 
 

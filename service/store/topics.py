@@ -161,12 +161,11 @@ class Store:
         await self._unlist(topic)
         return True
 
-    async def rebuild(self, topic: str, head: Head, judged: Mapping[str, bool], records: Mapping[int, str]) -> bool:
+    async def rebuild(self, topic: str, head: Head, judged: Mapping[str, str], records: Mapping[int, str]) -> bool:
         """Lists the topic and rebuilds what its log implies, except the model; False if the log has grown."""
         await self.enlist(topic)
         args: list[Arg] = [head.born, head.seq, head.floor]
-        labels = {document: int(label) for document, label in judged.items()}
-        for pairs in (labels.items(), records.items()):
+        for pairs in (judged.items(), records.items()):
             args += [2 * len(pairs), *(part for pair in pairs for part in pair)]
         return bool(await self._call(REBUILD, topic, ("topic", "judged", "model", "versions"), *args))
 

@@ -41,7 +41,7 @@ MAX_ATTEMPTS = 20
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Amendment = tuple[Event, dict[str, bool] | None]  # an event, and the judgements in force after it if it changes them
+Amendment = tuple[Event, dict[str, str] | None]  # an event, and the judgements in force after it if it changes them
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class Learning:
                 settings=settings.model_dump_json(),
                 features=then.settings.features,
             )
-            return event, {document: standing.relevant for document, standing in then.judged.items()}
+            return event, {document: standing.label for document, standing in then.judged.items()}
 
         await self._amend(topic, propose)
 
@@ -300,7 +300,7 @@ class Learning:
             return
         floor, gone = compaction
         event = self._event("compacted", floor=floor, kept=kept)
-        judged = {document: standing.relevant for document, standing in state.resolved.judged.items()}
+        judged = {document: standing.label for document, standing in state.resolved.judged.items()}
         left = dict(list(judged.items())[-kept:])
         seq = await self._store.logs.amend(state.topic, state.head, event, floor=floor, judged=left, obsolete=gone)
         if seq:

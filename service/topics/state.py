@@ -84,11 +84,11 @@ class TopicState:
             self._bytes += _size(event)
             if event.kind == "restored":
                 self.resolved, refold = resolve(self.events), True
-            elif self.resolved.take(event):
-                if not refold and self._folded:
-                    self._folded.learn(example(self.resolved.judged[event.document]))
-            else:
-                refold = True
+                continue
+            change = self.resolved.take(event)
+            if change == "one more" and self._folded and not refold:
+                self._folded.learn(example(self.resolved.judged[event.document]))
+            refold |= change == "anything"
         if refold:
             self._folded = None
 

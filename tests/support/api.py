@@ -31,7 +31,7 @@ class Api(httpx.AsyncClient):
     async def topic(self, id: str = "crude", **fields: Any) -> Any:
         return await self.ok("POST", "/topics", {"id": id, "query": QUERY} | fields)
 
-    async def judge(self, document: Any, relevant: bool, topic: str = "crude") -> Any:
+    async def judge(self, document: Any, relevant: bool | int, topic: str = "crude") -> Any:
         return await self.ok("POST", "/feedback", {"topic": topic, "document": document, "relevant": relevant})
 
     async def decide(self, document: dict[str, Any], topic: str = "crude", **options: Any) -> Any:

@@ -254,6 +254,15 @@ def since(errors: list[bool], came: list[int], delta: float) -> int:
     return best + since(errors[best:], came[best:], delta) if best else 0
 
 
+def ndcg(ranked: Sequence[int]) -> float:
+    """Of the grades of the documents in the order of the ranking (Burges et al. 2005)."""
+
+    def dcg(grades: Sequence[int]) -> float:
+        return sum((2.0**grade - 1) / log2(1 + rank) for rank, grade in enumerate(grades, 1))
+
+    return dcg(ranked) / dcg(sorted(ranked, reverse=True))
+
+
 # -- methods that see all documents at once: Y has a column for each topic ---------------------------------------------
 
 

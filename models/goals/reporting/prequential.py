@@ -6,7 +6,7 @@
     F₁            2 p r / (p + r), r: accepted among the relevant          p and r at their worst
     T11SU         of  r (3 − 1/p) / 2  (see core/measures.py)              the same; accepting nothing gives ⅓
     abstain       abstained among all that passed                          Clopper & Pearson
-    SAP, R-precision, break-even: of the ranking of what was shown         see goals/reporting/rankings.py
+    SAP, R-precision, break-even, NDCG: of the ranking of what was shown   see goals/reporting/rankings.py
 
 K and M, the relevant documents that were kept and missed, are estimated from samples (goals/reporting/samples.py). An
 interval that combines several bounds takes each at a higher confidence, so that all hold at once with CONFIDENCE: wide,
@@ -44,6 +44,7 @@ class Quality:
     sap: Bounded | None = None
     r_precision: Bounded | None = None
     break_even: Bounded | None = None
+    ndcg: Bounded | None = None
     t11su: Bounded | None = None
 
 

@@ -5,8 +5,12 @@
     R-precision   the u with  π u + (1 − π) F₀(q(u)) = π:  as many rank as high as are relevant, so that precision
                   equals recall; equal scores rank against us
     break-even    the same; within equal scores it is interpolated (core/measures.py)
+    NDCG          Σ_c g_c n_c ∫ d(n_c u + Σ_c' n_c' F_c'(q_c(u))) du / the same of the best order:  g_c is the gain of
+                  grade c, n_c how many have it, d the discount, and F_c' the share of another grade that ranks as high.
+                  It says how well those that were shown are ordered, so the n_c are taken as they are. Of a single
+                  grade there is no order, and no figure
 
-For the bounds both empirical distributions are moved by √(ln(1/tail) / 2n) (Dvoretzky, Kiefer & Wolfowitz 1956; Massart
+For the bounds all empirical distributions are moved by √(ln(1/tail) / 2n) (Dvoretzky, Kiefer & Wolfowitz 1956; Massart
 1990), and π is taken at its bounds. R-precision and break-even have the same ones.
 """
 
@@ -34,6 +38,7 @@ class RankingFigures(NamedTuple):
     sap: Bounded | None = None
     r_precision: Bounded | None = None
     break_even: Bounded | None = None
+    ndcg: Bounded | None = None
 
 
 def figures(shown: Sequence[Trial], tail: float) -> RankingFigures:
@@ -47,7 +52,36 @@ def figures(shown: Sequence[Trial], tail: float) -> RankingFigures:
         Bounded(measures.sap(scores, relevant), _sap(worst), _sap(best)),
         Bounded(measures.r_precision(scores, relevant), *even),
         Bounded(measures.break_even(scores, relevant), *even),
+        ndcg(scores, np.array([t.gain for t in shown], float), tail),
     )
+
+
+def ndcg(scores: Reals, gains: Reals, tail: float) -> Bounded | None:
+    """The NDCG of a ranking; each bound fails with probability `tail`. None unless there are two grades."""
+    grades = np.unique(gains)
+    if len(grades) < 2:
+        return None
+    # Each grade is bounded twice: where its documents rank, and how many of them rank above others. Of what gains
+    # nothing the first does not matter; then, of two grades, the second does not matter of the other one.
+    events = 2 if len(grades) == 2 and not grades[0] else 2 * len(grades)
+    moved = log(events / tail) / 2
+    by_grade = {g: np.sort(scores[gains == g])[::-1] for g in grades.tolist()}
+    low = high = 0.0
+    for g, own in ((g, own) for g, own in by_grade.items() if g):
+        n, j = len(own), np.arange(1, len(own) + 1)
+        last, first = j + sqrt(moved * n), j - 1 - sqrt(moved * n)  # of which the score may be that of the j-th
+        worst, best = j.astype(float), j.astype(float)
+        for others in (others for other, others in by_grade.items() if other != g):
+            n_o, slack = len(others), sqrt(moved * len(others))
+            rising = others[::-1]
+            at = own[np.clip(np.ceil(last).astype(np.int64) - 1, 0, n - 1)]
+            worst += np.where(last > n, n_o, np.minimum(n_o, n_o - np.searchsorted(rising, at, "left") + slack))
+            at = own[np.clip(np.floor(first).astype(np.int64) - 1, 0, n - 1)]
+            best += np.where(first < 1, 0, np.maximum(0, n_o - np.searchsorted(rising, at, "right") - slack))
+        low += g * float(measures.discount(worst).sum())
+        high += g * float(measures.discount(best).sum())
+    ideal = float(np.sort(gains)[::-1] @ measures.discount(np.arange(1.0, len(gains) + 1)))
+    return Bounded(measures.ndcg(scores, gains), low / ideal, min(1.0, high / ideal))
 
 
 def _sides(scores: Reals, relevant: Bools, tail: float) -> tuple[Side, Side]:

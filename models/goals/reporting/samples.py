@@ -34,6 +34,7 @@ from typing import NamedTuple
 from scipy.special import bdtrin
 
 from models.core import intervals
+from models.core.measures import gain
 from models.core.names import Origin
 
 
@@ -46,6 +47,12 @@ class Trial(NamedTuple):
     origin: Origin
     chance: float = 0.0  # with which it was drawn for audit
     probability: float | None = None
+    grade: int | None = None  # how relevant it is, 1 to 3, if that was said
+
+    @property
+    def gain(self) -> int:
+        """What it is worth in a ranking."""
+        return gain(self.relevant, self.grade)
 
 
 class Bounded(NamedTuple):

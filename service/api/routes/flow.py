@@ -20,7 +20,7 @@ from service.schemas.flow import (
     DeadDelivery,
     Flow,
     Passed,
-    Ranked,
+    RankedPage,
     Replay,
     Replayed,
     RouteError,
@@ -73,7 +73,7 @@ async def list_passed(
     return paged(items, entries[limit - 1].place if entries[limit:] else None)
 
 
-@router.get("/topics/{topic}/ranked", tags=["flow"], **answers(Page[Ranked], 404))
+@router.get("/topics/{topic}/ranked", tags=["flow"], **answers(RankedPage, 404))
 async def list_ranked(
     sluice: ReadySluice,
     topic: TopicPath,
@@ -85,7 +85,7 @@ async def list_ranked(
     """What the topic has accepted or abstained on, highest score first, by the model as it is now."""
     published = await sluice.topics.find(topic)
     since_ms = ms_of(since) if since else 0
-    return paged(*await sluice.ranking.page(published, since_ms, cursor, limit, judged == "include"))
+    return reply(await sluice.ranking.page(published, since_ms, cursor, limit, judged == "include"))
 
 
 @router.put("/topics/{topic}/routes", tags=["flow"], **takes(Routes), **answers(RouteList, 404))

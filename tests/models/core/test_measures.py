@@ -1,6 +1,7 @@
 """Worked examples that can be checked by hand, and properties of any ranking."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -13,13 +14,16 @@ from models.core.measures import (
     break_even,
     contingency,
     f_beta,
+    gain,
     macro,
     micro,
+    ndcg,
     r_precision,
     sap,
     t11su,
 )
 from models.core.vectors import Reals
+from tests.support import reference
 
 STEADY = settings(derandomize=True, max_examples=200)
 
@@ -35,6 +39,27 @@ def test_sap_is_the_mean_precision_at_each_relevant_document() -> None:
 def test_r_precision_and_break_even_agree_where_nothing_is_tied() -> None:
     assert r_precision(SCORES, RELEVANT) == pytest.approx(2 / 3)
     assert break_even(SCORES, RELEVANT) == pytest.approx(2 / 3)
+
+
+def test_ndcg_compares_the_ranking_with_the_best_one() -> None:
+    """The six grades of the example in the article that the lecture names, by the gains 7, 3, 7, 0, 1 and 3."""
+    gains = np.array([gain(grade > 0, grade) for grade in (3, 2, 3, 0, 1, 2)], float)
+    best = 7 + 7 / math.log2(3) + 3 / 2 + 3 / math.log2(5) + 1 / math.log2(6)
+    dcg = 7 + 3 / math.log2(3) + 7 / 2 + 1 / math.log2(6) + 3 / math.log2(7)
+    assert ndcg(SCORES, gains) == pytest.approx(dcg / best) == pytest.approx(0.9488, abs=1e-4)
+    assert [gain(False, None), gain(True, None), gain(False, 0)] == [0, 1, 0]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=20).filter(any), st.randoms(use_true_random=False))
+def test_ndcg_is_that_of_the_reference(grades: list[int], rng: random.Random) -> None:
+    order = list(range(len(grades)))
+    rng.shuffle(order)
+    gains = np.array([gain(grade > 0, grade) for grade in grades], float)
+    scores = np.empty(len(grades))
+    scores[order] = -np.arange(len(grades), dtype=float)
+    assert ndcg(scores, gains) == pytest.approx(reference.ndcg([grades[i] for i in order]))
+    assert ndcg(gains, gains) == pytest.approx(1)
+    assert ndcg(np.zeros(len(grades)), gains) == pytest.approx(reference.ndcg(sorted(grades)))
 
 
 def test_ties_rank_irrelevant_first_and_break_even_takes_the_mean_over_their_orders() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from models.core.names import LEARNER_KINDS
 from tests.support.api import GRAIN, OIL, Api, running_api
+from tests.support.refusals import refused
 
 
 @pytest.fixture
@@ -335,6 +336,45 @@ async def test_a_document_that_came_with_a_judgement_is_known_to_those_after_it(
     ]
     results = (await api.ok("POST", "/feedback", {"judgements": given}))["results"]
     assert [one["status"] for one in results] == ["learned", "corrected", 404]
+
+
+async def test_a_grade_says_how_relevant_a_document_is(api: Api) -> None:
+    """Decisions are learned from whether it is: another grade is a correction, and the model stays the same."""
+    await api.topic()
+    assert (await api.judge(OIL | {"id": "o"}, True)).get("grade", "none") == "none"
+    await api.judge(GRAIN | {"id": "g"}, 0)
+    before = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
+    graded = await api.judge("o", 2)
+    assert (graded["status"], graded["relevant"], graded["grade"], graded["version"]) == ("corrected", True, 2, 4)
+    assert await api.ok("GET", "/topics/crude/model", params={"format": "export"}) == before
+    assert (await api.judge("o", 2))["status"] == "known"
+    assert (await api.judge("o", True))["status"] == "known"  # that it is relevant is no news
+    assert (await api.judge("g", False))["status"] == "known"
+    items = (await api.ok("GET", "/topics/crude/judgements"))["items"]
+    assert [(one["document"], one["relevant"], one["grade"], one["version"]) for one in items] == [
+        ("o", True, 2, 4),
+        ("g", False, 0, 3),
+    ]
+    (page,) = (await api.ok("GET", "/topics/crude/judgements", params={"limit": 1}))["items"]
+    assert page["document"] == "o"
+    assert (await api.judge("o", 0))["status"] == "corrected"
+    assert (await api.ok("GET", "/topics/crude"))["status"]["judged"] == {"relevant": 0, "irrelevant": 2}
+    await api.ok("POST", "/topics/crude/versions/4/restore")
+    assert (await api.ok("GET", "/topics/crude/judgements"))["items"] == items
+    assert (await api.judge("o", 2))["status"] == "known"
+    assert (await api.judge("o", 1))["status"] == "corrected"
+    await api.ok("DELETE", "/topics/crude/judgements/o")
+    assert [one["document"] for one in (await api.ok("GET", "/topics/crude/judgements"))["items"]] == ["g"]
+
+
+@pytest.mark.parametrize("grade", [4, -1, 1.5, 1.0, "2", None, [2], 10**30])
+async def test_what_is_no_grade_is_refused_in_words(api: Api, grade: Any) -> None:
+    await api.topic()
+    answer = await api.post("/feedback", json={"topic": "crude", "document": OIL, "relevant": grade})
+    problem = refused(answer, 422)
+    assert problem["errors"] == [
+        {"pointer": "/relevant", "detail": "This must be true, false, or a grade: 0, 1, 2 or 3."}
+    ]
 
 
 async def test_judgements_that_arrive_together_are_all_learned(api: Api) -> None:

@@ -244,7 +244,7 @@ async def test_unknown_fields_are_refused_and_of_a_field_given_twice_the_last_co
         ({"topic": "crude", "document": 5, "relevant": True}, ["/document"]),
         ({"topic": "crude", "document": {}, "relevant": True}, ["/document"]),
         (
-            {"topic": "crude", "document": {"text": 1, "x": 2}, "relevant": 1},
+            {"topic": "crude", "document": {"text": 1, "x": 2}, "relevant": 4},
             ["/document/text", "/document/x", "/relevant"],
         ),
         ({"judgements": []}, ["/judgements"]),

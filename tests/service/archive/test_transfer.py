@@ -22,6 +22,7 @@ from service.store.redis.keys import out_part_key
 from service.topics.background import place_of
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.readers import JudgingClient
+from tests.support.refusals import refused
 from tests.support.streaming import classify, grain, oil
 from tests.support.waiting import wait_until
 
@@ -120,6 +121,28 @@ async def test_corrections_and_all_else_work_after_a_move_as_before(here: Api, t
     (old, asked), (new, asked_there) = await all_of(here), await all_of(there)
     assert asked == asked_there
     assert [v["digest"] for v in old["/versions"]["items"]] == [v["digest"] for v in new["/versions"]["items"]]
+
+
+async def test_grades_move_with_their_topic(here: Api, there: Api) -> None:
+    await here.topic()
+    await here.judge(OIL | {"id": "o"}, True)
+    await here.judge("o", 3)
+    await here.judge(GRAIN | {"id": "g"}, 0)
+    file = await exported(here)
+    await imported(there, file)
+    for api in (here, there):
+        items = (await api.ok("GET", "/topics/crude/judgements"))["items"]
+        assert [(one["document"], one["grade"], one["version"]) for one in items] == [("g", 0, 4), ("o", 3, 3)]
+        assert (await api.judge("o", 3))["status"] == "known"
+        assert (await api.judge("o", 2))["status"] == "corrected"
+        assert (await api.judge("o", False))["status"] == "corrected"
+    (old, asked), (new, asked_there) = await all_of(here), await all_of(there)
+    assert asked == asked_there
+    assert [v["digest"] for v in old["/versions"]["items"]] == [v["digest"] for v in new["/versions"]["items"]]
+    lines = file.splitlines(keepends=True)
+    for wrong in (b'"grade":4', b'"grade":0', b'"grade":2.5'):
+        turned = b"".join(lines).replace(b'"grade":3', wrong)
+        refused(await there.post("/topics/import", content=turned, headers=NDJSON), 422)
 
 
 async def test_a_server_with_a_stream_of_its_own_serves_the_same_model(here: Api, there: Api) -> None:

@@ -169,14 +169,17 @@ def test_judgements_are_given_one_by_one_or_piped(sluice: Client, run: Runner) -
     run("classify", stdin=[*oil(2), *grain(2)])
     (learned,) = run("feedback", "crude", "o0", "yes", "--by", "ann").lines
     assert (learned["status"], learned["version"]) == ("learned", 2)
+    (graded,) = run("feedback", "crude", "o0", "3", "--by", "ann").lines
+    assert (graded["status"], graded["relevant"], graded["grade"]) == ("corrected", True, 3)
+    assert run("feedback", "crude", "o0", "4").code == 2
     judged = [{"topic": "crude", "document": f"g{n}", "relevant": False} for n in range(3)]
     ran = run("feedback", "-", stdin=judged)
     assert (ran.code, [result["status"] for result in ran.lines]) == (1, ["learned", "learned", 404])
     assert ran.err == "sluice: 1 of 3 judgements were refused; their lines say why.\n"
-    assert [(judgement.document, judgement.by) for judgement in sluice.judgements("crude")] == [
-        ("g1", None),
-        ("g0", None),
-        ("o0", "ann"),
+    assert [(judgement.document, judgement.grade, judgement.by) for judgement in sluice.judgements("crude")] == [
+        ("g1", None, None),
+        ("g0", None, None),
+        ("o0", 3, "ann"),
     ]
 
 
@@ -286,7 +289,8 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
         (
             ["feedback", "oil"],
             1,
-            "sluice: There is no file 'oil'; give TOPIC DOCUMENT yes|no, or a file of judgements, or - for stdin.\n",
+            "sluice: There is no file 'oil'; give TOPIC DOCUMENT yes|no|0..3, or a file of judgements, "
+            "or - for stdin.\n",
         ),
         (["import", "oil"], 1, "sluice: There is no file 'oil'; give a file from `sluice export`, or - for stdin.\n"),
         (["classify", "/"], 1, "sluice: The file '/' cannot be read: Is a directory.\n"),
@@ -298,7 +302,7 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
         (
             ["feedback", "crude", "d1"],
             2,
-            "Error: Give TOPIC DOCUMENT yes|no, or a file of judgements, or - for stdin.\n",
+            "Error: Give TOPIC DOCUMENT yes|no|0..3, or a file of judgements, or - for stdin.\n",
         ),
         (["topics", "restore", "crude", "x"], 2, "Error: Invalid value for 'VERSION': This must be a whole number.\n"),
         (["review", "crude", "--limit", "101"], 2, "Error: Invalid value for '--limit': This must be at most 100.\n"),
@@ -364,18 +368,19 @@ def test_an_answer_that_cannot_be_written_is_said_in_a_sentence(
 
 
 def test_documents_are_judged_with_one_key_each(sluice: Client, server: Live) -> None:
-    sluice.classify(oil(4, "asked"))
+    sluice.classify(oil(5, "asked"))
     terminal = Terminal([*SLUICE, "review", "crude", "--by", "ann"], SLUICE_URL=server.address)
     terminal.wait_for("quit")
-    for key, answer in (("y", "relevant"), ("x", ""), ("n", "not relevant"), ("s", "skipped")):
+    for key, answer in (("y", "relevant"), ("x", ""), ("n", "not relevant"), ("2", "grade 2"), ("s", "skipped")):
         terminal.press(key)
         if answer:
             terminal.wait_for(answer)
             terminal.wait_for("quit")
     terminal.press("q")
     assert terminal.end() == 0
-    assert "2 judged." in terminal.shown
-    assert sorted(judgement.relevant for judgement in sluice.judgements("crude")) == [False, True]
+    assert "3 judged." in terminal.shown
+    labels = [(judgement.relevant, judgement.grade) for judgement in sluice.judgements("crude")]
+    assert labels == [(True, 2), (False, None), (True, None)]
 
 
 def test_progress_is_shown_beside_the_answer_and_not_in_it(sluice: Client, server: Live, tmp_path: Path) -> None:

@@ -94,6 +94,9 @@ async def test_judgements_say_by_whom_and_when_and_what_they_correct(api: Api) -
     assert (judged["relevant"], judged["by"]) == (True, "bob")
     assert (judged["corrects"]["relevant"], judged["corrects"]["by"]) == (False, "ann")
     assert judged["corrects"]["at"] <= judged["at"]
+    await api.judge("d", 2)
+    (judged,) = (await api.ok("GET", "/documents/d"))["judgements"]
+    assert (judged["relevant"], judged["grade"], judged["corrects"]["grade"]) == (True, 2, None)
     await api.ok("DELETE", "/topics/crude/judgements/d")
     assert (await api.ok("GET", "/documents/d"))["judgements"] == []
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from service.flow import ranking
+from tests.support import reference
 from tests.support.api import Api, running_api
 from tests.support.refusals import refused
 from tests.support.streaming import classify, grain, oil
@@ -86,6 +87,24 @@ async def test_judged_documents_carry_their_label_or_are_left_out(api: Api) -> N
     assert {item["document"] for item in await ranked(api, judged="exclude")} == {"o0", "o3", "o4"}
     await api.ok("DELETE", "/topics/crude/judgements/o1")
     assert {item["document"] for item in await ranked(api, judged="exclude")} == {"o0", "o1", "o3", "o4"}
+
+
+async def test_the_ranking_is_measured_by_the_grades_that_were_given(api: Api) -> None:
+    """Near-duplicates aside: by what each judged document scores without what was learned from it."""
+    await api.topic()
+    await classify(api, oil(12))
+    assert (await api.ok("GET", "/topics/crude/ranked"))["ndcg"] is None
+    for n in range(6):
+        await api.judge(f"o{n}", n % 4)
+    page = await api.ok("GET", "/topics/crude/ranked", params={"limit": 2})
+    assert 0 < page["ndcg"]["low"] <= page["ndcg"]["estimate"] <= page["ndcg"]["high"] <= 1
+    held_out = await api.sluice.learning.read("crude", lambda state: state.snapshot()[1])
+    order = sorted(range(6), key=lambda n: -held_out[f"o{n}"])
+    assert page["ndcg"]["estimate"] == pytest.approx(reference.ndcg([n % 4 for n in order]), abs=1e-6)
+    without = await api.ok("GET", "/topics/crude/ranked", params={"judged": "exclude"})
+    assert without["ndcg"] == page["ndcg"]
+    shown = {item["document"]: (item["relevant"], item["grade"]) for item in await ranked(api)}
+    assert (shown["o3"], shown["o4"], shown["o9"]) == ((True, 3), (False, 0), (None, None))
 
 
 async def test_since_leaves_out_what_passed_earlier(api: Api) -> None:

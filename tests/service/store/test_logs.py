@@ -1,6 +1,7 @@
 """A log has every event once, in order, whichever process appends."""
 
 import asyncio
+from dataclasses import replace
 
 from service.store.counts import count_topic_cmd
 from service.store.events import Event, Head
@@ -54,6 +55,34 @@ async def test_the_same_judgement_twice_equals_once(redis_store: Store) -> None:
     assert len((await redis_store.logs.load("t"))[1]) == 3
 
 
+async def test_another_grade_is_a_correction_and_saying_less_is_nothing_new(redis_store: Store) -> None:
+    def graded(grade: int) -> Event:
+        return replace(judged("a", grade > 0), grade=grade)
+
+    await redis_store.create("t", "one", FIRST)
+    sent = [judged("a"), graded(2), graded(2), judged("a"), graded(3), graded(0), judged("a", False), graded(1)]
+    appended = await redis_store.logs.append("t", "one", sent)
+    assert outcomes(appended) == [
+        ("learned", 2),
+        ("corrected", 3),
+        ("known", 3),
+        ("known", 3),
+        ("corrected", 4),
+        ("corrected", 5),
+        ("known", 5),
+        ("corrected", 6),
+    ]
+    events = (await redis_store.logs.load("t"))[1][1:]
+    assert events == [event for status, event in appended if status != "known"]
+    assert [(event.grade, event.regrades) for event in events] == [
+        (None, False),
+        (2, True),
+        (3, True),
+        (0, False),
+        (1, False),
+    ]
+
+
 async def test_what_the_log_says_of_a_judgement_is_what_its_writer_folds(redis_store: Store) -> None:
     """How many documents have been accepted by then only the store knows; a fold without it would not be the replayed
     one."""
@@ -97,7 +126,7 @@ async def test_an_amendment_loses_to_whoever_was_faster(redis_store: Store) -> N
 async def test_an_amendment_replaces_what_stands_and_drops_what_is_obsolete(redis_store: Store) -> None:
     await redis_store.create("t", "one", FIRST)
     await redis_store.logs.append("t", "one", [judged(f"d{i}") for i in range(1500)])
-    standing = {f"d{i}": True for i in range(700, 1500)}
+    standing = {f"d{i}": "1" for i in range(700, 1500)}
     event = Event("compacted", 9, 0, floor=1501)
     assert await redis_store.logs.amend(
         "t", Head("one", 1501, 0), event, floor=1501, judged=standing, obsolete=range(2, 702)

@@ -24,7 +24,10 @@ def logs(draw: st.DrawFn) -> list[Event]:
         if kind == "judged":
             known = draw(st.none() | st.floats(0, 1))
             event = Event("judged", seq, seq // 5, seq, draw(DOCUMENTS), draw(st.booleans()), features=b"x%d" % seq)
-            event = replace(event, probability=known)
+            grade = draw(st.none() | st.integers(1, 3)) if event.relevant else None
+            standing = resolve(events).judged.get(event.document)
+            regrades = standing is not None and standing.relevant == event.relevant and draw(st.booleans())
+            event = replace(event, probability=known, grade=grade, regrades=regrades)
         elif kind == "withdrawn":
             event = Event("withdrawn", seq, seq // 5, seq, draw(DOCUMENTS))
         elif kind == "edited":
@@ -48,7 +51,8 @@ def fold_inputs(resolved: Resolved) -> tuple[object, ...]:
     """All that a fold depends on, in order."""
     base = resolved.base.model if resolved.base else None
     folded = [(s.first.document, s.relevant, s.first.features) for s in resolved.to_fold()]
-    return resolved.version, resolved.epoch, resolved.settings.settings, base, folded, resolved.counts()
+    labels = {document: standing.label for document, standing in resolved.judged.items()}
+    return resolved.version, resolved.epoch, resolved.settings.settings, base, folded, resolved.counts(), labels
 
 
 def plainly(events: list[Event], upto: int) -> Resolved:
@@ -106,6 +110,23 @@ def test_a_restored_topic_stands_as_it_stood(events: list[Event], data: st.DataO
     now = resolve([*events, restored])
     assert fold_inputs(now)[3:] == fold_inputs(then)[3:]
     assert (now.version, now.epoch) == (restored.seq, then.epoch)
+
+
+@given(logs(), st.integers(1, 3), st.data())
+def test_another_grade_changes_the_label_and_nothing_that_is_learned(
+    events: list[Event], grade: int, data: st.DataObject
+) -> None:
+    before = resolve(events)
+    relevant = [document for document, standing in before.judged.items() if standing.relevant]
+    if not relevant:
+        return
+    document, seq = data.draw(st.sampled_from(relevant)), events[-1].seq + 1
+    event = Event("judged", 99, before.epoch, seq, document, True, grade=grade, regrades=True)
+    after = resolve([*events, event])
+    assert fold_inputs(after)[1:-1] == fold_inputs(before)[1:-1]
+    assert (after.judged[document].grade, after.judged[document].label) == (grade, f"1:{grade}")
+    assert before.take(event) == "another grade"
+    assert seq not in obsolete([*events, event], seq)
 
 
 @given(logs(), st.data())

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
+from models.goals.reporting import rankings
 from models.goals.reporting.prequential import CONFIDENCE, confusion, errors, quality, windows
 from models.goals.reporting.samples import Trial
 from models.goals.reporting.volume import StreamCounts
 from tests.models.goals.judged import trial
+from tests.support import reference
 
 RUNS = 300
 
@@ -50,6 +52,15 @@ def true_figures() -> dict[str, float]:
     }
 
 
+def true_ndcg(shown: list[Trial]) -> float:
+    """Of rankings of as many documents of each kind as these, if every document came at its expected rank."""
+    k = sum(t.relevant for t in shown)
+    j = np.arange(1, k + 1)
+    score = APART + norm.isf((j - 0.5) / k * norm.sf(LOW - APART))
+    rank = j + (len(shown) - k) * norm.sf(score) / norm.sf(LOW)
+    return float((1 / np.log2(1 + rank)).sum() / (1 / np.log2(1 + j)).sum())
+
+
 def judged_stream(
     rng: np.random.Generator, chance: float, judged: float, volunteered: float, ignored: float = 0.0
 ) -> tuple[list[Trial], StreamCounts]:
@@ -84,7 +95,8 @@ def test_intervals_cover_as_often_as_they_say_where_the_naive_figure_is_far_off(
         figures = quality(trials, passed if counted else None)
         for name, figure in asdict(figures).items():
             assert figure is not None, name
-            covered[name] += figure[1] <= truth[name] <= figure[2]
+            true = true_ndcg([t for t in trials if t.origin == "shown"]) if name == "ndcg" else truth[name]
+            covered[name] += figure[1] <= true <= figure[2]
         relevant = [t for t in trials if t.relevant]
         naive.append(sum(t.decision != "reject" for t in relevant) / len(relevant))
     assert min(covered.values()) >= binom.ppf(0.001, RUNS, CONFIDENCE), covered
@@ -93,10 +105,14 @@ def test_intervals_cover_as_often_as_they_say_where_the_naive_figure_is_far_off(
 
 def test_estimates_are_right_on_average() -> None:
     rng, truth = np.random.default_rng(21), true_figures()
-    runs = [quality(*judged_stream(rng, chance=0.2, judged=0.5, volunteered=0.0)) for _ in range(RUNS)]
+    streams = [judged_stream(rng, chance=0.2, judged=0.5, volunteered=0.0) for _ in range(RUNS)]
+    expected_ndcg = np.mean([true_ndcg([t for t in trials if t.origin == "shown"]) for trials, _ in streams])
+    runs = [quality(*stream) for stream in streams]
     for name in ("precision", "recall", "f1", "error", "abstain", "t11su", "sap", "r_precision", "break_even"):
         values = [getattr(run, name).estimate for run in runs]
         assert np.mean(values) == pytest.approx(truth[name], abs=0.02), name
+    ndcg = [run.ndcg.estimate for run in runs if run.ndcg and run.ndcg.estimate]
+    assert np.mean(ndcg) == pytest.approx(expected_ndcg, abs=0.02)
 
 
 # -- what is known, and what is not ------------------------------------------------------------------------------------
@@ -128,6 +144,29 @@ def test_a_worked_example() -> None:
         assert figure
         assert figure.estimate == pytest.approx(8 / 10)
         assert figure.low <= 0.8 <= figure.high
+
+
+def test_ndcg_goes_by_the_grades_and_needs_two_of_them() -> None:
+    graded = [trial("accept", True, score=float(9 - n))._replace(grade=grade) for n, grade in enumerate((1, 3, 1, 2))]
+    figures = quality([*graded, trial("abstain", False, score=0.0)])
+    assert figures.ndcg
+    assert figures.ndcg.estimate == pytest.approx(reference.ndcg([1, 3, 1, 2, 0]))
+    assert 0 < figures.ndcg.low < reference.ndcg([1, 3, 1, 2, 0]) < figures.ndcg.high <= 1
+    assert quality([graded[0], graded[2]]).ndcg is None
+
+
+def test_bounds_of_ndcg_close_in_on_it() -> None:
+    rng = np.random.default_rng(22)
+    widths = []
+    for n in (20, 200, 2000):
+        grades = rng.integers(0, 4, n)
+        scores = rng.normal(size=n) + grades
+        figure = rankings.ndcg(scores, np.exp2(grades) - 1, 0.05)
+        assert figure
+        assert figure.low <= (figure.estimate or 0) <= figure.high
+        widths.append(figure.high - figure.low)
+    assert widths[0] > widths[1] > widths[2]
+    assert widths[2] < 0.2
 
 
 def test_confusion_counts_are_those_of_the_stream_where_only_a_part_was_judged() -> None:
