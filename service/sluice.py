@@ -82,7 +82,7 @@ class Sluice:
         self.review = Review(store, self.registry, self.learning, self.epochs, self.goals, config)
         self.known = Known(store, self.learning, self.epochs, self.registry.analysis, config)
         self.previews = Previews(
-            store, self.learning, self.epochs, self.counters, self.registry.analysis, config.served_weights, pool
+            store, self.registry, self.learning, self.epochs, self.counters, config.served_weights, pool
         )
 
         self.goal_costs = GoalCosts(self.previews)

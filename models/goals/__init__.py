@@ -12,7 +12,7 @@ Reading order:
 5. `ledger.py`: how each document came to be judged; it makes the window that evidence is collected from
 6. `drift.py`: whether a filter has become worse, so that older judgements no longer count
 7. `audit.py`: which rejected documents are drawn at random for people to judge
-8. `calibration.py`: from a score to a probability
+8. `calibration.py`: from a score to a probability; `one_of.py`: which of several topics accepts, by these
 9. `reporting`, a package: the state of each goal and the figures of `/metrics`
 10. `curves`, a package: what other cuts would give, as error against loss and as precision against recall
 

@@ -44,6 +44,7 @@ from service.topics.crud import Topics
 from service.topics.learning import Learning
 from service.topics.projections import NumberedProjection, from_bytes
 from service.topics.published import PublishedModel
+from service.topics.settings import TopicSettings
 from service.topics.state import TopicState
 
 EVENT_BATCH = 200  # events that are written together
@@ -115,7 +116,8 @@ class Transfer:
         topic = id or archive.header.topic
         await self._topics.check_room_for(topic)
         head = Head(secrets.token_hex(8), archive.header.seq, archive.header.floor)
-        judged = await self._pool.run(_fold, archive, topic, head, self._config.served_weights)
+        judged, settings = await self._pool.run(_fold, archive, topic, head, self._config.served_weights)
+        self._topics.check_group(topic, settings.group)
         (existing,) = await self._store.heads([topic])
         epochs_first = replace or existing is None  # else it will most likely be refused, and leave nothing behind
         if epochs_first:
@@ -169,8 +171,8 @@ def _staged(archive: Archive, judged: dict[str, str]) -> StagedTopic:
     return StagedTopic(archive.events, judged, past, known, archive.skipped)
 
 
-def _fold(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, str]:
-    """Folds the log once, to check that it can be. Returns the judgements that stand."""
+def _fold(archive: Archive, topic: str, head: Head, weights: int) -> tuple[dict[str, str], TopicSettings]:
+    """Folds the log once, to check that it can be. Returns the judgements that stand, and the settings."""
     try:
         state = TopicState(topic, head, archive.events, weights)
         number = state.resolved.epoch
@@ -181,7 +183,7 @@ def _fold(archive: Archive, topic: str, head: Head, weights: int) -> dict[str, s
         state.build_model(epoch)
     except (ArithmeticError, ValueError, LookupError, TypeError) as error:
         raise BadInput("The log in this file is not consistent: no model can be made from it.") from error
-    return {document: standing.label for document, standing in state.resolved.judged.items()}
+    return {document: standing.label for document, standing in state.resolved.judged.items()}, state.settings
 
 
 def _event_lines(writer: ArchiveWriter, events: Sequence[Event]) -> bytes:

@@ -26,6 +26,11 @@ class TopicOptions(NamedTuple):
     reject_if: Annotated[str | None, typer.Option(help="Reject what matches this rule, whatever the model says.")] = (
         None
     )
+    group: Annotated[
+        str | None, typer.Option(help="A group of topics of which one may accept a document; '' leaves it.")
+    ] = None
+    group_rule: Annotated[str | None, typer.Option(help="Of the group: at_most_one or exactly_one.")] = None
+    group_margin: Annotated[float | None, typer.Option(help="Of the group: how near two abstain, such as .1.")] = None
     pin: Annotated[
         list[str] | None, typer.Option(metavar="TERM", help="A term in favour of the topic; repeatable.")
     ] = None
@@ -41,6 +46,11 @@ class TopicOptions(NamedTuple):
             raise Misused("Give --learner, too: --param is a parameter of it.")
         if self.audit is not None and not math.isfinite(self.audit):
             raise Misused("A share for --audit is a number such as .01.")
+        group = {"name": self.group, "rule": self.group_rule, "margin": self.group_margin}
+        if not self.group and (self.group_rule is not None or self.group_margin is not None):
+            raise Misused("Give --group, too: --group-rule and --group-margin are about it.")
+        if self.group_margin is not None and not math.isfinite(self.group_margin):
+            raise Misused("A share for --group-margin is a number such as .1.")
         rules = {"accept_if": self.accept_if, "reject_if": self.reject_if}
         terms = {"pin": self.pin, "ban": self.ban}
         settings: dict[str, Any] = {
@@ -49,11 +59,13 @@ class TopicOptions(NamedTuple):
             "learner": {"kind": self.learner, "params": parse_params(self.param)} if self.learner else None,
             "goal": dict(map(_parse_goal, filter(None, self.goal))) if self.goal else None,
             "rules": {name: rule for name, rule in rules.items() if rule is not None} or None,
+            "group": {name: value for name, value in group.items() if value is not None} if self.group else None,
             "terms": {name: list(filter(None, given)) for name, given in terms.items() if given} or None,
             "semantic": self.semantic,
             "audit": self.audit,
         }
-        return {name: value for name, value in settings.items() if value is not None}
+        left = {"group": None} if self.group == "" else {}
+        return {name: value for name, value in settings.items() if value is not None} | left
 
 
 def with_topic_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -6,6 +6,9 @@
 Nothing is written, and the state that serves is not touched: the judgements that stand are copied and folded again in a
 thread, against the background that a change would be made under. So a preview shows what PATCH would give right now.
 
+In a group, one of whose topics may accept, the others decide as they do now, of judged documents by all that they have
+learned.
+
 Rules need a document's text. A judged document that the memory has forgotten is decided by the models alone.
 
 `cost` is the same in brief, for the moment at which a goal is set: how the newest documents in the memory, judged or
@@ -18,8 +21,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from models.core.vectors import Bag
+from models.goals.one_of import Candidate
 from models.goals.reporting.volume import StreamCounts
-from models.text.analysis import Analysis, bags
+from models.text.analysis import bags
 from models.text.rules import Subject
 from service.schemas import Decision, Document, Effect
 from service.schemas.metrics import DecisionCounts, Move, PreviewComparison, PreviewExample, PreviewRequest
@@ -31,12 +36,13 @@ from service.tasks import Pool
 from service.topics.background import Epoch, Epochs
 from service.topics.counts import TopicCounters, TopicCounts
 from service.topics.decisions.deciding import bag_of
+from service.topics.decisions.registry import Registry
 from service.topics.decisions.rules import DECIDES, CompiledRules, compile_rules
 from service.topics.features import log_features
 from service.topics.learning import Learning
 from service.topics.published import DIGITS, PublishedModel
 from service.topics.settings import TopicSettings, changed_fields, effect_of
-from service.topics.state import TopicState, train
+from service.topics.state import TopicState, to_bag, train
 
 NEWEST_DOCUMENTS = 1000  # of the memory that are compared; also how many are loaded together
 DECISIONS: tuple[Decision, ...] = ("accept", "abstain", "reject")
@@ -72,22 +78,65 @@ class Outcome(NamedTuple):
     counts_after: TopicCounts
 
 
+class _Neighbours:
+    """The other topics in the groups that a topic is in, before and after, and what they make of a document."""
+
+    def __init__(self, registry: Registry, topic: str, models: Sequence[PublishedModel]) -> None:
+        settings = [model.settings.group for model in models]
+        self._groups = [registry.groups.with_topic(topic, group) if group else None for group in settings]
+        names = {name for group in self._groups if group for name in group.topics} - {topic}
+        self._others = [model for name in sorted(names) if (model := registry.topics.get(name))]
+        self._models = models
+        self._rules = registry.rules
+
+    def decide(
+        self,
+        decisions: Sequence[Decision],
+        scores: Sequence[float],
+        by_rules: Sequence[bool],
+        bag: Bag,
+        text: Document | None,
+    ) -> list[Decision]:
+        """What the topic decides before and after, which is as given where it is in no group."""
+        if not self._others:
+            return list(decisions)
+        others = {model.topic: self._other(model, bag, text) for model in self._others}
+        together: list[Decision] = []
+        for i, (model, group) in enumerate(zip(self._models, self._groups, strict=True)):
+            mine = _candidate(model, decisions[i], scores[i], by_rules[i])
+            rows = [mine, *(others[name] for name in group.topics if name in others)] if group else []
+            together.append(group.decisions(rows)[model.topic] if group else decisions[i])
+        return together
+
+    def _other(self, model: PublishedModel, bag: Bag, text: Document | None) -> Candidate:
+        decision, score = model.decide_bag(bag)
+        rule = self._rules.of(model.topic, text) if text else None
+        return _candidate(model, DECIDES[rule] if rule else decision, score, rule is not None)
+
+
+def _candidate(model: PublishedModel, decision: Decision, score: float, by_rule: bool) -> Candidate:
+    calibration = model.model.calibration
+    probability = calibration.probability(score) if calibration and not by_rule else None
+    return Candidate(model.topic, decision, probability, by_rule)
+
+
 class Previews:
     def __init__(
         self,
         store: Store,
+        registry: Registry,
         learning: Learning,
         epochs: Epochs,
         counters: TopicCounters,
-        analysis: Analysis,
         weights: int,
         pool: Pool,
     ) -> None:
         self._store = store
+        self._registry = registry
         self._learning = learning
         self._epochs = epochs
         self._counters = counters
-        self._analysis = analysis
+        self._analysis = registry.analysis
         self._weights = weights
         self._pool = pool
         self._turn = asyncio.Lock()  # one preview at a time: a long log takes seconds, and others need the threads
@@ -107,10 +156,11 @@ class Previews:
 
     async def _compare(self, topic: str, asked: PreviewRequest) -> Comparison:
         fields = changed_fields(asked, self._analysis)
+        self._registry.groups.check(topic, fields.get("group"))
         published = await self._learning.catch_up(topic)
         resolved, held_out = await self._learning.read(topic, TopicState.snapshot)
         settings = published.settings.model_copy(update=fields)
-        has_rules = any(compile_rules(each.rules) for each in (published.settings, settings))
+        has_rules = any(compile_rules(each.rules) or each.group for each in (published.settings, settings))
         newest = await self._store.documents.newest(0, NEWEST_DOCUMENTS)
         documents = await self._load_documents(newest, resolved, has_rules)
         # A change puts a topic under the current background; without one it stays under its own.
@@ -160,22 +210,35 @@ class Previews:
     ) -> Comparison:
         rules = [compile_rules(model.settings.rules) for model in (before, after)]
 
-        def case(document: str, title: str, scores: Sequence[float], relevant: bool | None) -> Case:
-            by_rules = _by_rules(documents.get(document), rules)
-            old, new = (
+        neighbours = _Neighbours(self._registry, before.topic, (before, after))
+
+        def case(document: str, title: str, scores: Sequence[float], bag: Bag, relevant: bool | None) -> Case:
+            text = documents.get(document)
+            by_rules = _by_rules(text, rules)
+            own = [
                 rule or model.decide(score)
                 for rule, model, score in zip(by_rules, (before, after), scores, strict=True)
-            )
+            ]
+            old, new = neighbours.decide(own, scores, [rule is not None for rule in by_rules], bag, text)
             return Case(document, title, scores[0], scores[1], old, new, relevant)
 
         judged = [
-            case(document, standing.first.title, [scores[document] for scores in held_out], standing.relevant)
+            case(
+                document,
+                standing.first.title,
+                [scores[document] for scores in held_out],
+                to_bag(standing.first.features),
+                standing.relevant,
+            )
             for document, standing in resolved.judged.items()
             if all(document in scores for scores in held_out)
         ]
         passed = {id: document for id, document in documents.items() if id not in resolved.judged}
-        scored = zip(passed.items(), self._scores(list(passed.values()), (before, after)), strict=True)
-        unjudged = [case(id, document.title, scores, None) for (id, document), scores in scored]
+        seen = self._bags(list(passed.values()))
+        unjudged = [
+            case(id, document.title, [model.decision_score(bag) for model in (before, after)], bag, None)
+            for (id, document), bag in zip(passed.items(), seen, strict=True)
+        ]
         recent = set(newest)
         lately = [each for each in [*unjudged, *judged] if each.document in recent]
         moved = [each for each in [*unjudged, *judged[::-1]] if each.before != each.after]
@@ -183,11 +246,11 @@ class Previews:
         of_judged, of_unjudged, of_newest = (_comparison(cases) for cases in (judged, unjudged, lately))
         return Comparison(before, after, of_judged, of_unjudged, of_newest, examples)
 
-    def _scores(self, documents: Sequence[Document], models: Sequence[PublishedModel]) -> list[list[float]]:
-        """For each document the score of each model, as of now."""
+    def _bags(self, documents: Sequence[Document]) -> list[Bag]:
+        """The features of each document, as of now."""
         counted = bags([(document.title, document.text) for document in documents], self._analysis)
         idf = self._epochs.current.frequencies.idf(counted.features)
-        return [[model.decision_score(bag_of(counted, idf, i)) for model in models] for i in range(len(documents))]
+        return [bag_of(counted, idf, i) for i in range(len(documents))]
 
 
 def _by_rules(document: Document | None, rules: Sequence[CompiledRules | None]) -> list[Decision | None]:

@@ -19,7 +19,7 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
@@ -36,6 +36,7 @@ from service.store.stream.documents import unpack
 from service.topics.decisions.registry import Registry
 from service.topics.decisions.results import classify
 from service.topics.features import analysis_of
+from service.topics.published import PublishedModel
 from service.topics.sync import load_model
 
 BATCH_SIZE = 500
@@ -79,7 +80,7 @@ async def backfill(context: JobContext, request: Backfill) -> BackfillResult:
     if request.archive is None:
         return await _remembered(context, request, registry)
     try:
-        return await _archive(context, request.archive, registry)
+        return await _archive(context, request.archive, registry, request.topics)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise BadInput("The archive is not a gzip file, or is incomplete.") from error
     except OSError as error:
@@ -93,8 +94,19 @@ async def _registry(context: JobContext, request: Backfill) -> Registry:
     for topic, saved in zip(topics, models, strict=True):
         if saved is None and request.topics is not None:
             raise NotFound.topic(topic)
-    registry.load([await load_model(saved, context.epochs.projections) for saved in models if saved])
+    loaded = [await load_model(saved, context.epochs.projections) for saved in models if saved]
+    if groups := {model.settings.group.name for model in loaded if model.settings.group}:
+        loaded += await _others_in(groups, {model.topic for model in loaded}, context)
+    registry.load(loaded)
     return registry
+
+
+async def _others_in(groups: Collection[str], topics: Collection[str], context: JobContext) -> list[PublishedModel]:
+    """Those in these groups besides the given topics, which cannot be decided without them."""
+    rest = [topic for topic in await context.store.topics() if topic not in topics]
+    saved = [model for model in await context.store.versions.load(rest) if model]
+    models = [await load_model(each, context.epochs.projections) for each in saved]
+    return [model for model in models if model.settings.group and model.settings.group.name in groups]
 
 
 async def _remembered(context: JobContext, request: Backfill, registry: Registry) -> BackfillResult:
@@ -105,7 +117,7 @@ async def _remembered(context: JobContext, request: Backfill, registry: Registry
         context.begin_part(start, len(ids), f"Decided {start:,} of {len(ids):,} documents.")
         blobs = await context.store.documents.load(ids[start : start + BATCH_SIZE])
         documents = [unpack(blob).document for blob in blobs if blob]
-        rows = await context.in_thread(decide, registry, documents, context)
+        rows = await context.in_thread(decide, registry, documents, request.topics, context)
         _count(counts, rows)
         seen += len(documents)
         if request.review:
@@ -113,7 +125,9 @@ async def _remembered(context: JobContext, request: Backfill, registry: Registry
     return _result(seen, 0, counts, None)
 
 
-async def _archive(context: JobContext, name: str, registry: Registry) -> BackfillResult:
+async def _archive(
+    context: JobContext, name: str, registry: Registry, topics: Collection[str] | None
+) -> BackfillResult:
     directory = context.config.archives
     if directory is None:
         raise NotFound("This service no longer reads archives: SLUICE_ARCHIVES is not set.")
@@ -130,7 +144,8 @@ async def _archive(context: JobContext, name: str, registry: Registry) -> Backfi
             context.report(_share(archive, path))
             documents, refused = _documents(lines, context)
             for start in range(0, len(documents), BATCH_SIZE):
-                rows = await context.in_thread(decide, registry, documents[start : start + BATCH_SIZE], context)
+                batch = documents[start : start + BATCH_SIZE]
+                rows = await context.in_thread(decide, registry, batch, topics, context)
                 out.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows if row["decisions"])
             read = done.read + sum(map(len, lines))
             done = Checkpoint(read, out.tell(), done.documents + len(documents), done.refused + refused)
@@ -147,9 +162,17 @@ async def _archive(context: JobContext, name: str, registry: Registry) -> Backfi
     return _result(done.documents, done.refused, counts, decisions.name)
 
 
-def decide(registry: Registry, documents: Sequence[Document], context: JobContext) -> list[dict[str, object]]:
-    """Returns the decisions on each document, without rejections."""
+def decide(
+    registry: Registry, documents: Sequence[Document], topics: Collection[str] | None, context: JobContext
+) -> list[dict[str, object]]:
+    """Returns the decisions of these topics (None: all) on each document, without rejections."""
     results = classify(registry, documents, ClassifyOptions(store=False), context.epochs.current)
+    if topics is not None:
+        wanted = set(topics)
+        results = [
+            result._replace(decisions=[each for each in result.decisions if each[1].topic.name in wanted])
+            for result in results
+        ]
     return [result.to_dict() | {"title": document.title} for result, document in zip(results, documents, strict=True)]
 
 

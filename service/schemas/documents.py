@@ -72,7 +72,7 @@ class Verdict(Answer):
     score: float
     probability: float | None
     version: int
-    decided_by: str
+    decided_by: str = Field(description="`model`, `accept_if`, `reject_if`, or `group`: what made the decision.")
     certain: bool | None = Field(
         default=None,
         description="Whether the precision or error that the topic's goal asks for can be promised by now; absent "
@@ -82,7 +82,7 @@ class Verdict(Answer):
         default=None, description="With `explain`: contributions that add up to the score."
     )
     flip: Flip | None = Field(
-        default=None, description="With `explain`; null if a rule decides, or if a few terms are not enough."
+        default=None, description="With `explain`; null if a rule or a group decides, or if a few terms are not enough."
     )
 
 

@@ -17,7 +17,19 @@ from pydantic import (
 )
 
 from models.core.names import GoalMode, GoalState
-from service.schemas.fields import NESTED, PLAIN, Answer, Line, Request, Rule, Scalar, Share, TopicId, no_nul
+from service.schemas.fields import (
+    NESTED,
+    PLAIN,
+    TOPIC_ID,
+    Answer,
+    Line,
+    Request,
+    Rule,
+    Scalar,
+    Share,
+    TopicId,
+    no_nul,
+)
 
 
 def _plain_or_nested(given: object) -> str:
@@ -70,6 +82,16 @@ class Rules(Request):
     reject_if: Rule | None = None
 
 
+class Group(Request):
+    """Topics of which one may accept a document, such as the queues of tickets: those that name the same group."""
+
+    name: Annotated[str, Field(pattern=TOPIC_ID, examples=["queue"])]
+    rule: Literal["at_most_one", "exactly_one"] = "at_most_one"
+    margin: Share = Field(
+        default=0.1, description="Where the probabilities of two differ by no more, both abstain. One for the group."
+    )
+
+
 SingleTerm = Annotated[str, Field(max_length=400), AfterValidator(no_nul)]
 
 
@@ -111,6 +133,7 @@ class TopicFields(Request):
     learner: Annotated[Learner, Effect.START] = Learner(kind="wh")
     goal: Annotated[Goal, Effect.MODEL] = Goal()
     rules: Annotated[Rules, Effect.DECISIONS] = Rules()
+    group: Annotated[Group | None, Effect.DECISIONS] = None
     terms: Annotated[Pins, Effect.MODEL] = Pins()
     semantic: Annotated[bool, Effect.MODEL] = Field(
         default=True,
@@ -244,6 +267,7 @@ class Topic(Answer):
     learner: Learner
     goal: Goal
     rules: Rules
+    group: Group | None = Field(default=None, description="Absent if the topic is in none.")
     terms: Pins = Pins()
     semantic: bool = True
     audit: float | None
@@ -256,5 +280,5 @@ class Topic(Answer):
     )
 
     @model_serializer(mode="wrap")
-    def _without_no_warnings(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in serialize(self).items() if name != "warnings" or value}
+    def _without_what_is_absent(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if name not in ("warnings", "group") or value}

@@ -9,7 +9,7 @@ from models.online.model import Model
 from service.clock import now_ms
 from service.config import Config
 from service.errors import BadInput, FieldError, NotFound, TooLarge
-from service.schemas import Effect, NewTopic, TopicChange
+from service.schemas import Effect, Group, NewTopic, TopicChange
 from service.schemas.flow import Route
 from service.store.stream.routes import RouteStore, StoredRoute
 from service.store.topics import Store
@@ -61,6 +61,7 @@ class Topics:
     async def create(self, new: NewTopic) -> PublishedModel:
         check(dict(new))
         topic = new.id or topic_id(new.name)
+        self.check_group(topic, new.group)
         await self.check_room_for(topic)
         terms = read_terms(new.terms, self._registry.analysis)
         settings = TopicSettings(**new.model_dump(exclude={"id"}), created_ms=now_ms(), read=terms)
@@ -71,6 +72,7 @@ class Topics:
     async def change(self, topic: str, change: TopicChange, if_match: int | None) -> PublishedModel:
         """Applies the fields that are given; a new learner or query refolds the log."""
         fields = changed_fields(change, self._registry.analysis)
+        self.check_group(topic, fields.get("group"))
         epoch, decides_differently = self._epochs.current, False
 
         def edit(state: TopicState) -> tuple[TopicSettings, bytes] | None:
@@ -124,6 +126,10 @@ class Topics:
         if not (await self._store.heads([topic]))[0]:
             await self._routes.forget(topic)  # including those that were put meanwhile
         self._registry.delete(topic)
+
+    def check_group(self, topic: str, group: Group | None) -> None:
+        """Raises `BadInput` if another topic has a group of that name that is not the same."""
+        self._registry.groups.check(topic, group)
 
     async def check_room_for(self, topic: str) -> None:
         """Raises `TooLarge` if a new topic would be one more than the config allows."""

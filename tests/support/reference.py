@@ -263,6 +263,31 @@ def ndcg(ranked: Sequence[int]) -> float:
     return dcg(ranked) / dcg(sorted(ranked, reverse=True))
 
 
+def one_of(rows: list[tuple[str, float | None, bool]], exactly: bool, margin: float) -> list[str]:
+    """Of topics with their own decision, probability, and whether a rule decided: case by case, by definition."""
+    out = [by_rule and own == "reject" for own, _, by_rule in rows]
+    forced = [by_rule and own == "accept" for own, _, by_rule in rows]
+    if any(forced):
+        return [("accept" if sum(forced) == 1 else "abstain") if f else "reject" for f in forced]
+    p = [probability for _, probability, _ in rows]
+
+    def near(i: int, among: list[int]) -> bool:
+        return all((p[j] or 0) - (p[i] or 0) <= margin for j in among)
+
+    everyone = [i for i in range(len(rows)) if not out[i]]
+    if exactly and all(p[i] is not None for i in everyone):
+        close = [i for i in everyone if near(i, everyone)]
+    else:
+        running = [i for i in everyone if rows[i][0] != "reject"]
+        if not any(rows[i][0] == "accept" for i in running):
+            return [own for own, _, _ in rows]
+        unknown = any(p[i] is None for i in running)
+        close = running if unknown else [i for i in running if near(i, running)]
+        if len(close) == 1 and rows[close[0]][0] == "abstain":
+            close = running
+    return [("accept" if len(close) == 1 else "abstain") if i in close else "reject" for i in range(len(rows))]
+
+
 # -- methods that see all documents at once: Y has a column for each topic ---------------------------------------------
 
 

@@ -4,6 +4,7 @@ Reading order:
 
     registry.py   the topics that this process serves, and the bank that scores documents for all of them
     rules.py      a user's rules, which overrule the model
+    groups.py     topics of which one may accept, decided together
     deciding.py   documents in, verdicts out
     repeats.py    documents that repeat another are decided as that one is
     explain.py    why a document was decided as it was, and what would have changed it

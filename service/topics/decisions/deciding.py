@@ -2,6 +2,9 @@
 
     documents  →  features, idf  →  scores against a snapshot of the bank  →  rules  →  verdicts
 
+Topics of which one may accept are decided together once the verdict of each is final (groups.py, called by results.py).
+So with one of them all have verdicts here, requested or not.
+
 Where topics go by meaning, a batch is also projected once under each projection that they use, which is one, or two
 while topics move from one to the next.
 
@@ -9,7 +12,7 @@ If a request names no topics, only those that may not reject have a verdict: nea
 document, and the bank does not list those.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate, pairwise
@@ -26,6 +29,7 @@ from models.text.analysis import Bags, bags
 from service.errors import NotFound, TooLarge
 from service.schemas import ClassifyOptions, Decision, Document
 from service.topics.background import Epoch
+from service.topics.decisions.groups import OneOf
 from service.topics.decisions.registry import Registry, ServedTopic
 from service.topics.decisions.rules import DECIDES, RuleName
 from service.topics.published import DIGITS, decide, decide_together
@@ -42,10 +46,13 @@ class TopicVerdict(NamedTuple):
     score: float
     rule: RuleName | None = None  # that overrules the model
     members: tuple[float, ...] = ()  # the scores whose mean it is, where a committee votes
+    group: Decision | None = None  # what its group makes of it, where that is something else
 
     @property
     def decision(self) -> Decision:
-        topic, score, rule, members = self  # faster than by name, and this runs for each decision
+        topic, score, rule, members, group = self  # faster than by name, and this runs for each decision
+        if group:
+            return group
         if rule:
             return DECIDES[rule]
         if topic.voting:
@@ -70,6 +77,7 @@ class Decided:
     bags: Bags
     idf: Singles
     verdicts: list[list[TopicVerdict]]
+    groups: Sequence[OneOf] = ()  # those that the topics are in; all of their topics have verdicts
 
     def bag(self, place: int) -> Bag:
         return bag_of(self.bags, self.idf, place)
@@ -87,9 +95,11 @@ def decide_documents(
     counted = bags([(document.title, document.text) for document in documents], registry.analysis)
     idf = epoch.frequencies.idf(counted.features)
     ids = [document.id or content_id(document) for document in documents]
-    snapshot, limit = registry.snapshot(), max_verdicts(options)
-    ruled = [registry.rules.decides(document, options.topics) if apply_rules else {} for document in documents]
-    topics = options.topics
+    snapshot, limit, topics = registry.snapshot(), max_verdicts(options), options.topics
+    groups = registry.groups.among(topics)
+    together = sorted({topic for group in groups for topic in group.topics if snapshot.get(topic)})
+    ruling = topics and {*topics, *together}
+    ruled = [registry.rules.decides(document, ruling) if apply_rules else {} for document in documents]
     if topics is None and options.include == "all":
         topics = sorted(topic.name for topic in snapshot)
     seen = _seen(registry, snapshot, counted, idf)
@@ -97,8 +107,10 @@ def decide_documents(
         rows = _not_rejected(snapshot, seen, ruled, limit)
     else:
         rows = _scored(snapshot, seen, list(dict.fromkeys(topics)), limit)
+    if together:
+        rows = _completed(rows, _scored(snapshot, seen, together, MAX_VERDICTS))
     verdicts = [_with_rules(row, rules) if rules else row for row, rules in zip(rows, ruled, strict=True)]
-    return Decided(documents, ids, counted, idf, verdicts)
+    return Decided(documents, ids, counted, idf, verdicts, groups)
 
 
 def verdicts_of(
@@ -135,6 +147,15 @@ def content_id(document: Document) -> str:
 
 def _with_rules(verdicts: Sequence[TopicVerdict], rules: Mapping[str, RuleName]) -> list[TopicVerdict]:
     return [verdict._replace(rule=rules.get(verdict.topic.name)) for verdict in verdicts]
+
+
+def _completed(
+    rows: Iterable[list[TopicVerdict]], others: Iterable[list[TopicVerdict]]
+) -> Iterator[list[TopicVerdict]]:
+    """The verdicts on each document, with those of other topics that have none yet behind them."""
+    for row, more in zip(rows, others, strict=True):
+        there = {verdict.topic.name for verdict in row}
+        yield [*row, *(verdict for verdict in more if verdict.topic.name not in there)]
 
 
 def _verdict(indexed: IndexedTopic[ServedTopic], scores: Sequence[float], start: int) -> TopicVerdict:

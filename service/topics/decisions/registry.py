@@ -24,6 +24,7 @@ from models.text.projection import Projection
 from service.errors import NotFound
 from service.schemas import Rules
 from service.store.stream.outbox import GONE_S
+from service.topics.decisions.groups import TopicGroups
 from service.topics.decisions.rules import TopicRules
 from service.topics.published import PublishedModel
 
@@ -46,6 +47,7 @@ class Registry:
         self.analysis = analysis
         self.topics: dict[str, PublishedModel] = {}
         self.rules = TopicRules()
+        self.groups = TopicGroups()
         self._bank: Bank[ServedTopic] = Bank()
         # By tag: those of the topics in the bank, and in snapshots of it that are still read.
         self._projections: WeakValueDictionary[int, Projection] = WeakValueDictionary()
@@ -63,6 +65,7 @@ class Registry:
             self._bank.load(_entry(model) for model in topics.values())
             self.topics.update(topics)
             self.rules.put({topic: model.settings.rules for topic, model in topics.items()})
+            self.groups.put({topic: model.settings.group for topic, model in topics.items()})
             self._youngest_ms = max([self._youngest_ms, *(model.settings.created_ms for model in topics.values())])
 
     def put(self, model: PublishedModel) -> None:
@@ -76,6 +79,7 @@ class Registry:
             self._note_projection(model)
             self._bank.put(_entry(model))
             self.rules.put({model.topic: model.settings.rules})
+            self.groups.put({model.topic: model.settings.group})
             self.topics[model.topic] = model
             self._merged = False
             self._youngest_ms = max(self._youngest_ms, model.settings.created_ms)
@@ -96,6 +100,7 @@ class Registry:
                 self._bank.remove(topic)
                 self._merged = False
                 self.rules.put({topic: Rules()})
+                self.groups.put({topic: None})
 
     def get(self, topic: str) -> PublishedModel:
         if topic not in self.topics:

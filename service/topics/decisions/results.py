@@ -14,11 +14,12 @@ from service.schemas import ClassifyOptions, Decision, Document
 from service.topics.background import Epoch
 from service.topics.decisions.deciding import Decided, TopicVerdict, decide_documents
 from service.topics.decisions.explain import Counterfactual, ScorePart, explain, flip
+from service.topics.decisions.groups import decide_together
 from service.topics.decisions.registry import Registry
 from service.topics.decisions.repeats import Original, Repeat, as_original, counts_in
 from service.topics.published import DIGITS
 
-MODEL = "model"
+MODEL, GROUP = "model", "group"  # in `decided_by`
 
 
 class Explanation(NamedTuple):
@@ -45,7 +46,7 @@ class DocumentResult(NamedTuple):
         """The fields of `schemas.Result`."""
         decisions: list[dict[str, Any]] = []
         for decision, verdict in self.decisions:
-            topic, score, rule, _ = verdict
+            topic, score, rule, _, group = verdict
             decisions.append(
                 {
                     "topic": topic.name,
@@ -53,7 +54,7 @@ class DocumentResult(NamedTuple):
                     "score": round(score, DIGITS),
                     "probability": verdict.probability,
                     "version": topic.version,
-                    "decided_by": rule or MODEL,
+                    "decided_by": GROUP if group else rule or MODEL,
                 }
             )
             if topic.certain is not None:
@@ -102,11 +103,14 @@ def classified(
     kept: dict[str, list[Kept]] = {}
     repeats: dict[int, Repeat] = {}
     show_all = options.topics is not None or options.include == "all"
+    wanted = set(options.topics) if decided.groups and options.topics is not None else None
     for place, verdicts in enumerate(decided.verdicts):
         original = originals.get(place)
         alike: set[str] = set()
         if original:
             verdicts, alike = as_original(verdicts, original.verdicts)
+        if decided.groups:
+            verdicts = decide_together(decided.groups, verdicts, wanted)
         decisions: list[tuple[Decision, TopicVerdict]] = []
         for verdict in verdicts:
             decision = verdict.decision
@@ -151,7 +155,7 @@ class _Explainer:
         if not model or model.version != verdict.topic.version:
             return Explanation(None, None)
         contributions = explain(model, self._bag, self._words)
-        if verdict.rule:
+        if verdict.rule or verdict.group:
             return Explanation(contributions, None)
         pins = zip(model.settings.pinned_terms.pin, model.settings.read.pin, strict=True)
         query = dict(pins) | self._surfaces("", model.settings.query)

@@ -226,11 +226,16 @@ def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     assert fewer["terms"] == {"pin": [], "ban": ["reuters"]}
     (freed,) = run("topics", "change", "grain", "--goal", "").lines
     assert freed["goal"] == {}
+    (grouped,) = run("topics", "change", "grain", "--group", "queue", "--group-rule", "exactly_one").lines
+    assert grouped["group"] == {"name": "queue", "rule": "exactly_one", "margin": 0.1}
+    assert run("topics", "change", "grain", "--group-margin", ".2").code == 2
+    (left,) = run("topics", "change", "grain", "--group", "").lines
+    assert "group" not in left
     assert run("topics", "create", "pinned", "--pin", "silo").lines[0]["terms"]["pin"] == ["silo"]
     assert run("topics", "delete", "pinned").code == 0
     assert [topic["id"] for topic in run("topics").lines] == [topic["id"] for topic in run("topics", "list").lines]
-    assert [version["version"] for version in run("topics", "versions", "grain").lines] == [5, 4, 3, 2, 1]
-    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 6
+    assert [version["version"] for version in run("topics", "versions", "grain").lines] == [7, 6, 5, 4, 3, 2, 1]
+    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 8
     assert run("topics", "show", "grain").lines[0]["learner"]["kind"] == "wh"
     assert run("topics", "metrics", "grain").lines[0]["judgements"] == 0
     assert run("topics", "delete", "grain") == (0, "", "")
