@@ -8,7 +8,7 @@ stratification of multi-label data", 2011). A topic's only relevant document is 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.batch.matrix import Labels
+from models.methods.matrix import Labels
 
 
 def stratified_folds(labels: Labels, folds: int, seed: int) -> NDArray[np.int64]:

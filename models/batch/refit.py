@@ -4,7 +4,7 @@
                 shown, and a model that never saw the rest would accept much of it
     model       the method's plane with its `weights` strongest weights, on the learners' scale: the mean score of the
                 irrelevant is 0, and of the relevant 1 if they lie apart, so that online learning can go on from it
-                The topic's query is where methods with a starting vector start (batch/methods/starting.py)
+                The topic's query is where methods with a starting vector start (batch/starting.py)
     held out    for each document the score of a model fitted without its fold, truncated and scaled in the same way
 
 Near-duplicates are in one fold. `served_scores` gives held-out scores of what is served now: online learning from all
@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from models.batch import registry
 from models.batch.folds import stratified_folds
-from models.batch.matrix import Examples, Progress, no_progress
-from models.batch.methods import farm
-from models.batch.methods.farm import Crew
-from models.batch.methods.starting import document
+from models.batch.starting import document
 from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Bag, Linear, Reals
 from models.goals import thresholds
 from models.learners.documents import Background
+from models.methods import farm
+from models.methods.farm import Crew
+from models.methods.matrix import Examples, Progress, no_progress
 from models.online.model import Example, Model, Spec
 from models.online.pins import NONE, PinnedTerms, applied
 from models.online.trainer import Trainer

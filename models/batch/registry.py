@@ -1,52 +1,35 @@
 """Every method that learns from all judged documents at once, by name.
 
-A batch method is a module with `Params` (frozen, validated, with the `view` it works in) and
-
-    fit(p, x, labels, seed, progress) → Planes        of all topics at once; one topic alone is one column of labels
-
-The learners of online/registry.py are batch methods, too, if they are shown the documents in several passes, or by many
-draws with a pocket (batch/methods/passes.py). They have their own parameters, `passes` or `draws`, and, since they have
-a starting vector, `start` and `expand` (batch/methods/starting.py): the standing query is where they start.
+Those of models/methods, and the learners of online/registry.py, which are batch methods, too, if they are shown the
+documents in several passes, or by many draws with a pocket (batch/passes.py). They have their own parameters, `passes`
+or `draws`, and, since they have a starting vector, `start` and `expand` (batch/starting.py): the standing query is
+where they start.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
-from models.batch.methods import bayes, boosting, centroid, logistic, svm
-from models.batch.methods.passes import in_passes, random_draws, train
-from models.batch.methods.starting import Start, document, expanded, first_vector
+from models.batch.passes import in_passes, random_draws, train
+from models.batch.starting import Start, document, expanded, first_vector
 from models.core.arrays import check
 from models.core.measures import Bools
 from models.core.names import METHOD_KINDS, View
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
+from models.methods import registry as methods
+from models.methods.matrix import Examples, Labels, Planes, Progress, no_progress
+from models.methods.registry import METHODS
 from models.online.registry import parse_params, read_params
 from models.online.registry import takes_signed_values as of_learner
-
-
-class Method(Protocol):
-    Params: type[Any]
-
-    def fit(self, p: Any, x: Examples, labels: Labels, seed: int = 0, progress: Progress = no_progress) -> Planes: ...
-
-
-METHODS: Mapping[str, Method] = {
-    "boosting": boosting,
-    "bayes": bayes,
-    "centroid": centroid,
-    "svm": svm,
-    "logistic": logistic,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class OnlineMethod:
     """A learner, where it starts, and how documents are shown to it. Draws are balanced for EG, as in the paper
-    (batch/methods/passes.py)."""
+    (batch/passes.py)."""
 
     kind: str
     params: Mapping[str, object] = field(default_factory=dict)
@@ -89,7 +72,7 @@ def takes_signed_values(p: Any) -> bool:
     if isinstance(p, OnlineMethod):
         params = parse_params(p.kind, p.params)
         return params.view == "tfidf" and of_learner(params)
-    return isinstance(p, svm.Params | logistic.Params | centroid.Params) and p.view == "tfidf"
+    return methods.takes_signed_values(p)
 
 
 def has_start(p: Any) -> bool:
@@ -109,8 +92,7 @@ def fit(
     by column of x, are for methods that have a starting vector."""
     if isinstance(p, OnlineMethod):
         return _fit_online(p, x, labels, seed, progress, queries or [None] * labels.shape[1])
-    method = next(method for method in METHODS.values() if isinstance(p, method.Params))
-    return method.fit(p, x, labels, seed, progress)
+    return methods.fit(p, x, labels, seed, progress)
 
 
 def _fit_online(

@@ -4,7 +4,7 @@
     y = 1       the document was judged relevant to the topic
     y = −1      it was judged irrelevant, or nobody judged it and the topic would reject it
     unknown     nobody judged it, and the topic would let it through: many of these are relevant, so the pair does not
-                count (batch/methods/boosting.py)
+                count (methods/boosting.py)
 
 Sebastiani, Sperduti & Valdambrini, "An improved boosting algorithm and its application to text categorization", CIKM
 2000, where every document has all its labels, so that no pair is unknown.
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from models.batch import registry
 from models.batch.folds import stratified_folds
-from models.batch.matrix import Examples, Labels, Progress, no_progress
-from models.batch.methods import boosting, farm
-from models.batch.methods.farm import Crew
 from models.batch.refit import FOLDS, Dataset, Refit, scale_of, scaled, scores_of
 from models.core.measures import Bools
 from models.core.vectors import Bag, Linear
+from models.methods import boosting, farm
+from models.methods.farm import Crew
+from models.methods.matrix import Examples, Labels, Progress, no_progress
 from models.online.pins import PinnedTerms, applied
 from models.text.minhash import Groups
 

@@ -1,6 +1,6 @@
 """Boosting on one core, by two processes, and by two workers of a Dask cluster on this machine.
 
-The work is split by models/batch/methods/farm.py.
+The work is split by models/methods/farm.py.
 
     wall_s          wall-clock time of S rounds, from selected terms to hypotheses, including sending the parts
     cpu_s           CPU time of the busiest process: what wall-clock time would be on idle cores
@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import psutil
 
-from models.batch.feature_selection import reduced
-from models.batch.matrix import Examples, Labels
-from models.batch.methods.boosting import Boosted, Params, boost
-from models.batch.methods.farm import Crew, farm
+from models.methods.boosting import Boosted, Params, boost
+from models.methods.farm import Crew, farm
+from models.methods.feature_selection import reduced
+from models.methods.matrix import Examples, Labels
 from models.text.analysis import Analysis, bags
 from scripts.benchmarks.contest import TICK_S, one_core, peak_mb
 from scripts.common.corpus import generate, read

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models.batch import registry
-from models.batch.methods.passes import train
+from models.batch.passes import train
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.learners.documents import DocumentWindow

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.batch.matrix import Examples
-from models.batch.methods.passes import Order, Trained, in_passes, random_draws, train
+from models.batch.passes import Order, Trained, in_passes, random_draws, train
 from models.core.measures import Bools, Contingency, break_even, contingency, f_beta, macro, micro, sap
 from models.core.names import View
 from models.core.vectors import Bag, Reals
@@ -27,6 +26,7 @@ from models.goals import thresholds
 from models.learners.base import DocumentVector
 from models.learners.documents import Collection, DocumentWindow
 from models.learners.vocabulary import Vocabulary
+from models.methods.matrix import Examples
 from models.online.registry import parse_params
 from models.text.analysis import Analysis, bags
 from models.text.idf import Counter, Frequencies

@@ -27,13 +27,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from models.batch.feature_selection import reduced
 from models.batch.folds import stratified_folds
-from models.batch.matrix import Examples, Labels, Planes
-from models.batch.methods import boosting
 from models.batch.registry import fit, parse
 from models.core.measures import break_even, contingency, sap
 from models.core.vectors import Reals
+from models.methods import boosting
+from models.methods.feature_selection import reduced
+from models.methods.matrix import Examples, Labels, Planes
 from scripts.evaluation.batch import TopicResult, VectorCorpus, threshold
 
 MIN_RELEVANT = 5  # documents; scores of fewer left-out ones alone are too little evidence

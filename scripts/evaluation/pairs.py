@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from models.batch.matrix import Examples
 from models.core.measures import Bools
 from models.core.vectors import Bag, Features
 from models.core.views import view
 from models.learners.base import DocumentVector
+from models.methods.matrix import Examples
 from models.text.analysis import Analysis, Bags, bags
 from models.text.idf import Counter, Frequencies
 from scripts.common.corpus import Corpus

@@ -5,7 +5,7 @@
     all       fitted to the labels of all documents of the stream so far
 
 Each has the topic's features, with the idf of that moment, and is measured on the test documents as the topic is. It
-accepts where its score is above 0, its natural cut. The SVM is that of models/batch/methods/svm.py, which solves its
+accepts where its score is above 0, its natural cut. The SVM is that of models/methods/svm.py, which solves its
 problem exactly. Of random labels, the mean over DRAWS draws is taken: one draw of 50 may have no relevant document.
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.bank.seen import view_batch
-from models.batch.matrix import Examples
-from models.batch.methods import svm
 from models.core.measures import Bools, contingency, f_beta, sap
+from models.methods import svm
+from models.methods.matrix import Examples
 from scripts.evaluation.effectiveness import ApF1, Compared, measure
 from scripts.loop.loop import Loop
 from scripts.loop.stream import Stream

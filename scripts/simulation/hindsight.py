@@ -3,7 +3,7 @@
 It is fitted to the labels of all documents up to the pause, with the idf of that moment, and ranks the documents that
 follow. Its cut is the lowest one whose precision on these very documents is the goal's, which nobody can know
 beforehand; below it, as many documents are undecided as the goal allows. So it is no peer but a ceiling. It is that of
-models/batch/methods/svm.py.
+models/methods/svm.py.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from models.bank.seen import view_batch
-from models.batch.matrix import Examples
-from models.batch.methods import svm
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.goals.promises import Targets
+from models.methods import svm
+from models.methods.matrix import Examples
 from scripts.loop.reader import ABSTAIN, ACCEPT, REJECT, Decisions
 from scripts.loop.stream import Stream
 from scripts.simulation.attainment import FollowUp

@@ -13,7 +13,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from models.batch.methods.farm import Crew, WorkerDied
+from models.methods.farm import Crew, WorkerDied
 from service.config import Config
 from service.errors import BadInput
 from service.jobs.context import JobContext

@@ -21,13 +21,13 @@ import numpy as np
 
 from models.batch import comparison, refit
 from models.batch.comparison import Difference
-from models.batch.methods.farm import Crew
 from models.batch.refit import Dataset, Refit
 from models.batch.together import MAX_PAIRS, JointDataset, refit_together
 from models.core.latent import count_words
 from models.core.measures import sap
 from models.core.vectors import Linear, Reals
 from models.goals import thresholds
+from models.methods.farm import Crew
 from models.online.model import Model
 from models.text.analysis import terms
 from service.errors import BadInput, NotFound

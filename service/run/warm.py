@@ -18,11 +18,11 @@ from typing import Any, get_args
 import httpx
 import numpy as np
 
-from models.batch.feature_selection import Reduction
 from models.batch.refit import Dataset, refit
-from models.batch.registry import METHODS
 from models.goals.curves.tradeoff import curve
 from models.goals.curves.weighted import StreamSample
+from models.methods.feature_selection import Reduction
+from models.methods.registry import METHODS
 from models.online.model import Example
 from models.online.registry import LEARNERS
 from service.api.app import create_app

@@ -3,8 +3,8 @@
 import pytest
 
 from models.batch.folds import stratified_folds
-from models.batch.matrix import Examples
 from models.batch.registry import fit, parse
+from models.methods.matrix import Examples
 from scripts.evaluation.joint import held_out_scores
 from tests.models.batch.test_registry import bag, corpus
 

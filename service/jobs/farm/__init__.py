@@ -1,4 +1,4 @@
-"""Boosting on several processors: the crews for models/batch/methods/farm.py.
+"""Boosting on several processors: the crews for models/methods/farm.py.
 
 It splits the terms among the workers of a crew, and each round asks all of them for their best candidates. What a crew
 is lies here, because the models know neither processes nor networks:

@@ -1,4 +1,4 @@
-"""A crew for models/batch/methods/farm.py: the workers of a Dask cluster, for data that is too much for one machine.
+"""A crew for models/methods/farm.py: the workers of a Dask cluster, for data that is too much for one machine.
 
     with Client("tcp://scheduler:8786") as client:
         planes = farm.fit(Params(), x, labels, Cluster(client))
@@ -19,9 +19,9 @@ from typing import Any
 
 from distributed import CancelledError, Client, KilledWorker
 
-from models.batch.matrix import Labels
-from models.batch.methods.boosting import Ask, Candidates, Chosen
-from models.batch.methods.farm import WorkerDied, WorkerShare
+from models.methods.boosting import Ask, Candidates, Chosen
+from models.methods.farm import WorkerDied, WorkerShare
+from models.methods.matrix import Labels
 
 POLL_S = 1.0
 DIED = "a worker of the Dask cluster, or its scheduler, has died"

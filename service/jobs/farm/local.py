@@ -1,4 +1,4 @@
-"""A crew for models/batch/methods/farm.py: processes of this machine, the calling process included.
+"""A crew for models/methods/farm.py: processes of this machine, the calling process included.
 
     with Processes(2) as crew:
         planes = farm.fit(Params(), x, labels, crew)
@@ -21,9 +21,9 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Self
 
-from models.batch.matrix import Labels
-from models.batch.methods.boosting import Ask, Candidates, Chosen
-from models.batch.methods.farm import MAX_WORKERS, WorkerDied, WorkerShare
+from models.methods.boosting import Ask, Candidates, Chosen
+from models.methods.farm import MAX_WORKERS, WorkerDied, WorkerShare
+from models.methods.matrix import Labels
 
 
 class Processes:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from models.batch import refit, registry
-from models.batch.matrix import Examples
 from models.batch.refit import Dataset
 from models.core.latent import count_words
 from models.core.measures import sap
@@ -14,6 +13,7 @@ from models.core.names import METHOD_KINDS
 from models.core.vectors import Bag
 from models.core.views import view
 from models.learners.documents import Background
+from models.methods.matrix import Examples
 from models.online.model import Example, Model, Spec
 from models.online.pins import PinnedTerms
 from models.online.trainer import Trainer

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.batch.registry import fit, parse
 from models.core.names import METHOD_KINDS, View
 from models.core.vectors import Bag, Reals
 from models.core.views import view
+from models.methods.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.text.analysis import Analysis
 from models.text.analysis import bags as read_bags
 from scripts.evaluation.joint import held_out_scores

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from models.batch import refit
-from models.batch.feature_selection import reduced
-from models.batch.matrix import Examples
-from models.batch.methods import boosting
 from models.batch.refit import Dataset
 from models.batch.together import JointDataset, refit_together
 from models.core.measures import sap
 from models.core.vectors import Bag
 from models.core.views import view
+from models.methods import boosting
+from models.methods.feature_selection import reduced
+from models.methods.matrix import Examples
 from models.online.model import Example
 from models.online.pins import NONE
 from service.jobs.farm.local import Processes

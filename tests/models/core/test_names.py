@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from models.batch.registry import METHODS
 from models.core.names import BATCH_NAMES, LEARNER_NAMES
+from models.methods.registry import METHODS
 from models.online.registry import AUTO, LEARNERS
 from tests.support import ROOT
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from models.batch.matrix import Examples
-from models.batch.methods.boosting import Params, boost
-from models.batch.methods.boosting import fit as fit_alone
-from models.batch.methods.farm import WorkerDied, farm
+from models.methods.boosting import Params, boost
+from models.methods.boosting import fit as fit_alone
+from models.methods.farm import WorkerDied, farm
+from models.methods.matrix import Examples
 from models.text.analysis import Analysis, bags
 from service.jobs.farm.dask import Cluster
-from tests.models.batch.methods.test_farm import assert_same, corpus
+from tests.models.methods.test_farm import assert_same, corpus
 from tests.support import ROOT
 from tests.support.readers import GRAIN_WORDS, OIL_WORDS
 

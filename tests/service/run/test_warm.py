@@ -9,7 +9,7 @@ from models.text.tokens import buffer
 from tests.support import ROOT
 
 # Used by experiments only: it scores documents for all fitted topics.
-NOT_SERVED = {("models.batch.matrix", "_scores")}
+NOT_SERVED = {("models.methods.matrix", "_scores")}
 
 # Prints which of these kernels the rehearsal has not called.
 REHEARSED = """

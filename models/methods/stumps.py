@@ -1,4 +1,4 @@
-"""The weak hypotheses of boosting (batch/methods/boosting.py has the letters), and the sums W that they are chosen by.
+"""The weak hypotheses of boosting (methods/boosting.py has the letters), and the sums W that they are chosen by.
 
     W_b[k, i] = Σ_j D(d_j, c_i) [t_k in d_j] [y = b]          of the documents without t_k: totals_b[i] − W_b[k, i]
 
@@ -16,9 +16,9 @@ themselves, which every worker of a farm would have to do to the whole of D.
 import numpy as np
 from numpy.typing import NDArray
 
-from models.batch.matrix import Columns, Starts
 from models.core.kernel import kernel
 from models.core.vectors import Reals
+from models.methods.matrix import Columns, Starts
 
 R, RA, D = range(3)
 TIE = 1e-12

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.batch.feature_selection import Reduction, term_scores
-from models.batch.matrix import Examples, Labels
-from models.batch.methods.boosting import REFRESH_ROUNDS, VARIANTS, Params, Rounds, Variant, boost, choose, fit
 from models.batch.registry import parse
 from models.core.vectors import Reals
+from models.methods.boosting import REFRESH_ROUNDS, VARIANTS, Params, Rounds, Variant, boost, choose, fit
+from models.methods.feature_selection import Reduction, term_scores
+from models.methods.matrix import Examples, Labels
 from tests.support import reference
 
 

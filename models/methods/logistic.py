@@ -13,10 +13,10 @@ on 20 topics of Reuters, .846, .833, .807 on six newsgroups.
 from dataclasses import dataclass
 from typing import Any
 
-from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
-from models.batch.methods.one_by_one import fit_each
 from models.core.arrays import check
 from models.core.names import WordView
+from models.methods.matrix import Examples, Labels, Planes, Progress, no_progress
+from models.methods.one_by_one import fit_each
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ Parameters. Paper: α = 1, π = 1, and x_f as above. Ours, on the last quarter o
 
 Both are linear: the bias has Bernoulli's sum over all words as if they were absent, and the weight of a present word
 takes its part back. A multinomial may count the values of any view: the formulas do not need x_f to be whole numbers.
-Few words serve it better than all (`rho`, batch/feature_selection.py): it trusts each of them, however weak.
+Few words serve it better than all (`rho`, methods/feature_selection.py): it trusts each of them, however weak.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from typing import Literal
 
 import numpy as np
 
-from models.batch.feature_selection import Reduction, reduced
-from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.core.arrays import check
 from models.core.names import View
+from models.methods.feature_selection import Reduction, reduced
+from models.methods.matrix import Examples, Labels, Planes, Progress, no_progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
 from models.core.names import WordView
+from models.methods.matrix import Examples, Labels, Planes, Progress, no_progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.batch.matrix import Examples, Labels
-from models.batch.methods.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Variant, boost, run_rounds
-from models.batch.methods.farm import MAX_WORKERS, WorkerDied, farm, fit, shares
 from models.core.vectors import Reals
+from models.methods.boosting import VARIANTS, Boosted, Candidates, Chosen, Params, Variant, boost, run_rounds
+from models.methods.farm import MAX_WORKERS, WorkerDied, farm, fit, shares
+from models.methods.matrix import Examples, Labels
 from service.jobs.farm.local import Processes
-from tests.models.batch.methods.test_boosting import corpora, examples
+from tests.models.methods.test_boosting import corpora, examples
 
 
 def corpus(g: int = 80, r: int = 40, m: int = 5) -> tuple[Examples, Labels]:

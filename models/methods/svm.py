@@ -16,10 +16,10 @@ If all documents of a topic are relevant, or none is, its plane is constant: b =
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
-from models.batch.methods.one_by_one import fit_each
 from models.core.arrays import check
 from models.core.names import WordView
+from models.methods.matrix import Examples, Labels, Planes, Progress, no_progress
+from models.methods.one_by_one import fit_each
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.batch.methods.passes import POCKET_INTERVAL, in_passes, random_draws, train
+from models.batch.passes import POCKET_INTERVAL, in_passes, random_draws, train
 from models.core.measures import Bools, sap
 from models.core.vectors import Reals
 from models.learners.base import DocumentVector

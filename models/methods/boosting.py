@@ -18,7 +18,7 @@ form. One topic alone is m = 1. With several hypotheses in a round each of D has
 Parameters. Paper: S = 200, C = 1, N = 20, ρ = .90 is best, and so the default. ε = 1/(mg): the .01 that the paper
 quotes is as large as the weight of ten thousand pairs, and makes all c alike (micro-F1 falls from .78 to .59).
 
-How D and W are kept from one round to the next, and what that costs, is in batch/methods/stumps.py.
+How D and W are kept from one round to the next, and what that costs, is in methods/stumps.py.
 
 Pairs of document and topic of which nobody knows whether the document is relevant have no part in it: D_1 is
 1/(number of known pairs) for the others, and ε with it.
@@ -34,15 +34,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.batch.feature_selection import Reduction, reduced
-from models.batch.matrix import Columns, Examples, Labels, Planes, Progress, no_progress
-from models.batch.methods.stumps import TIE, constants, correct, losses, smallest, sum_all
 from models.core.arrays import check
 from models.core.names import View
 from models.core.vectors import Features, Reals
+from models.methods.feature_selection import Reduction, reduced
+from models.methods.matrix import Columns, Examples, Labels, Planes, Progress, no_progress
+from models.methods.stumps import TIE, constants, correct, losses, smallest, sum_all
 
 Variant = Literal["R", "RA", "D"]
-VARIANTS: tuple[Variant, ...] = ("R", "RA", "D")  # a variant's code is its place here, as in batch/methods/stumps.py
+VARIANTS: tuple[Variant, ...] = ("R", "RA", "D")  # a variant's code is its place here, as in methods/stumps.py
 
 REFRESH_ROUNDS = 50  # after which W is summed again
 MAX_CANCELLATION = 1e3  # factor by which sums may shrink before they are summed again: three digits are gone
@@ -147,7 +147,7 @@ def boost(
 
 
 def run_rounds(p: Params, features: Features, ask: Ask, progress: Progress = no_progress) -> Boosted:
-    """Runs S rounds. `ask` returns the candidates of one process, or of several workers (batch/methods/farm.py)."""
+    """Runs S rounds. `ask` returns the candidates of one process, or of several workers (methods/farm.py)."""
     chosen: list[Chosen] = []
     Z = np.empty(p.S)
     answers = ask(None, p.members(1))

@@ -18,11 +18,11 @@ from typing import Literal
 
 import numpy as np
 
-from models.batch.matrix import Examples
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.learners import rocchio
 from models.learners.base import DocumentVector, Vector
+from models.methods.matrix import Examples
 from models.online.registry import LEARNERS, parse_params
 
 Start = Literal["query", "rocchio", "none"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from models.batch.matrix import Examples, Labels, Planes, Progress
+from models.methods.matrix import Examples, Labels, Planes, Progress
 
 
 def fit_each(model: Callable[[], Any], x: Examples, labels: Labels, progress: Progress) -> Planes:

@@ -18,11 +18,11 @@ from typing import Literal
 
 import numpy as np
 
-from models.batch.matrix import Examples, Labels
 from models.core.arrays import check
 from models.core.kernel import kernel
 from models.core.measures import Bools
 from models.core.vectors import Reals
+from models.methods.matrix import Examples, Labels
 
 Reduction = Literal["chi2", "mutual", "frequency"]
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.batch import refit, registry
-from models.batch.matrix import Examples, Planes
-from models.batch.methods.passes import in_passes
-from models.batch.methods.starting import document
+from models.batch.passes import in_passes
 from models.batch.refit import Dataset
+from models.batch.starting import document
 from models.core.names import LEARNER_NAMES
 from models.core.vectors import Bag, Reals
 from models.core.views import view
+from models.methods.matrix import Examples, Planes
 from models.online.model import Example
 from models.online.pins import PinnedTerms
 from tests.support import reference

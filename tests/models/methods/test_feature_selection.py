@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.batch.feature_selection import best_terms, reduced, term_scores
-from models.batch.matrix import Labels
 from models.core.vectors import Reals
-from tests.models.batch.methods.test_boosting import corpora, examples
+from models.methods.feature_selection import best_terms, reduced, term_scores
+from models.methods.matrix import Labels
+from tests.models.methods.test_boosting import corpora, examples
 from tests.support import reference
 
 

@@ -23,10 +23,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from models.batch.feature_selection import reduced
-from models.batch.matrix import Examples, Labels, Planes, Progress, no_progress
-from models.batch.methods.boosting import Ask, Boosted, Params, Rounds, run_rounds
 from models.core.arrays import check
+from models.methods.boosting import Ask, Boosted, Params, Rounds, run_rounds
+from models.methods.feature_selection import reduced
+from models.methods.matrix import Examples, Labels, Planes, Progress, no_progress
 
 MAX_WORKERS = 256
 
