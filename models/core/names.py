@@ -1,7 +1,7 @@
 """The names that requests, answers and stored records use for what the models do.
 
 They are kept apart from the code behind them, so that a schema can list the learners without loading numba. The
-registries of that code (online/registry.py, batch/registry.py) have the same names in the same order: a test compares
+registries of that code (online/registry.py, methods/registry.py) have the same names in the same order: a test compares
 them.
 """
 
@@ -22,8 +22,12 @@ LEARNER_NAMES: tuple[LearnerName, ...] = get_args(LearnerName)
 LEARNER_KINDS = (*LEARNER_NAMES, "auto", "committee")
 
 # Methods that learn from all examples at once, and the methods a job may train with: learners can do that, too.
-BATCH_NAMES = ("boosting", "bayes", "centroid", "svm", "logistic")
+BatchName = Literal["boosting", "bayes", "centroid", "svm", "logistic"]
+BATCH_NAMES: tuple[BatchName, ...] = get_args(BatchName)
 METHOD_KINDS = (*BATCH_NAMES, *LEARNER_NAMES)
+
+# What the members of a committee may be.
+MemberName = Literal[LearnerName, BatchName]
 
 # How a document came to be judged, which decides what the judgement is evidence of (goals/evidence.py).
 Origin = Literal["given", "shown", "audit", "found"]

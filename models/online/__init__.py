@@ -9,6 +9,7 @@ Reading order:
     model.py                what goes in and comes out: Spec, Example, Model
     registry.py             learners by name, and their parameters from JSON
     run.py                  one learner's run on one topic, with the step of each judgement
+    refitted.py             a batch method's run, fitted again every few judgements: a member of a committee
     pocket.py               which of all vectors is served
     pins.py                 terms that a user pins or bans
     truncation.py           only the strongest weights are served

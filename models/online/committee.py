@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.core.arrays import check
-from models.core.names import LearnerName
+from models.core.names import MemberName
 from models.core.vectors import Linear, Reals
 from models.online.committee_estimates import CommitteeRates
 
@@ -57,7 +57,7 @@ ROUNDING = 1e-9  # the error of a sum of weights, which must not break a tie
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    of: LearnerName = "wh"
+    of: MemberName = "wh"  # a learner, or a batch method
     params: Mapping[str, object] = field(default_factory=dict)  # of the members
     k: int | None = 4  # None: the search's choice
     method: Method = "split"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Reals
@@ -24,6 +25,7 @@ from models.goals.promises import Targets
 from models.goals.thresholds import Band, f_beta_cut
 from models.learners.base import Vector
 from models.learners.documents import Background, DocumentWindow
+from models.methods.registry import METHODS
 from models.online.committee import (
     Committee,
     Params,
@@ -50,6 +52,7 @@ from models.online.committee_estimates import (
 )
 from models.online.judged import JudgedDocuments
 from models.online.model import Model
+from models.online.refitted import RefittedRun
 from models.online.registry import LEARNERS, parse_params
 from models.online.run import LearnerRun
 from models.online.scored import Scored
@@ -62,8 +65,7 @@ class CommitteeRun:
     def __init__(self, p: Params, semantic: bool = False) -> None:
         self._p = p
         sizes = SEARCHED_SIZES if p.k is None else (p.k,)
-        params = parse_params(p.of, p.params)
-        self._of_size = {k: [LearnerRun(LEARNERS[p.of], params, semantic) for _ in range(k)] for k in sizes}
+        self._of_size = {k: [_member(p, semantic) for _ in range(k)] for k in sizes}
         self._k = sizes[0]
         self._counts = [0, 0]  # of irrelevant and relevant examples
         self._estimates: Mapping[str, CommitteeRates] = {}
@@ -89,8 +91,12 @@ class CommitteeRun:
         for k in self._of_size:
             yield from times_learned(self._p.method, k, self._p.seed, relevant, nth).tolist()
 
-    def check(self, window: DocumentWindow, relevant: Bools) -> None:
-        """Estimate the loss and error of the committee, and choose its size if that is to be found."""
+    def check(self, window: DocumentWindow, relevant: Bools, group: NDArray[np.int64]) -> None:
+        """Fit members of a batch method again, estimate the loss and error of the committee, and choose its size if
+        that is to be found."""
+        for run in self.runs:
+            if isinstance(run, RefittedRun):
+                run.refit(window, relevant, group)
         if self._p.method != "split" or relevant.all() or not relevant.any():
             return
         estimators = self._estimators(window, relevant)
@@ -198,6 +204,12 @@ class CommitteeRun:
             line = regression([(differ[k], accuracy[k]) for k in several[-2:]])
             estimators["kl"] = lambda k: unanimous([line.at(differ[k])] * k, cov[several[0]])
         return estimators
+
+
+def _member(p: Params, semantic: bool) -> LearnerRun:
+    if p.of in METHODS:
+        return RefittedRun(p.of, p.params, semantic)
+    return LearnerRun(LEARNERS[p.of], parse_params(p.of, p.params), semantic)
 
 
 def _difference(runs: Sequence[LearnerRun], window: DocumentWindow, relevant: Bools) -> float:

@@ -6,6 +6,7 @@ Vectors compete and thresholds are chosen on the newest of them, the window.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.core.measures import Bools
 from models.core.names import View
@@ -67,10 +68,14 @@ class JudgedDocuments:
 
     def without_groups(self, held_out: Reals, run: LearnerRun, v: Vector, window: DocumentWindow) -> Reals:
         """Held-out scores from which what near-duplicates taught is taken out, too."""
-        if self.ledger.unique.all():
+        if run.apart_from_duplicates or self.ledger.unique.all():
             return held_out
-        group = self.ledger.groups.group[self.size - window.size :]
-        return minhash.without_group(held_out, run.scores(v, window), group)
+        return minhash.without_group(held_out, run.scores(v, window), self.group)
+
+    @property
+    def group(self) -> NDArray[np.int64]:
+        """The same number for near-duplicates, of the documents of the window."""
+        return self.ledger.groups.group[-pocket.WINDOW_SIZE :]
 
     def unjudged(self, background: Background) -> Bools:
         """Which documents of the background have not been judged."""

@@ -18,6 +18,7 @@ from models.core.vectors import Reals
 from models.learners import eg, passive_aggressive, perceptron, rocchio, widrow_hoff, winnow
 from models.learners.base import DocumentVector, Vector
 from models.learners.documents import DocumentWindow
+from models.methods.registry import METHODS
 from models.online import committee
 
 
@@ -62,6 +63,8 @@ def parse_params(kind: str, params: Mapping[str, object]) -> Params:
         kind = AUTO[0]
     if kind == "committee":
         whole = parse_committee(params)
+        if whole.of in METHODS:
+            return cast(Params, read_params(whole.of, METHODS[whole.of].Params, whole.params))
         return parse_params(whole.of, whole.params)
     return cast(Params, read_params(kind, LEARNERS[kind].Params, params, _variant(kind, params)))
 

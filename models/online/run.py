@@ -84,6 +84,11 @@ class LearnerRun:
         """Add a judgement that the base was fitted on, and that is not learned again."""
         self._remember(0.0, 0, offset)
 
+    @property
+    def apart_from_duplicates(self) -> bool:
+        """Whether held-out scores are without what near-duplicates of the document taught, too."""
+        return False
+
     def learned(self, n: int) -> Bools:
         """Which of the newest n judgements this run has learned."""
         return self._learned_at[self._judged - n : self._judged] > 0

@@ -35,6 +35,7 @@ from models.online.judged import JudgedDocuments
 from models.online.model import Example, Model, Spec
 from models.online.pins import NONE
 from models.online.pocket import Candidate
+from models.online.refitted import RefittedRun
 from models.online.registry import parse_committee
 from models.online.run import LearnerRun
 from models.online.scored import Scored, scale_of, usual_band
@@ -237,6 +238,8 @@ class Trainer:
             self._served = (len(self._runs) - 1, 0)
 
     def _goes_on(self, run: LearnerRun, base: Linear) -> bool:
+        if isinstance(run, RefittedRun):
+            return False  # it is fitted to the same documents again
         return run.view == base.view or (run.view == "semantic" and base.view == "tfidf")
 
     def _adopted(self, base: Model) -> Model:
@@ -251,7 +254,7 @@ class Trainer:
     def _check(self) -> None:
         relevant = self._judged.relevant
         if self._committee:
-            self._committee.check(self._judged.window(self._runs[0].view), relevant)
+            self._committee.check(self._judged.window(self._runs[0].view), relevant, self._judged.group)
             return
         if not relevant.any():
             return

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.core.names import LearnerName
+from models.core.names import MemberName
 from models.core.vectors import Linear
 from models.core.views import view
 from models.goals.promises import Targets
 from models.goals.thresholds import NEVER
 from models.learners.documents import Background
+from models.methods.registry import METHODS
 from models.online import pocket
 from models.online.committee import decide, mean_form
 from models.online.committee_run import SEARCHED_SIZES
@@ -33,6 +34,12 @@ CASES: list[dict[str, object]] = [
     {"combine": "vote", "of": "winnow", "k": 1},
     {"k": 5, "accept_votes": 4, "reject_votes": 3, "member_loss": 0.2},
     {"combine": "mean", "of": "rocchio", "method": "resample_a"},
+    {"of": "svm", "k": 2},
+    {"of": "centroid", "k": 3, "combine": "weighted", "method": "resample_a", "params": {"by": "cosine"}},
+    {"of": "bayes", "k": 2, "combine": "mean", "params": {"rho": 0.0}},
+    {"of": "logistic", "k": 1, "combine": "vote", "method": "resample_b", "seed": 4},
+    {"of": "boosting", "k": 2, "params": {"S": 5, "rho": 0.0}, "member_loss": 0.2},
+    {"of": "centroid", "k": None, "max_loss": 0.5},
 ]
 each = pytest.mark.parametrize("params", CASES, ids=json.dumps)
 rng = np.random.default_rng(8)
@@ -249,8 +256,9 @@ def test_held_out_scores_of_judged_documents_are_on_the_side_of_the_decision(par
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
-def test_every_learner_can_be_a_member() -> None:
-    assert set(get_args(LearnerName)) == set(LEARNERS)
+def test_every_learner_and_every_batch_method_can_be_a_member() -> None:
+    names = {name for part in get_args(MemberName) for name in (get_args(part) or [part])}
+    assert names == {*LEARNERS, *METHODS}
 
 
 @pytest.mark.parametrize(
@@ -262,6 +270,8 @@ def test_every_learner_can_be_a_member() -> None:
         ({"params": 3}, "the parameter params must be an object"),
         ({"params": {"eta": "x"}}, "the parameter eta must be"),
         ({"of": "pa", "params": {"eta": 1}}, "there is no parameter 'eta'; pa has "),
+        ({"of": "svm", "params": {"eta": 1}}, "there is no parameter 'eta'; svm has C, loss, view"),
+        ({"of": "svm", "params": {"C": 0}}, "the parameter C must be a number above 0"),
         ({"combine": "loudest"}, "the parameter combine must be one of unanimous"),
         ({"size": 3}, "there is no parameter 'size'; committee has of"),
     ],

@@ -20,6 +20,8 @@ VOTING: list[dict[str, Any]] = [
     {"combine": "weighted", "k": 4, "method": "resample_b"},
     {"combine": "unanimous", "k": None, "max_loss": 0.5},
     {"k": 4, "accept_votes": 3, "reject_votes": 2, "member_loss": 0.1},
+    {"of": "svm", "k": 2},
+    {"of": "centroid", "k": 3, "combine": "vote", "params": {"by": "cosine"}},
 ]
 
 
