@@ -7,7 +7,7 @@
     error = P(all wrong) / (P(all right) + P(all wrong))                                                          (12)
 
     CV estimator     p = the mean share of the other parts' examples that a member has right
-    KL estimator     p = a·diff + b, fitted where k is large and training cheap                                    (5)
+    KL estimator     p = a·diff + b, fitted at two other k, where training is cheap                                (5)
     diff(T_i, T_0)   the larger of KL over relevant and over irrelevant examples                                   (4)
     KL(T_i, T_0)     Σ_j f_j(T_i) log₂ (f_j(T_i) / f_j(T_0)), f_j being the share of documents with feature j       (3)
     beta estimator   p as above, and members alike: each document has a probability of its own with which members are

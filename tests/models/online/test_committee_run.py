@@ -175,6 +175,34 @@ def test_a_tighter_bound_never_takes_more_members() -> None:
     assert set(sizes) <= set(SEARCHED_SIZES)
 
 
+def test_the_kl_estimate_of_a_size_does_not_depend_on_how_its_own_members_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all members of eight are made to be wrong, only the estimates that are asked about eight may see it, and
+    of these not KL: it goes by the line through two and four."""
+    trainer = Trainer(Spec("committee", {"k": None, "of": "svm"}, bag([4])))
+    for example in NOISY:
+        trainer.learn(example)
+    run = trainer._committee
+    assert run is not None
+    window, relevant = trainer._judged.window(run.runs[0].view), trainer._judged.relevant
+    before = run._estimators(window, relevant)
+    for member in run._of_size[8]:
+        monkeypatch.setattr(member, "held_out", lambda v, window: rng.random(window.size))
+    after = run._estimators(window, relevant)
+    assert after["kl"](8).error == pytest.approx(before["kl"](8).error)
+    assert after["cv"](8).error != pytest.approx(before["cv"](8).error)
+    assert after["kl"](4).error != pytest.approx(before["kl"](4).error)
+
+
+def test_the_number_of_svm_members_follows_the_loss_that_is_asked_for() -> None:
+    noisy = [about(i, i % 2 == 0, noise=0.05) for i in range(300)]
+    sizes = []
+    for max_loss in (0.02, 0.6):
+        model = fold(Spec("committee", {"k": None, "of": "svm", "max_loss": max_loss}, bag([4])), noisy, EMPTY)
+        assert model.committee is not None
+        sizes.append(model.committee.k)
+    assert sizes[0] < sizes[1]
+
+
 def test_a_given_size_is_estimated_too_where_it_can_be() -> None:
     for k, names in ((1, {"cv"}), (2, set()), (4, {"beta", "cv"})):
         model = fold(Spec("committee", {"k": k}, bag([4])), NOISY, EMPTY)
