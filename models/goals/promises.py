@@ -36,14 +36,7 @@ usual bound, without an edge, promises .75 of them and keeps .59. Promises are b
 by the choice among many cuts: a higher confidence costs promises and saves hardly any. docs/experiments.md has the
 tables.
 
-`reject_below` spends the abstention that is allowed, if recall is asked for: max(MIN_SPENT, SPENT_SHARE − SPENT_LESS·a)
-of it, with `a` the share of recent documents that lie above `accept_above`. The rest is a reserve: the share is
-estimated from a thousand documents, and streams change. Of a common topic the model has learned so many of these
-documents that more of the next ones lie in the band than planned: .01 more where .03 of the stream is accepted, .04
-more where .17 is. Until the precision that is asked for is promised, at most LEARNING_SHARE is spent, so that people
-judge what is near `accept_above` and decides about the promise: else Reuters topics take 368 judgements until then, not
-147, and only .02 more of the relevant documents are not rejected.
-
+`reject_below` spends the abstention that is allowed, if recall is asked for: how much of it, goals/spending.py says.
 Documents with equal scores are all shown or none. Judged documents never raise `reject_below`: relevant ones below it
 are not shown, so it would only ever go up. Error comes before abstention: if audits show that more of what is rejected
 is relevant than `max_error` allows, the band becomes wider.
@@ -60,11 +53,10 @@ from models.core.measures import Bools
 from models.core.names import GoalMode
 from models.core.vectors import Reals
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE, JudgedWindow
+from models.goals.spending import LEARNING_SHARE, undecided
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 from models.goals.tracking import tracked_cut
 
-SPENT_SHARE, SPENT_LESS, MIN_SPENT = 0.6, 1.3, 0.25  # of the abstention that is allowed
-LEARNING_SHARE = 0.35  # of it, at most, until the precision asked for is promised
 DEFAULT_ABSTAIN = 0.15  # the limit on abstention where recall is asked for and no limit is set
 
 
@@ -119,9 +111,9 @@ def choose(
     low = min(low, accept)
     if not spends:
         return Band(low, accept, usual.f1, certified)
-    spent = max(MIN_SPENT, SPENT_SHARE - SPENT_LESS * float(np.mean(background > accept)))
-    spent = min(spent, LEARNING_SHARE) if certified is False else spent
-    allowed = int(spent * abstain * len(background))
+    allowed = undecided(
+        judged_below, background_below, background > accept, abstain, goal.min_recall, certified is False
+    )
     edge = _cut_for_count(background_below[background <= accept], allowed, accept)
     if goal.max_error is None:
         if goal.min_recall is not None:

@@ -32,9 +32,10 @@ from models.core import intervals
 from models.core.intervals import Interval
 from models.core.names import GoalState
 from models.goals.evidence import BOUND_CONFIDENCE, PROMISE_CONFIDENCE, Evidence
-from models.goals.promises import LEARNING_SHARE, Targets
+from models.goals.promises import Targets
 from models.goals.reporting.needed import MAX_SPAN, QUARTILES
 from models.goals.reporting.volume import StreamCounts
+from models.goals.spending import LEARNING_SHARE
 from models.goals.thresholds import MIN_SAMPLE
 
 STATES: tuple[GoalState, ...] = ("unreachable", "at_risk", "learning", "met")  # worst first

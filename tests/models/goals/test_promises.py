@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.core import intervals
-from models.goals import promises
+from models.goals import spending
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE
 from models.goals.promises import Targets, certified_cut, choose
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band
@@ -75,7 +75,7 @@ def test_nothing_is_accepted_that_scores_as_what_was_never_shown() -> None:
     assert certified_cut(sample.held_out, sample.relevant, 0.25) < 0.1
     assert choose(goal, sample, stream, Band(0.4, 0.5)).accept_above >= 0.4
     wide = choose(Targets(min_precision=0.25, min_recall=0.9, max_abstain=1.0), sample, stream, Band(0.4, 0.5))
-    assert 0.5 * (1 - promises.LEARNING_SHARE) - 0.01 < wide.accept_above < 0.4
+    assert 0.5 * (1 - spending.LEARNING_SHARE) - 0.01 < wide.accept_above < 0.4
 
 
 def test_equal_scores_are_never_separated() -> None:
@@ -163,7 +163,7 @@ def test_recall_spends_the_allowance_and_nothing_else_does() -> None:
     assert (frugal.reject_below, frugal.accept_above) == (USUAL.reject_below, USUAL.accept_above)
     generous = choose(Targets(min_recall=0.9, max_abstain=0.2), judged(*ranking([])), stream, USUAL)
     share = np.mean((stream >= generous.reject_below) & (stream <= generous.accept_above))
-    assert share == pytest.approx(promises.MIN_SPENT * 0.2, abs=0.002)  # .7 of the stream is accepted
+    assert share == pytest.approx(spending.MIN_SPENT * 0.2, abs=0.002)  # .7 of the stream is accepted
 
 
 def test_a_topic_that_accepts_little_spends_more() -> None:
@@ -173,7 +173,7 @@ def test_a_topic_that_accepts_little_spends_more() -> None:
         band = choose(goal, judged(*ranking([])), stream, Band(0.05, 1 - accepted))
         spent.append(float(np.mean((stream >= band.reject_below) & (stream <= band.accept_above))))
     expected = [
-        max(promises.MIN_SPENT, promises.SPENT_SHARE - promises.SPENT_LESS * a) * 0.2 for a in (0, 0.1, 0.3, 0.9)
+        max(spending.MIN_SPENT, spending.SPENT_SHARE - spending.SPENT_LESS * a) * 0.2 for a in (0, 0.1, 0.3, 0.9)
     ]
     assert spent == pytest.approx(expected, abs=0.002)
 
@@ -187,10 +187,22 @@ def test_until_a_precision_is_promised_people_see_what_is_near_the_cut() -> None
         band = choose(goal, judged(38 + scores / 20, relevant), stream, usual)
         accepted = float(np.mean(stream > band.accept_above))
         shares.append(float(np.mean((stream >= band.reject_below) & (stream <= band.accept_above))) / 0.2)
-    assert shares[0] == pytest.approx(promises.LEARNING_SHARE, abs=0.01)
-    most = promises.SPENT_SHARE - promises.SPENT_LESS * accepted
-    assert shares[1] == pytest.approx(most, abs=0.01)
-    assert most > promises.LEARNING_SHARE
+    assert shares[0] == pytest.approx(spending.LEARNING_SHARE, abs=0.01)
+    least, most = (part - spending.SPENT_LESS * accepted for part in (spending.SPENT_SHARE, spending.MOST_SPENT))
+    assert least - 0.01 <= shares[1] <= most + 0.01
+    assert least > spending.LEARNING_SHARE
+
+
+def test_a_topic_that_gets_no_promise_shows_people_more_in_the_end() -> None:
+    stream, usual = np.linspace(0, 40, 1000), Band(38.0, 39.0)
+    goal, shares = Targets(min_precision=0.9, min_recall=0.9, max_abstain=0.2, mode="best"), []
+    for n in (spending.LEARNING_JUDGED - 1, spending.LEARNING_JUDGED):
+        scores, relevant = ranking([i % 3 == 0 for i in range(n)])
+        band = choose(goal, judged(scores, relevant), stream, usual)
+        assert band.certified is False
+        shares.append(float(np.mean((stream >= band.reject_below) & (stream <= min(band.accept_above, 40)))) / 0.2)
+    assert shares[0] == pytest.approx(spending.LEARNING_SHARE, abs=0.01)
+    assert shares[1] > 1.5 * shares[0]
 
 
 # -- error -------------------------------------------------------------------------------------------------------------
