@@ -33,9 +33,7 @@ def nodes(url: str) -> Nodes:
     user, at, hosts = rest[:end].rpartition("@")
     parsed = [urlparse(f"{scheme}://{user}{at}{host}{rest[end:]}") for host in hosts.split(",")]
     if not all(part.hostname for part in parsed):
-        raise ValueError(
-            "The address of a Redis Cluster needs the name of a host, or several with commas between them."
-        )
+        raise ValueError("The address of a Redis Cluster must name one or more hosts, separated by commas.")
     places = [(unquote(part.hostname or ""), part.port or DEFAULT_PORT) for part in parsed]
     options = _options(parsed[0])
     if _database(parsed[0], options):

@@ -133,6 +133,8 @@ class ArchiveReader:
 
     def finish(self) -> Archive:
         """The content, once the last line has been read; raises BadInput if the end is missing."""
+        if not self._line_number:
+            raise BadInput("The file is empty.")
         if not self._archive or not self._ended:
             raise BadInput(f"The file was cut short: it stops after line {self._line_number}, without an end line.")
         return self._archive

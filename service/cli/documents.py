@@ -20,12 +20,14 @@ from service.cli.terminal import (
     opened,
     progress_counter,
 )
+from service.sentences import number_of
 
 if TYPE_CHECKING:
     from service.schemas import Learned, Problem, Result
 
 Topics = Annotated[
-    list[str] | None, typer.Option("--topic", help="Decide for this topic; repeatable. Default: all topics.")
+    list[str] | None,
+    typer.Option("--topic", metavar="TOPIC", help="Decide for this topic; repeatable. Default: all topics."),
 ]
 
 ANSWERS: dict[str, bool | int] = {"yes": True, "no": False, "0": 0, "1": 1, "2": 2, "3": 3}
@@ -58,7 +60,7 @@ def classify(
             lines += 1
             refused += _is_problem(result)
             output.put(result, _decided)
-    _fail_if_refused(refused, lines, "documents")
+    _fail_if_refused(refused, lines, "document")
 
 
 def feedback(
@@ -92,7 +94,7 @@ def feedback(
                 lines += 1
                 refused += _is_problem(result)
                 output.put(result, _learned)
-    _fail_if_refused(refused, lines, "judgements")
+    _fail_if_refused(refused, lines, "judgement")
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
@@ -113,7 +115,8 @@ def _is_problem(result: "Result | Learned | Problem") -> bool:
 
 def _fail_if_refused(refused: int, lines: int, what: str) -> None:
     if refused:
-        raise Failed(f"{refused:,} of {lines:,} {what} were refused; their lines say why.")
+        verb, whose = ("was", "its line says") if refused == 1 else ("were", "their lines say")
+        raise Failed(f"{refused:,} of {number_of(lines, what)} {verb} refused; {whose} why.")
 
 
 def _refused(problem: "Problem") -> str:

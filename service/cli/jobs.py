@@ -32,7 +32,10 @@ FINAL_STATES = ("succeeded", "failed", "cancelled")
 POLL_S = 0.5
 
 Id = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
-Topics = Annotated[list[str] | None, typer.Option("--topic", help="Only this topic; repeatable. Default: all topics.")]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option("--topic", metavar="TOPIC", help="Only this topic; repeatable. Default: all topics."),
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until the job is over.")]
 
 

@@ -11,13 +11,19 @@ from service.cli.terminal import LOCALHOST, AsJson, Output, Url, connected, judg
 if TYPE_CHECKING:
     from service.schemas.flow import Ranked
 
-FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter("This must be a time such as 2026-03-01 or 2026-03-01T12:00:00Z.") from None
 
 
 def ranked(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's id.")],
     since: Annotated[
-        datetime | None, typer.Option(formats=FORMATS, help="Only what passed since this time, which is in UTC.")
+        datetime | None,
+        typer.Option(parser=_time, metavar="TIME", help="Only what passed since this time; UTC if it has no zone."),
     ] = None,
     unjudged: Annotated[bool, typer.Option("--unjudged", help="Leave out what has been judged.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="How many documents to list.")] = 100,

@@ -19,7 +19,7 @@ def tail(
 ) -> None:
     """Follow what a topic accepts or abstains on, until Ctrl-C.
 
-    If the connection breaks, it is made again, and nothing is missed.
+    If the connection breaks, it is opened again, and nothing is missed.
     """
     output = Output(as_json)
     with connected(url) as sluice:

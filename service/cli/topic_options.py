@@ -43,7 +43,7 @@ class TopicOptions(NamedTuple):
     def settings(self) -> dict[str, Any]:
         """The settings that were given, as the API takes them; of rules and terms, only the parts that were given."""
         if self.param and not self.learner:
-            raise Misused("Give --learner, too: --param is a parameter of it.")
+            raise Misused("--param is a parameter of the learner: give --learner, too.")
         if self.audit is not None and not math.isfinite(self.audit):
             raise Misused("A share for --audit is a number such as .01.")
         group = {"name": self.group, "rule": self.group_rule, "margin": self.group_margin}

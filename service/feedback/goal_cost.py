@@ -36,7 +36,7 @@ class GoalCosts:
             async with asyncio.timeout(MAX_S):
                 compared = await self._previews.cost(topic, other)
         except TimeoutError:
-            return ["What this goal costs takes long to find out; a preview shows it."]
+            return ["It takes too long to work out what this goal costs; a preview shows it."]
         except ServiceError:
             return []  # the change itself will say what is wrong
         before, after = (compared.after, compared.before) if is_set else (compared.before, compared.after)

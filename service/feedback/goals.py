@@ -164,7 +164,7 @@ def _measures_recall(published: PublishedModel) -> bool:
 
 def _detail(topics: int, audits: int, rejected: int, low: float | None) -> str:
     if not topics:
-        return "No topic has judged audits, or asks for them: judge the audits that review offers, or set `audit`."
+        return "No audit has been judged yet: judge those that review offers, or set a higher `audit`."
     if low is None:
         return "No relevant document is known yet, so recall cannot be estimated."
     if not rejected:

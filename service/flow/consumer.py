@@ -246,7 +246,7 @@ class Consumer:
 
     def _parse_entry(self, entry: Arrived) -> Document | Dead:
         if entry.deliveries > GIVE_UP_AFTER:
-            reason = f"Delivered {entry.deliveries} times; each time the consumer ended before it was decided."
+            reason = f"Delivered {entry.deliveries} times; each time the consumer died before it was decided."
             return Dead(entry, reason)
         try:
             if entry.size > self._config.max_body_bytes:

@@ -80,7 +80,7 @@ def _result(topic: str, material: Material, table: list[ComparedMethod]) -> Comp
     elif best.gain and best.gain.low > 0:
         detail = f"{best.method} ranks better than what is served, by {best.gain.estimate:.3f} of SAP."
     else:
-        detail = f"{best.method} comes first, but not by more than chance may give."
+        detail = f"{best.method} ranks best, but the difference may be chance."
     return CompareResult(
         topic=topic,
         version=material.version,

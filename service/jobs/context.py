@@ -49,7 +49,7 @@ class JobContext:
     async def save_checkpoint(self, checkpoint: str) -> None:
         """Saves where the next run of this job would continue. Raises if another worker has taken the job over."""
         if not await self.jobs.update(self.claim, checkpoint=checkpoint):
-            raise StoreUnavailable("The job is not ours any more.")
+            raise StoreUnavailable("This process no longer holds the job.")
 
     async def in_thread(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls it in a thread, so that the event loop can save the progress meanwhile."""

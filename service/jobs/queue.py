@@ -88,21 +88,25 @@ class JobWorker:
         if outcome == "cancelled":
             await self._jobs.end(claim, "cancelled", now_ms(), message="Cancelled.")
         elif outcome == "overdue":
-            message = f"It took longer than {self._config.job_limit_s:g} s (SLUICE_JOB_LIMIT_S)."
+            message = f"The job took longer than {self._config.job_limit_s:g} s (SLUICE_JOB_LIMIT_S)."
             await self._jobs.end(claim, "failed", now_ms(), message=message)
         elif outcome == "stopped":
-            await self._jobs.requeue(claim, "Its worker was stopped; it begins again.")
+            await self._jobs.requeue(claim, "Its worker was stopped; the job starts again.")
         elif outcome == "exited":
             await self._record_exit(claim, child.returncode or 0)
 
     async def _record_exit(self, claim: Claim, code: int) -> None:
         if code == LOST or code < 0:
-            reason = "The store was lost" if code == LOST else f"Its process was killed (signal {-code})"
-            if await self._jobs.requeue(claim, f"{reason}; it begins again."):
-                log.warning("a job begins again", job=claim.job, reason=reason)
+            reason = (
+                "The connection to the store was lost" if code == LOST else f"Its process was killed (signal {-code})"
+            )
+            if await self._jobs.requeue(claim, f"{reason}; the job starts again."):
+                log.warning("a job starts again", job=claim.job, reason=reason)
                 await self._pause(RETRY_S)
         elif code:
-            await self._jobs.end(claim, "failed", now_ms(), message="It failed unexpectedly; the log says more.")
+            await self._jobs.end(
+                claim, "failed", now_ms(), message="The job failed unexpectedly; the log has the details."
+            )
 
     async def _watch(self, child: Process, claim: Claim) -> Outcome:
         """Waits for the child to exit, or for a reason to kill it."""

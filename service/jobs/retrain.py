@@ -254,7 +254,7 @@ def _verdict(difference: Difference, request: Retrain, published: bool) -> str:
     if difference.significant:
         verdict = "better than what was served"
     else:
-        verdict = "worse than what is served" if difference.high < 0 else "no better than chance may give"
+        verdict = "worse than what is served" if difference.high < 0 else "the difference may be chance"
     if published:
         return f"Published: {by}, {verdict}."
     return f"Not {'to be ' * (request.publish == 'never')}published: {by}, {verdict}."

@@ -99,7 +99,7 @@ class PatientProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(HTTPStatus.BAD_REQUEST, "This is not HTTP/1.1 as we understand it.")
+        self._refuse(HTTPStatus.BAD_REQUEST, "This is not a valid HTTP/1.1 request.")
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -51,7 +51,7 @@ class Retrain(Request):
         "each by itself; false: fit each alone.",
     )
     publish_to: _Topics | None = Field(
-        None, description="Of the topics, those that may be published; the others are only fitted along. null: all."
+        None, description="Those of the topics that may be published; the others only help to fit. null: all."
     )
     workers: Workers | None = Field(
         None,

@@ -137,8 +137,8 @@ class TopicFields(Request):
     terms: Annotated[Pins, Effect.MODEL] = Pins()
     semantic: Annotated[bool, Effect.MODEL] = Field(
         default=True,
-        description="Go by meaning, too: by which words go together in the stream. It begins with some 500 documents, "
-        "if SLUICE_SEMANTIC is on and no term is banned.",
+        description="Go by meaning, too: by which words go together in the stream. It starts after about 500 "
+        "documents, if SLUICE_SEMANTIC is on and no term is banned.",
     )
     audit: Annotated[Share | None, Effect.NOTHING] = Field(
         default=None,

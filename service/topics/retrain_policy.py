@@ -61,8 +61,8 @@ def retrain_due(
     """Whether the topic is to be retrained now, and why or why not. Without the number of `new` judgements, it is
     estimated from the version."""
     if published.relevant < refit.MIN_OF_EACH:
-        judged = f"{published.relevant} relevant documents were judged"
-        return RetrainDue(False, f"Too little to learn from: {judged}, and it takes {refit.MIN_OF_EACH}.")
+        needed = f"{refit.MIN_OF_EACH} relevant documents are needed"
+        return RetrainDue(False, f"Too little to learn from: {needed}, and {published.relevant} were judged.")
     if new is None:
         new = published.version - (last.version if last else 0)
     worse_for = published.model.evidence.worse_for
@@ -71,7 +71,7 @@ def retrain_due(
     if policy.after and new >= policy.after:
         return RetrainDue(True, f"There are {new} judgements since it was last retrained.")
     if policy.nightly and new and (last.at_ms if last else 0) < _last_night_ms(now_ms):
-        return RetrainDue(True, "There are judgements that the last night's retraining should see.")
+        return RetrainDue(True, "There are judgements since the last nightly retraining.")
     reasons = [
         f"after {policy.after - new} more judgements" if policy.after else "",
         "when it becomes worse" if policy.on_drift else "",

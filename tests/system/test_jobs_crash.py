@@ -112,7 +112,7 @@ async def test_a_worker_that_is_stopped_gives_its_job_back(server: Embedded) -> 
             assert workers[0].returncode == 0
             assert has_ended(child)
             queued = await api.ok("GET", f"/jobs/{job}")
-            assert (queued["state"], queued["message"]) == ("queued", "Its worker was stopped; it begins again.")
+            assert (queued["state"], queued["message"]) == ("queued", "Its worker was stopped; the job starts again.")
             workers.append(start_worker(server.url))
             assert (await wait_for_state(api, job, *OVER))["state"] == "succeeded"
     finally:

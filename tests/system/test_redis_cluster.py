@@ -110,7 +110,9 @@ async def test_a_node_that_is_taken_for_a_server_and_the_reverse_are_told_apart(
     alone.start("--cluster-enabled", "no")
     try:
         wait_until_sync(alone.client.ping)
-        with pytest.raises(StoreUnavailable, match="no node of a Redis Cluster: its address begins with redis://"):
+        with pytest.raises(
+            StoreUnavailable, match="not a node of a Redis Cluster: its address must begin with redis://"
+        ):
             await read_from(f"redis+cluster://127.0.0.1:{alone.port}")
     finally:
         alone.kill()

@@ -265,7 +265,7 @@ def _recall(goal: float, evidence: Evidence, counts: StreamCounts, blind: bool =
     if blind:
         return part("learning", f"{certain}. More cannot be known, since the topic does not audit: {HOW_TO_AUDIT}")
     needed = _audits_needed(goal, evidence, counts)
-    detail = f"{certain}; a recall of {goal:g} is not certain yet. To show it takes {_more(needed, 'audit')}."
+    detail = f"{certain}; a recall of {goal:g} is not certain yet. That needs {_more(needed, 'audit')}."
     return replace(part("learning", detail), needed=needed)
 
 

@@ -29,12 +29,14 @@ def translated_errors() -> Iterator[None]:
         raise StoreUnavailable("The store cannot be reached; try again.") from error
     except exceptions.RedisClusterException as error:
         if "not enabled" in str(error):
-            raise StoreUnavailable("This is no node of a Redis Cluster: its address begins with redis://.") from error
+            raise StoreUnavailable(
+                "This server is not a node of a Redis Cluster: its address must begin with redis://."
+            ) from error
         if error.__cause__ is None and "covered" not in str(error):
             raise  # keys of several slots in one command: a bug
         raise StoreUnavailable("The cluster cannot be reached; try again.") from error
     except (exceptions.ClusterError, exceptions.TryAgainError) as error:
-        raise StoreUnavailable("A part of the cluster is away, or just being moved; try again.") from error
+        raise StoreUnavailable("Part of the cluster is down or being moved; try again.") from error
     except exceptions.AskError as error:
         raise StoreUnavailable("This is a node of a Redis Cluster: write redis+cluster:// in its address.") from error
     except exceptions.ResponseError as error:
@@ -42,7 +44,7 @@ def translated_errors() -> Iterator[None]:
         if code in {"OOM", "MISCONF", "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "READONLY"}:
             raise StoreUnavailable(FULL if code == "OOM" else "The store cannot write now; try again.") from error
         if code in {"NOGROUP", "UNBLOCKED"}:
-            raise GroupGone("The stream was deleted; it is made again.") from error
+            raise GroupGone("The stream was deleted, and is created again.") from error
         raise
 
 

@@ -160,7 +160,7 @@ def test_plain_text_is_classified_and_explained_and_not_remembered(sluice: Clien
 
 def test_a_line_of_text_that_is_not_utf_8_is_refused_in_its_place(sluice: Client, run: Runner) -> None:
     ran = run("classify", "--text", "--all", stdin=b"opec output\np\xe9trole\nrain\n")
-    assert (ran.code, ran.err) == (1, "sluice: 1 of 3 documents were refused; their lines say why.\n")
+    assert (ran.code, ran.err) == (1, "sluice: 1 of 3 documents was refused; its line says why.\n")
     assert ["document" in line for line in ran.lines] == [True, False, True]
     assert ran.lines[1]["detail"] == "This is not valid UTF-8, from byte 12 on."
 
@@ -175,7 +175,7 @@ def test_judgements_are_given_one_by_one_or_piped(sluice: Client, run: Runner) -
     judged = [{"topic": "crude", "document": f"g{n}", "relevant": False} for n in range(3)]
     ran = run("feedback", "-", stdin=judged)
     assert (ran.code, [result["status"] for result in ran.lines]) == (1, ["learned", "learned", 404])
-    assert ran.err == "sluice: 1 of 3 judgements were refused; their lines say why.\n"
+    assert ran.err == "sluice: 1 of 3 judgements was refused; its line says why.\n"
     assert [(judgement.document, judgement.grade, judgement.by) for judgement in sluice.judgements("crude")] == [
         ("g1", None, None),
         ("g0", None, None),
@@ -201,7 +201,11 @@ def test_what_passed_is_listed_by_score(sluice: Client, run: Runner) -> None:
     assert {one["document"] for one in run("ranked", "crude", "--unjudged").lines} == {"o0", "o2", "o3"}
     assert len(run("ranked", "crude", "--limit", "2", "--since", "2020-01-01").lines) == 2
     assert run("ranked", "crude", "--since", "2099-01-01T00:00:00").lines == []
-    assert run("ranked", "crude", "--since", "yesterday").code == 2
+    assert run("ranked", "crude", "--since", "2099-01-01T00:00:00Z").lines == []
+    refused = run("ranked", "crude", "--since", "yesterday")
+    assert refused.code == 2
+    message = "This must be a time such as 2026-03-01 or 2026-03-01T12:00:00Z."
+    assert refused.err.endswith(f"Error: Invalid value for '--since': {message}\n")
 
 
 def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:

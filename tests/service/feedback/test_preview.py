@@ -197,5 +197,5 @@ async def test_what_a_goal_costs_never_stops_a_change(api: Api, monkeypatch: pyt
     await judged_stream(api)
     monkeypatch.setattr(goal_cost, "MAX_S", 0.0)
     changed = await api.ok("PATCH", "/topics/crude", {"goal": {"min_precision": 0.99}})
-    assert changed["warnings"] == ["What this goal costs takes long to find out; a preview shows it."]
+    assert changed["warnings"] == ["It takes too long to work out what this goal costs; a preview shows it."]
     assert changed["goal"] == {"min_precision": 0.99, "mode": "best"}

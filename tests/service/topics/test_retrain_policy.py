@@ -56,7 +56,7 @@ def test_what_is_due_and_what_is_not(
 
 def test_a_topic_with_too_little_is_never_due_and_says_why() -> None:
     outcome = retrain_due(Policy(method="svm", after=10), published(500, relevant=9), None, NOON)
-    assert outcome == (False, "Too little to learn from: 9 relevant documents were judged, and it takes 10.")
+    assert outcome == (False, "Too little to learn from: 10 relevant documents are needed, and 9 were judged.")
 
 
 def test_what_comes_next_is_said() -> None:

@@ -99,7 +99,7 @@ def test_recall_says_between_which_numbers_of_audits_it_will_be_shown_if_that_ca
     rare = report_on(goal, replace(evidence, shown=20, kept=10), passed).recall
     assert rare is not None
     assert rare.needed is None
-    assert rare.detail.endswith("To show it takes more audits.")
+    assert rare.detail.endswith("That needs more audits.")
 
 
 def test_recall_without_audits_is_bounded_but_not_estimated() -> None:
@@ -233,7 +233,7 @@ def test_few_relevant_documents_are_no_misses() -> None:
     """To be certain, next to all that is rejected must be audited; but nothing is known to be missed."""
     result = report_on(Targets(min_recall=0.9), Evidence(shown=10, kept=2, audits=20), StreamCounts(1000, 5, 5))
     assert result.state == "learning"
-    assert result.detail.endswith("To show it takes more audits.")
+    assert result.detail.endswith("That needs more audits.")
 
 
 def test_a_promise_that_was_not_kept_lately_is_at_risk_whatever_held_out_scores_say() -> None:
