@@ -6,10 +6,10 @@
 
 The models are those served when the job began. Nothing is counted as passed: a topic's figures are about its stream.
 
-An archive may be large, so an interrupted job continues from its checkpoint: how much was read and how much was
-written, saved after what was written is on disk. Whatever the file of decisions holds beyond that is cut off, so each
-line of the archive is decided once. The counts of the result are taken from that file in the end. Remembered documents
-take seconds; there an interrupted job starts over.
+An archive may be large, so an interrupted job continues from its checkpoint: how much was read, how much was written,
+and the counts of the topics, saved after what was written is on disk. Whatever the file of decisions holds beyond that
+is cut off, so each line of the archive is decided once. Remembered documents take seconds; there an interrupted job
+starts over.
 """
 
 import gzip
@@ -19,8 +19,8 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -28,15 +28,15 @@ from pydantic import TypeAdapter
 
 from service.errors import BadInput, NotFound, ServiceError
 from service.jobs.context import JobContext
-from service.schemas import ClassifyOptions, Document
+from service.schemas import ClassifyOptions, Decision, Document
 from service.schemas.jobs import Backfill, Backfilled, BackfillHit, BackfillResult
 from service.schemas.parsing import check_length, parse
 from service.store.review import Offered
 from service.store.stream.documents import unpack
 from service.topics.decisions.registry import Registry
-from service.topics.decisions.results import classify
+from service.topics.decisions.results import DocumentResult, classify
 from service.topics.features import analysis_of
-from service.topics.published import PublishedModel
+from service.topics.published import DIGITS, PublishedModel
 from service.topics.sync import load_model
 
 BATCH_SIZE = 500
@@ -47,13 +47,13 @@ MAX_TOPICS = 1000  # in the result
 DOCUMENT = TypeAdapter(Document)
 
 
-class Checkpoint(NamedTuple):
-    """How far a job has come in an archive."""
+class Hit(NamedTuple):
+    """A document that a topic did not reject; the first field orders them."""
 
-    read: int = 0  # bytes of the archive
-    written: int = 0  # bytes of the file of decisions
-    documents: int = 0
-    refused: int = 0
+    score: float
+    document: str
+    title: str
+    decision: Decision
 
 
 @dataclass(slots=True)
@@ -62,16 +62,43 @@ class BackfillCounts:
 
     accepted: int = 0
     abstained: int = 0
-    best: list[tuple[float, str, str, str]] = field(default_factory=list)  # a heap: score, document, title, decision
+    best: list[Hit] = field(default_factory=list)  # a heap
 
-    def add(self, document: str, title: str, score: float, decision: str) -> None:
-        self.accepted += decision == "accept"
-        self.abstained += decision == "abstain"
-        hit = (score, document, title, decision)
+    def add(self, hit: Hit) -> None:
+        self.accepted += hit.decision == "accept"
+        self.abstained += hit.decision == "abstain"
         if len(self.best) < MAX_HITS:
             heapq.heappush(self.best, hit)
         else:
             heapq.heappushpop(self.best, hit)
+
+
+Counts = dict[str, BackfillCounts]  # by topic
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """How far a job has come in an archive, and what it has found until there."""
+
+    read: int = 0  # bytes of the archive
+    written: int = 0  # bytes of the file of decisions
+    documents: int = 0
+    refused: int = 0
+    counts: Counts = field(default_factory=dict)
+
+    def to_text(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> "Checkpoint":
+        fields = json.loads(text)
+        if "counts" not in fields:  # saved by an earlier version: the job starts over
+            return cls()
+        counts = {
+            topic: BackfillCounts(saved["accepted"], saved["abstained"], [Hit(*hit) for hit in saved["best"]])
+            for topic, saved in fields.pop("counts").items()
+        }
+        return cls(**fields, counts=counts)
 
 
 async def backfill(context: JobContext, request: Backfill) -> BackfillResult:
@@ -111,17 +138,17 @@ async def _others_in(groups: Collection[str], topics: Collection[str], context: 
 
 async def _remembered(context: JobContext, request: Backfill, registry: Registry) -> BackfillResult:
     ids = await context.store.documents.newest(0, context.config.documents_kept)
-    counts: dict[str, BackfillCounts] = {}
+    counts: Counts = {}
     seen = 0
     for start in range(0, len(ids), BATCH_SIZE):
         context.begin_part(start, len(ids), f"Decided {start:,} of {len(ids):,} documents.")
         blobs = await context.store.documents.load(ids[start : start + BATCH_SIZE])
         documents = [unpack(blob).document for blob in blobs if blob]
-        rows = await context.in_thread(decide, registry, documents, request.topics, context)
-        _count(counts, rows)
+        results = await context.in_thread(decide, registry, documents, request.topics, context)
+        count(counts, documents, results)
         seen += len(documents)
         if request.review:
-            await _offer(context, registry, rows)
+            await _offer(context, registry, results)
     return _result(seen, 0, counts, None)
 
 
@@ -133,7 +160,7 @@ async def _archive(
         raise NotFound("This service no longer reads archives: SLUICE_ARCHIVES is not set.")
     path = (directory / name).resolve()
     decisions = path.with_name(f"{path.name}.{context.job}.decisions.ndjson")
-    done = Checkpoint(**json.loads(context.checkpoint)) if context.checkpoint else Checkpoint()
+    done = Checkpoint.from_text(context.checkpoint) if context.checkpoint else Checkpoint()
     with _opened(path) as archive, decisions.open("r+b" if done.written else "wb") as out:
         archive.seek(done.read)
         out.seek(done.written)
@@ -145,46 +172,57 @@ async def _archive(
             documents, refused = _documents(lines, context)
             for start in range(0, len(documents), BATCH_SIZE):
                 batch = documents[start : start + BATCH_SIZE]
-                rows = await context.in_thread(decide, registry, batch, topics, context)
-                out.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows if row["decisions"])
-            read = done.read + sum(map(len, lines))
-            done = Checkpoint(read, out.tell(), done.documents + len(documents), done.refused + refused)
+                results = await context.in_thread(decide, registry, batch, topics, context)
+                out.writelines(_line(document, result) for document, result in _decided(batch, results))
+                count(done.counts, batch, results)
+            done.read += sum(map(len, lines))
+            done.written = out.tell()
+            done.documents += len(documents)
+            done.refused += refused
             if time.monotonic() - saved_s > CHECKPOINT_S:
                 out.flush()
                 os.fsync(out.fileno())
-                await context.save_checkpoint(json.dumps(done._asdict()))
+                await context.save_checkpoint(done.to_text())
                 saved_s = time.monotonic()
         out.flush()
         os.fsync(out.fileno())
-    counts: dict[str, BackfillCounts] = {}
-    with decisions.open("rb") as written:
-        _count(counts, (json.loads(line) for line in written))
-    return _result(done.documents, done.refused, counts, decisions.name)
+    return _result(done.documents, done.refused, done.counts, decisions.name)
 
 
 def decide(
     registry: Registry, documents: Sequence[Document], topics: Collection[str] | None, context: JobContext
-) -> list[dict[str, object]]:
+) -> list[DocumentResult]:
     """Returns the decisions of these topics (None: all) on each document, without rejections."""
     results = classify(registry, documents, ClassifyOptions(store=False), context.epochs.current)
-    if topics is not None:
-        wanted = set(topics)
-        results = [
-            result._replace(decisions=[each for each in result.decisions if each[1].topic.name in wanted])
-            for result in results
-        ]
-    return [result.to_dict() | {"title": document.title} for result, document in zip(results, documents, strict=True)]
+    if topics is None:
+        return results
+    wanted = set(topics)
+    return [
+        result._replace(decisions=[each for each in result.decisions if each[1].topic.name in wanted])
+        for result in results
+    ]
 
 
-async def _offer(context: JobContext, registry: Registry, rows: Iterable[Mapping[str, object]]) -> None:
+def _decided(
+    documents: Sequence[Document], results: Sequence[DocumentResult]
+) -> Iterable[tuple[Document, DocumentResult]]:
+    """The documents that not all topics rejected."""
+    return ((document, result) for document, result in zip(documents, results, strict=True) if result.decisions)
+
+
+def _line(document: Document, result: DocumentResult) -> bytes:
+    return json.dumps(result.to_dict() | {"title": document.title}, ensure_ascii=False).encode() + b"\n"
+
+
+async def _offer(context: JobContext, registry: Registry, results: Iterable[DocumentResult]) -> None:
     """Queues documents for review, without counting them as passed."""
     likely: dict[str, list[str]] = {}
     uncertain: dict[str, list[str]] = {}
-    for row in rows:
-        for decision in _decisions(row):
-            if decision["decided_by"] == "model":
-                queue = likely if decision["decision"] == "accept" else uncertain
-                queue.setdefault(str(decision["topic"]), []).append(str(row["document"]))
+    for result in results:
+        for decision, verdict in result.decisions:
+            if not verdict.rule and not verdict.group:
+                queue = likely if decision == "accept" else uncertain
+                queue.setdefault(verdict.topic.name, []).append(result.document)
     offers = [
         Offered(topic, registry.topics[topic].born, likely.get(topic, ()), uncertain.get(topic, ()))
         for topic in likely.keys() | uncertain.keys()
@@ -217,16 +255,15 @@ def _share(archive: BinaryIO, path: Path) -> float:
     return min(1.0, inner.tell() / max(1, path.stat().st_size))
 
 
-def _count(counts: dict[str, BackfillCounts], rows: Iterable[Mapping[str, object]]) -> None:
-    for row in rows:
-        document, title = str(row["document"]), str(row["title"])
-        for decision in _decisions(row):
-            topic = counts.setdefault(str(decision["topic"]), BackfillCounts())
-            topic.add(document, title, float(str(decision["score"])), str(decision["decision"]))
-
-
-def _decisions(row: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    yield from cast(list[dict[str, object]], row["decisions"])
+def count(counts: Counts, documents: Sequence[Document], results: Sequence[DocumentResult]) -> None:
+    """Counts decisions. Of more topics than a result lists, the first by name are kept, so that a checkpoint is
+    bounded."""
+    for document, result in _decided(documents, results):
+        for decision, verdict in result.decisions:
+            hit = Hit(round(verdict.score, DIGITS), result.document, document.title, decision)
+            counts.setdefault(verdict.topic.name, BackfillCounts()).add(hit)
+    for topic in sorted(counts)[MAX_TOPICS:]:
+        del counts[topic]
 
 
 def _result(
@@ -237,11 +274,8 @@ def _result(
             topic=topic,
             accepted=count.accepted,
             abstained=count.abstained,
-            best=[
-                BackfillHit.model_validate(dict(zip(("score", "document", "title", "decision"), hit, strict=True)))
-                for hit in sorted(count.best, reverse=True)
-            ],
+            best=[BackfillHit.model_validate(hit._asdict()) for hit in sorted(count.best, reverse=True)],
         )
-        for topic, count in sorted(counts.items())[:MAX_TOPICS]
+        for topic, count in sorted(counts.items())
     ]
     return BackfillResult(documents=documents, refused=refused, topics=rows, decisions=decisions)
