@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from models.core.names import METHOD_KINDS
-from scripts.benchmarks import boost, decide, endure, flow, learn, plots, report, retrain, start, wait
+from scripts.benchmarks import boost, decide, endure, flow, learn, retrain, start, wait
+from scripts.benchmarks.figures import plots, report
 from scripts.common.options import TopicPatterns
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from scripts.benchmarks import boost, decide
 from scripts.benchmarks.__main__ import app
 from scripts.benchmarks.contest import Seconds, Turn, fitting, rates, repeated, times_faster
+from scripts.benchmarks.figures.requirements import REQUIREMENTS, reached
 from scripts.benchmarks.flow import TEAMS
 from scripts.benchmarks.peers import _line
-from scripts.benchmarks.requirements import REQUIREMENTS, reached
 from scripts.benchmarks.topics import MIN_DOCUMENTS, TopicMaker
 from scripts.common.corpus import generate
 from tests.scripts.test_setup import LOCKS, pins

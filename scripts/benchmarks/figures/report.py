@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from rich.table import Table
 
-from scripts.benchmarks.requirements import Report, number, reached
+from scripts.benchmarks.figures.requirements import Report, number, reached
 from scripts.common.report import STDERR
 
 
