@@ -1,6 +1,7 @@
-"""Tasks and threads: a pool, background tasks, work by turns, and cancelling for good."""
+"""Tasks and threads: a pool, background tasks, work by turns, cancelling for good, and stopping by a signal."""
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,6 +18,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 log = structlog.get_logger("sluice")
+
+
+def stopped_by_signals() -> asyncio.Event:
+    """An event that is set when this process is asked to stop."""
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    return stopping
 
 
 class Pool:

@@ -66,10 +66,8 @@ def store(embedded: Embedded) -> Iterator["Redis"]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(embedded: Embedded) -> AsyncIterator[Api]:
+async def shared(emptied: Embedded) -> AsyncIterator[Api]:
     """One app for all tests of a module, with the topic `crude`: for tests that only read, or that are refused."""
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
-    async with running_api(embedded.url) as api:
+    async with running_api(emptied.url) as api:
         await api.topic()
         yield api

@@ -59,7 +59,7 @@ class Stream:
         """How many documents have come when the epoch at this place begins; all, if it never does."""
         return self._starts[epoch] if epoch < len(self._starts) else self.passing
 
-    def projects_anew(self, epoch: int) -> int:
+    def next_projection(self, epoch: int) -> int:
         """The place of the first epoch after this one that has another projection; that after the last, if none has."""
         named = self.epochs[epoch].named
         others = (place for place in range(epoch + 1, len(self.epochs)) if self.epochs[place].named != named)

@@ -155,7 +155,7 @@ class LoopTopic:
         """The place of the first epoch for which the topic is too far behind, or under an old projection."""
         place = place_of(self.published.epoch)
         too_far = place + max_epochs_behind(place, self.published.settings.goal.max_abstain) + 1
-        return min(too_far, self._stream.projects_anew(place))
+        return min(too_far, self._stream.next_projection(place))
 
     # -- looking -------------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from service.errors import StoreUnavailable
 from service.jobs import LOST
 from service.store.jobs import Claim, JobStore
 from service.store.topics import Store
-from service.tasks import cancel_all
+from service.tasks import cancel_all, stopped_by_signals
 from service.tether import tethered
 
 LEASE_S = 10.0
@@ -163,9 +163,7 @@ async def _kill(child: Process) -> None:
 async def main() -> None:
     config = Config.from_env()
     logs.configure(config.log_level)
-    stopping = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = stopped_by_signals()
     store = Store(config.redis or "", config.store_timeout_s)
     await JobWorker(config, store.jobs, stopping).run()
     await store.close()

@@ -9,7 +9,6 @@ first document comes, so an idle consumer costs next to nothing.
 
 import asyncio
 import gc
-import signal
 import time
 
 import structlog
@@ -22,7 +21,7 @@ from service.errors import StoreUnavailable
 from service.flow.deliveries import Deliveries
 from service.store.stream.inbox import ConsumerStats, Inbox
 from service.store.topics import Store
-from service.tasks import cancel_all
+from service.tasks import cancel_all, stopped_by_signals
 
 REPORT_S = 5.0
 RETRY_S = 0.5  # while the store does not answer
@@ -33,9 +32,7 @@ log = structlog.get_logger("sluice.run")
 async def main() -> None:
     config = Config.from_env()
     logs.configure(config.log_level)
-    stopping = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = stopped_by_signals()
     store = Store(config.redis or "", config.store_timeout_s)
     inbox, started_ms = store.inbox, now_ms()
     delivering = asyncio.create_task(Deliveries(store, config, inbox.name).run())

@@ -20,7 +20,6 @@ It keeps no state. Any number may run; what two do at once is done once (compare
 
 import asyncio
 import math
-import signal
 import time
 from collections import Counter
 from functools import partial
@@ -36,6 +35,7 @@ from service.jobs.jobs import new_id
 from service.schemas.jobs import Retrain
 from service.sluice import Sluice
 from service.store.topics import Store
+from service.tasks import stopped_by_signals
 from service.topics.background import KEPT_EPOCHS, epoch_number, max_epochs_behind, place_of
 from service.topics.projecting import update_projection
 from service.topics.published import PublishedModel, Recipe
@@ -52,9 +52,7 @@ async def main() -> None:
     config = Config.from_env()
     logs.configure(config.log_level)
     sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
-    stopping = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = stopped_by_signals()
     await sluice.start()
     goals_s = -math.inf
     while not stopping.is_set():

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-from redis import Redis
 
 from service.store.redis.embedded import Embedded
 from tests.support.live import Live, live
@@ -33,10 +32,8 @@ def text(chars: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def server(embedded: Embedded) -> Iterator[Live]:
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
-    with live(embedded.url) as server, httpx.Client(base_url=server.address, timeout=PATIENCE_S) as client:
+def server(emptied: Embedded) -> Iterator[Live]:
+    with live(emptied.url) as server, httpx.Client(base_url=server.address, timeout=PATIENCE_S) as client:
         for n in range(TOPICS):
             topic = {"id": f"t{n}", "query": " ".join(rng.choices(WORDS[200:], k=20))}
             assert client.post("/topics", json=topic).status_code == 201

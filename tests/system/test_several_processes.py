@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from redis import Redis
 
 from service.config import Config
 from service.run.replay import replay
@@ -24,11 +23,9 @@ SEED = 20
 
 
 @pytest.fixture(scope="module")
-def processes(embedded: Embedded) -> Iterator[list[Live]]:
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
+def processes(emptied: Embedded) -> Iterator[list[Live]]:
     with ExitStack() as stack, ThreadPoolExecutor(PROCESSES) as pool:
-        starting = [live(embedded.url) for _ in range(PROCESSES)]
+        starting = [live(emptied.url) for _ in range(PROCESSES)]
         yield list(pool.map(stack.enter_context, starting))
 
 

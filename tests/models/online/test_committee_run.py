@@ -21,7 +21,7 @@ from models.online.committee_run import SEARCHED_SIZES
 from models.online.model import Example, Model, Spec
 from models.online.registry import LEARNERS, parse_committee, parse_params
 from models.online.trainer import Trainer, fold
-from tests.models.online.test_trainer import EMPTY, STEADY, backgrounds, bag, same, streams
+from tests.models.online.test_trainer import EMPTY, STEADY, backgrounds, bag, learn_one_by_one, same, streams
 
 CASES: list[dict[str, object]] = [
     {},
@@ -61,13 +61,7 @@ NOISY = [about(i, i % 2 == 0, noise=0.15) for i in range(200)]
 def test_one_by_one_with_looks_between_equals_folding_all_at_once(
     params: dict[str, object], stream: list[Example], background: Background, stops: set[int]
 ) -> None:
-    spec = Spec("committee", params, bag([1, 2, 3]))
-    trainer = Trainer(spec, weights=10)
-    for i, example in enumerate(stream):
-        trainer.learn(example)
-        if i in stops:
-            same(trainer.model(background), fold(spec, stream[: i + 1], background, weights=10))
-    same(trainer.model(background), fold(spec, stream, background, weights=10))
+    learn_one_by_one(Spec("committee", params, bag([1, 2, 3])), stream, background, stops)
 
 
 @each

@@ -98,6 +98,16 @@ streams = st.lists(st.tuples(bag_strategy, st.booleans()), max_size=45).map(
 backgrounds = st.lists(bag_strategy, max_size=12).map(lambda bags: Background(bags, [str(i) for i in range(len(bags))]))
 
 
+def learn_one_by_one(spec: Spec, stream: list[Example], background: Background, stops: set[int]) -> None:
+    """Each model, at the stops and in the end, must be that of a fold of all examples until there."""
+    trainer = Trainer(spec, weights=10)
+    for i, example in enumerate(stream):
+        trainer.learn(example)
+        if i in stops:
+            same(trainer.model(background), fold(spec, stream[: i + 1], background, weights=10))
+    same(trainer.model(background), fold(spec, stream, background, weights=10))
+
+
 def same(model: Model, other: Model) -> None:
     """Bit for bit."""
     for name in ("features", "weights"):
@@ -129,13 +139,7 @@ def same(model: Model, other: Model) -> None:
 def test_one_by_one_with_looks_between_equals_folding_all_at_once(
     kind: str, stream: list[Example], background: Background, stops: set[int]
 ) -> None:
-    spec = Spec(kind, {}, bag([1, 2, 3]))
-    trainer = Trainer(spec, weights=10)
-    for i, example in enumerate(stream):
-        trainer.learn(example)
-        if i in stops:
-            same(trainer.model(background), fold(spec, stream[: i + 1], background, weights=10))
-    same(trainer.model(background), fold(spec, stream, background, weights=10))
+    learn_one_by_one(Spec(kind, {}, bag([1, 2, 3])), stream, background, stops)
 
 
 @each

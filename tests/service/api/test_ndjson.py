@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-from redis import Redis
 
 from service.store.redis.embedded import Embedded
 from tests.support.api import OIL, QUERY
@@ -24,10 +23,8 @@ GROWTH_BYTES = 30_000_000  # measured: 9 MB, after 80,000 lines as after 200,000
 
 
 @pytest.fixture(scope="module")
-def server(embedded: Embedded) -> Iterator[Live]:
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
-    with live(embedded.url) as server:
+def server(emptied: Embedded) -> Iterator[Live]:
+    with live(emptied.url) as server:
         made = httpx.post(f"{server.address}/topics", json={"id": "crude", "query": QUERY}, timeout=PATIENCE_S)
         assert made.status_code == 201
         yield server

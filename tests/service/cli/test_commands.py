@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from redis import Redis
 from rich.text import Text
 
 from service.cli import main
@@ -27,10 +26,8 @@ SLUICE = [sys.executable, "-m", "service.cli.main"]
 
 
 @pytest.fixture(scope="module")
-def server(embedded: Embedded) -> Iterator[Live]:
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
-    with live(embedded.url) as server:
+def server(emptied: Embedded) -> Iterator[Live]:
+    with live(emptied.url) as server:
         yield server
 
 

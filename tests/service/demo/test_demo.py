@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from redis import Redis
 
 from service.client import Client, ClientError
 from service.demo.newswire import newswire
@@ -23,10 +22,8 @@ from tests.support.live import Live, live
 
 
 @pytest.fixture(scope="module")
-def server(embedded: Embedded) -> Iterator[Live]:
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
-    with live(embedded.url) as server:
+def server(emptied: Embedded) -> Iterator[Live]:
+    with live(emptied.url) as server:
         yield server
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from redis import Redis
 
 from service.errors import NotFound
 from service.flow.subscribers import MAX_QUEUED, Queue
@@ -32,10 +31,8 @@ async def api(redis_url: str) -> AsyncIterator[Api]:
 
 
 @pytest.fixture(scope="module")
-def server(embedded: Embedded) -> Iterator[Live]:
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
-    with live(embedded.url, max_listeners=20) as server:
+def server(emptied: Embedded) -> Iterator[Live]:
+    with live(emptied.url, max_listeners=20) as server:
         yield server
 
 

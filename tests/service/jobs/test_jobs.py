@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from redis import Redis
 
 from service.clock import now_ms
 from service.run.replay import replay
@@ -49,10 +48,8 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def url(embedded: Embedded) -> str:
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
-    return embedded.url
+def url(emptied: Embedded) -> str:
+    return emptied.url
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

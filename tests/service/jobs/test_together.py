@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import pytest_asyncio
 from distributed import LocalCluster
-from redis import Redis
 
 from service.run.replay import replay
 from service.store.redis.embedded import Embedded
@@ -22,10 +21,8 @@ PARAMS = {"S": 20}
 
 
 @pytest.fixture(scope="module")
-def url(embedded: Embedded) -> str:
-    with Redis.from_url(embedded.url) as client:
-        client.flushall()
-    return embedded.url
+def url(emptied: Embedded) -> str:
+    return emptied.url
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
