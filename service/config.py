@@ -22,6 +22,7 @@ PREFIX = "SLUICE_"
 PROCESS_VAR = f"{PREFIX}PROCESS"
 METRICS_DIR_VAR = "PROMETHEUS_MULTIPROC_DIR"
 SCHEMES = ("redis://", "rediss://", "unix://", *redis_url.SCHEMES)
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class StartError(Exception):
@@ -80,6 +81,19 @@ class Config(BaseSettings):
         max_length=10_000,
         description="Extra `Host` names to accept when bound to loopback, separated by commas, such as a proxy's. "
         "`localhost`, IP addresses and names without a dot are always accepted.",
+    )
+    access: Literal["open", "keys"] | None = Field(
+        None,
+        description="`keys`: callers need a key; `open`: anybody may call. Without it, access is open on loopback, and "
+        "on any other address the service does not start.",
+    )
+    admin_key: str | None = Field(
+        None,
+        min_length=32,
+        max_length=1000,
+        repr=False,
+        description="A key with every scope, of at least 32 characters that nobody can guess. Without it, the first "
+        "start with `SLUICE_ACCESS=keys` makes one and prints it.",
     )
     dask: str | None = Field(
         None,
@@ -218,6 +232,14 @@ class Config(BaseSettings):
             return cls(**{name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
             raise StartError(" ".join(map(_describe, error.errors()))) from None
+
+    def check_access(self) -> None:
+        """Raises StartError if others could reach the service, and nobody has said whether they may call."""
+        if self.access is None and self.host not in LOOPBACK:
+            raise StartError(
+                f"Others may reach the service at {self.host}. Set SLUICE_ACCESS=keys, so that callers need a key, or "
+                "SLUICE_ACCESS=open if something in front of it decides who may call."
+            )
 
 
 def _describe(finding: Mapping[str, Any]) -> str:

@@ -6,10 +6,12 @@
 * feedback: judgements, review, goals, metrics, previews
 * archive: a topic as a file
 * jobs: work in the background
+* access: who may call
 """
 
 from typing import Any
 
+from service.access.keys import Keys
 from service.archive.transfer import Transfer
 from service.config import Config
 from service.documents.one import Documents
@@ -88,6 +90,7 @@ class Sluice:
         self.goal_costs = GoalCosts(self.previews)
         self.transfer = Transfer(store, self.topics, self.learning, self.epochs, self.counters, config, pool)
         self.jobs = Jobs(store.jobs, config)
+        self.keys = Keys(store.api_keys, config.admin_key) if config.access == "keys" else None
 
     async def start(self) -> None:
         """Starts the background tasks; `sync.ready` is set when all topics have been loaded and are served."""
@@ -96,6 +99,8 @@ class Sluice:
         self._background.start(self.sync.sweep())
         self._background.start(self.subscribers.run())
         self._background.start(self.classifier.signatures.catch_up())
+        if self.keys is not None:
+            self._background.start(_print_first(self.keys))
 
     async def stop(self) -> None:
         await self._background.stop()
@@ -113,3 +118,9 @@ class Sluice:
             fields |= {"topics": list(recipe.topics), "publish_to": [topic]}
         request = Retrain.model_validate({"kind": "retrain", "topics": [topic], **fields})
         await self.jobs.submit_unless_waiting(request)
+
+
+async def _print_first(keys: Keys) -> None:
+    """Shows the first key to the person who starts the service, and to nobody else: it goes to no log."""
+    if key := await keys.issue_first():
+        print(f"The first key, with every scope; it is not shown again:\n{key}", flush=True)

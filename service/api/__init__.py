@@ -5,6 +5,7 @@ Reading order:
     app.py          `create_app`: config and store in, ASGI app out
     routes/         the paths, a module for each subject
     deps.py         what handlers share: the `Sluice`, parameters, reading a body, writing an answer, guards
+    scopes.py       which scope each operation needs of a caller's key
     bodies.py       request bodies: media type, size limits, lines as they arrive
     present.py      from the service's values to the contract's types
     problems.py     every error as a problem document (RFC 9457)

@@ -10,7 +10,19 @@ from starlette.types import ASGIApp
 
 from service.api import problems
 from service.api.openapi import Documented
-from service.api.routes import archive, documents, flow, health, jobs, metrics, remembered, review, topics, versions
+from service.api.routes import (
+    archive,
+    documents,
+    flow,
+    health,
+    jobs,
+    keys,
+    metrics,
+    remembered,
+    review,
+    topics,
+    versions,
+)
 from service.api.telemetry import CountingApp, Telemetry
 from service.config import Config, StartError
 from service.sluice import Sluice
@@ -42,7 +54,7 @@ def create_app(config: Config | None = None, store: Store | None = None) -> Fast
         title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False
     )
     app.state.telemetry = Telemetry()
-    pages = (topics, documents, remembered, versions, health, flow, review, metrics, jobs, archive)
+    pages = (topics, documents, remembered, versions, health, flow, review, metrics, jobs, archive, keys)
     for page in pages:
         app.include_router(page.router)
     problems.install(app, [route for page in pages for route in page.router.routes])

@@ -1,7 +1,7 @@
 """What all handlers share: dependencies and parameters, reading a body, writing an answer.
 
-Every router made here also checks the name by which the service is called, the page that calls it, and that it knows
-all query parameters."""
+Every router made here also checks the name by which the service is called, the page that calls it, the caller's key,
+and that it knows all query parameters."""
 
 import re
 from collections.abc import Sequence
@@ -16,16 +16,19 @@ from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from service import schemas
+from service.access.keys import Caller
 from service.api import present
 from service.api.bodies import JSON, body, media_type
-from service.errors import BadInput, FieldError, Forbidden, StoreUnavailable, TooLarge
+from service.api.scopes import PUBLIC, scope_of
+from service.config import LOOPBACK
+from service.errors import BadInput, FieldError, Forbidden, StoreUnavailable, TooLarge, Unauthorized
 from service.schemas.fields import NUMBER, TopicId
 from service.schemas.parsing import MAX_FIELD_ERRORS, parse
 from service.sluice import Sluice
 from service.topics.published import PublishedModel
 
 PORT = re.compile(r":\d*$")
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+BEARER = "bearer "
 MAX_INLINE_BYTES = 100_000  # a longer body is parsed in a thread
 
 T = TypeVar("T")
@@ -60,7 +63,7 @@ NumberCursor = Annotated[str | None, Query(pattern=NUMBER, description="`next` o
 
 def new_router() -> APIRouter:
     return APIRouter(
-        dependencies=[Depends(_own_name), Depends(_own_page), Depends(_known_parameters)],
+        dependencies=[Depends(_own_name), Depends(_own_page), Depends(_allowed), Depends(_known_parameters)],
         route_class=_Route,
         generate_unique_id_function=lambda route: route.name,  # what a generated client calls the operation
     )
@@ -139,6 +142,25 @@ async def _own_page(request: Request) -> None:
     same = origin is None or origin.partition("://")[2] == request.headers.get("host")
     if not (same if site is None else site in ("same-origin", "none")):
         raise Forbidden("Web pages of another origin may not change anything here.")
+
+
+async def _allowed(request: Request) -> None:
+    """Lets a caller through whose key has the scope that the operation needs."""
+    keys, needed = (await _any_sluice(request)).keys, scope_of(request.scope["route"].name)
+    if keys is None or needed == PUBLIC:
+        return
+    shown = request.headers.get("authorization", "")
+    if not shown.lower().startswith(BEARER):
+        raise Unauthorized("A key is needed: send `Authorization: Bearer KEY`. Commands take it from SLUICE_KEY.")
+    caller = await keys.authenticate(shown[len(BEARER) :].strip())
+    if not caller.may(needed):
+        raise Forbidden(f"This key may not do that: it needs the scope {needed!r}.")
+    request.state.caller = caller
+
+
+def caller_of(request: Request) -> Caller | None:
+    """Who calls, by the key; None where no key is needed."""
+    return getattr(request.state, "caller", None)
 
 
 async def _known_parameters(request: Request) -> None:

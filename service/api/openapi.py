@@ -16,27 +16,34 @@ from pydantic_core import to_json
 from service import schemas
 from service.api.bodies import JSON, NDJSON
 from service.api.problems import MEDIA_TYPE
+from service.api.scopes import PUBLIC, scope_of
 from service.archive import file
 from service.archive.lines import ArchiveLine
 from service.schemas import Problem, flow, jobs, review
+from service.schemas.access import NewKey
 from service.schemas.metrics import PreviewRequest
 from service.schemas.models import ModelFile
 
 EVENTS = "text/event-stream"
+KEY = "key"  # name of the security scheme: a key, where the service asks for one
 _REF = "#/components/schemas/{model}"
 _MODE: Literal["validation"] = "validation"
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model=Problem.__name__)}}}
 _REASONS = {
     400: "The body is not JSON in UTF-8.",
+    401: "A key is needed, or this one does not work.",
+    403: "The key lacks the scope that is needed, or a web page of another origin asks.",
     404: "No such topic, version or judgement; or the document is not remembered (any more), and its text is needed.",
     409: "The id is taken, or the topic kept changing.",
     412: "The topic has changed: its ETag is not in If-Match.",
     413: "More bytes, lines, values or documents than allowed.",
     415: "The media type is not supported, or the body is compressed.",
     422: "A field or a parameter is missing, unknown or out of range.",
+    429: "The key's allowance is used up; try again after Retry-After seconds.",
     503: "The store does not answer, or topics are still being loaded; try again after Retry-After seconds.",
 }
 _WITH_BODY = (400, 413, 415)
+_WITH_KEY = (401, 403, 429)
 _ETAG = {"ETag": {"description": "For If-Match.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Path of what was created.", "schema": {"type": "string"}}}
 _RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
@@ -58,6 +65,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     review.Skip,
     review.NewKnown,
     ModelFile,
+    NewKey,
 )
 _examples = json.loads((files(__package__) / "examples.json").read_text(encoding="utf-8"))
 EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {body: _examples[body.__name__] for body in BODIES}
@@ -84,9 +92,11 @@ def answers(
     events: type[BaseModel] | None = None,
     text: str | None = None,
     tagged: bool = False,
+    created: bool = False,
 ) -> dict[str, Any]:
-    """The answer is this model, with an ETag if `tagged`; or NDJSON, with a `line` on each line; or server-sent events,
-    each with such a model; or text of this media type; or one of the `problems`, by status."""
+    """The answer is this model, with an ETag if `tagged`, and status 201 if `created`; or NDJSON, with a `line` on each
+    line; or server-sent events, each with such a model; or text of this media type; or one of the `problems`, by
+    status."""
     responses: dict[int | str, Any] = {status: _problem(status) for status in (*problems, 422, 503)}
     if line:
         responses[200] = {"content": {NDJSON: _lines(line, " or a `Problem`")}}
@@ -95,7 +105,7 @@ def answers(
     if text:
         responses[200] = {"content": {text: {"schema": {"type": "string"}}}}
     if tagged:
-        responses[200] = {"headers": _ETAG}
+        responses[201 if created else 200] = {"headers": _ETAG}
     return {"response_model": model, "responses": responses}
 
 
@@ -111,6 +121,7 @@ class Documented(FastAPI):
             for path in document["paths"].values():
                 for operation in path.values():
                     _complete(operation)
+            document["components"]["securitySchemes"] = {KEY: {"type": "http", "scheme": "bearer"}}
         return self.openapi_schema or {}
 
 
@@ -119,8 +130,11 @@ def _complete(operation: dict[str, Any]) -> None:
     responses = operation["responses"]
     if "requestBody" in operation:
         responses |= {str(status): _problem(status) for status in _WITH_BODY}
+    if (scope := scope_of(operation["operationId"])) != PUBLIC:
+        responses |= {str(status): _problem(status) for status in _WITH_KEY}
+        operation |= {"security": [{KEY: []}, {}], "x-scope": scope}
     if "201" in responses:
-        responses["201"]["headers"] = _ETAG | _LOCATION
+        responses["201"]["headers"] = responses["201"].get("headers", {}) | _LOCATION
     if "202" in responses and "requestBody" in operation:
         responses["202"]["headers"] = _LOCATION
     operation["responses"] = dict(sorted(responses.items()))
@@ -128,7 +142,7 @@ def _complete(operation: dict[str, Any]) -> None:
 
 def _problem(status: int) -> dict[str, Any]:
     response = {"description": _REASONS[status], "content": _PROBLEM}
-    return response | ({"headers": _RETRY} if status == 503 else {})
+    return response | ({"headers": _RETRY} if status in (429, 503) else {})
 
 
 def _events(model: type[BaseModel]) -> dict[str, Any]:

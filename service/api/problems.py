@@ -32,8 +32,7 @@ def problem(error: ServiceError) -> dict[str, Any]:
 
 
 def answer(error: ServiceError) -> Response:
-    headers = {"Retry-After": str(error.retry_after_s)} if error.retry_after_s else None
-    return Response(to_json(problem(error)), error.status, headers, MEDIA_TYPE)
+    return Response(to_json(problem(error)), error.status, error.headers, MEDIA_TYPE)
 
 
 def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:

@@ -12,6 +12,7 @@ In reading order:
     ranked.py          `sluice ranked`
     tail.py            `sluice tail`
     jobs.py            `sluice jobs`
+    keys.py            `sluice keys`
     archive.py         `sluice export` and `sluice import`
     demo.py            `sluice demo`, which plays `service/demo`
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from service.cli import archive, documents, jobs, remembered, review, topics
+from service.cli import archive, documents, jobs, keys, remembered, review, topics
 from service.cli.demo import demo
 from service.cli.ranked import ranked
 from service.cli.tail import tail
@@ -65,7 +65,7 @@ def sluice() -> None:
     """Filter and route a stream of documents by standing queries that learn.
 
     Options of serve, api, worker and consumer, and many more settings, can be given in the environment, too: --port is
-    SLUICE_PORT, and so on.
+    SLUICE_PORT, and so on. Where the service asks for a key, the other commands take theirs from SLUICE_KEY.
     """
 
 
@@ -104,6 +104,7 @@ app.command()(documents.feedback)
 app.add_typer(remembered.app, name="documents")
 app.command()(review.review)
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(keys.app, name="keys")
 app.command()(ranked)
 app.command()(tail)
 app.command("export")(archive.export_topic)

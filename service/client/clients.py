@@ -104,6 +104,9 @@ class Client(BlockingSender):
     job = method(operations.job, BlockingSender.send)
     jobs = method(operations.jobs, BlockingSender.pages)
     cancel = method(operations.cancel, BlockingSender.send)
+    issue_key = method(operations.issue_key, BlockingSender.send)
+    list_keys = method(operations.list_keys, BlockingSender.pages)
+    revoke_key = method(operations.revoke_key, BlockingSender.send)
     ready = method(operations.ready, BlockingSender.send)
 
 
@@ -153,4 +156,7 @@ class AsyncClient(AsyncSender):
     job = method(operations.job, AsyncSender.send)
     jobs = method(operations.jobs, AsyncSender.pages)
     cancel = method(operations.cancel, AsyncSender.send)
+    issue_key = method(operations.issue_key, AsyncSender.send)
+    list_keys = method(operations.list_keys, AsyncSender.pages)
+    revoke_key = method(operations.revoke_key, AsyncSender.send)
     ready = method(operations.ready, AsyncSender.send)

@@ -32,6 +32,7 @@ from service.schemas import (
     TopicChange,
     Withdrawn,
 )
+from service.schemas.access import IssuedKey, Key, NewKey
 from service.schemas.flow import DeadDelivery, Flow, Passed, Ranked, RankedPage, Replayed, RouteList
 from service.schemas.jobs import Job
 from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRequest, Tradeoff
@@ -335,6 +336,24 @@ def jobs(limit: int = 100) -> PagedList[Job]:
 def cancel(job: str) -> Call[Job]:
     """Cancels a job; one that is over stays as it is."""
     return Call("DELETE", f"/jobs/{_quote(job)}", parse_as(Job))
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def issue_key(key: NewKey | Fields) -> Call[IssuedKey]:
+    """Makes a key, which is in this reply only. Not retried: each call makes another."""
+    return Call("POST", "/keys", parse_as(IssuedKey), repeatable=False, json=to_json(key))
+
+
+def list_keys(limit: int = 100) -> PagedList[Key]:
+    """Lists keys, oldest first."""
+    return PagedList("/keys", Page[Key], limit)
+
+
+def revoke_key(key: str) -> Call[None]:
+    """Revokes a key, by its id."""
+    return Call("DELETE", f"/keys/{_quote(key)}", no_result, done_if=404)
 
 
 # -- health ------------------------------------------------------------------------------------------------------------

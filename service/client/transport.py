@@ -45,12 +45,15 @@ class BlockingSender:
         self,
         url: str = URL,
         *,
+        key: str | None = None,
         timeout_s: float = TIMEOUT_S,
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         address = _parse_url(url)
-        self._http = httpx.Client(base_url=address, timeout=timeout_s, verify=_verify(address), transport=transport)
+        self._http = httpx.Client(
+            base_url=address, headers=_headers(key), timeout=timeout_s, verify=_verify(address), transport=transport
+        )
         self._retries, self._rng = retries, SystemRandom()
 
     def send(self, call: Call[T]) -> T:
@@ -122,13 +125,14 @@ class AsyncSender:
         self,
         url: str = URL,
         *,
+        key: str | None = None,
         timeout_s: float = TIMEOUT_S,
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         address = _parse_url(url)
         self._http = httpx.AsyncClient(
-            base_url=address, timeout=timeout_s, verify=_verify(address), transport=transport
+            base_url=address, headers=_headers(key), timeout=timeout_s, verify=_verify(address), transport=transport
         )
         self._retries, self._rng = retries, SystemRandom()
 
@@ -208,6 +212,14 @@ def _parse_url(url: str) -> httpx.URL:
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise Unreachable("The address of the service must be a URL that begins with http:// or https://.")
     return parsed
+
+
+def _headers(key: str | None) -> dict[str, str]:
+    if key is None:
+        return {}
+    if not key.isascii() or not key.isprintable():
+        raise Unreachable("The key must be printable ASCII; copy it again, without line breaks.")
+    return {"Authorization": f"Bearer {key}"}
 
 
 def _verify(address: httpx.URL) -> bool | ssl.SSLContext:

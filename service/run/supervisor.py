@@ -206,6 +206,8 @@ def supervise(
 ) -> None:
     """Serves until a signal asks to stop; by then every process started here has ended. Raises StartError if the
     service cannot start."""
+    if api:
+        config.check_access()
     with suppress(Stopped), Signals() as signals, ExitStack() as started:
         environment = _environment(config)
         stores: list[SupervisedStore] = []

@@ -15,6 +15,7 @@ CANONICAL = r"^[^\n\x00]{1,400}$"  # a term in canonical form
 PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"  # an entry's id in a Redis stream
 RANK = r"^-?[0-9]{1,40}([.][0-9]{1,40})?(e[+-]?[0-9]{1,3})?_[0-9]{1,19}-[0-9]{1,19}$"  # a score, and a place
 JOB_ID = r"^[0-9a-f]{20}$"
+KEY_ID = r"^[0-9a-f]{16}$"
 FEATURE = r"^[0-9a-f]{16}$"  # the hash of a term
 NUMBER = r"^[1-9][0-9]{0,14}$"  # as a cursor
 LANGUAGE = r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,7}$"  # a tag as in BCP 47

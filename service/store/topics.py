@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.clock import now_ms
+from service.store.api_keys import ApiKeyStore
 from service.store.counts import CountStore
 from service.store.events import Event, Head
 from service.store.imports import ImportStore
@@ -79,6 +80,7 @@ class Store:
         self.outbox = Outbox(self.connection)
         self.routes = RouteStore(self.connection)
         self.jobs = JobStore(self.connection)
+        self.api_keys = ApiKeyStore(self.connection)
         self._redis = self.connection.redis
         self._acquire = self.connection.acquire
 

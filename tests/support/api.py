@@ -41,10 +41,12 @@ class Api(httpx.AsyncClient):
 
 @asynccontextmanager
 async def running_api(redis_url: str, **settings: Any) -> AsyncIterator[Api]:
-    """A client of an app that serves all topics of the store already."""
+    """A client of an app that serves all topics of the store already. It shows the administrator's key, if there is
+    one."""
+    headers = {"Authorization": f"Bearer {settings['admin_key']}"} if "admin_key" in settings else {}
     app = create_app(Config(redis=redis_url, **settings))
     async with app.router.lifespan_context(app):
         await app.state.sluice.sync.ready.wait()
-        async with Api(transport=httpx.ASGITransport(app), base_url="http://sluice") as api:
+        async with Api(transport=httpx.ASGITransport(app), base_url="http://sluice", headers=headers) as api:
             api.app, api.sluice = app, app.state.sluice
             yield api

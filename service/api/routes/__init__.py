@@ -9,11 +9,12 @@
     flow.py        what topics let through: events, lists, routes; the stream of incoming documents
     jobs.py        background jobs
     archive.py     export and import of topics
+    keys.py        keys that callers authenticate with
     health.py      health, readiness, Prometheus
 
 Each module has a `router`, made by `deps.new_router`, and `app.py` includes it. To add a path: its types in
 `service/schemas`; the handler here, with `takes` for its body and `answers` for what comes back; a new body in
-`openapi.BODIES`, with examples in examples.json; the path in README's table, and in `CONTRACT` of
-tests/service/api/test_openapi.py, which sends the examples. A page of a list is `deps.paged`; errors are raised as
-those of `service/errors.py`.
+`openapi.BODIES`, with examples in examples.json; the scope that it needs in `scopes.py`; the path in README's table,
+and in `CONTRACT` of tests/service/api/test_openapi.py, which sends the examples. A page of a list is `deps.paged`;
+errors are raised as those of `service/errors.py`.
 """

@@ -28,7 +28,11 @@ async def export_topic(sluice: ReadySluice, topic: TopicPath) -> Response:
 
 
 @router.post(
-    "/topics/import", status_code=201, tags=["moving"], **takes(line=ArchiveLine), **answers(schemas.Topic, 409)
+    "/topics/import",
+    status_code=201,
+    tags=["moving"],
+    **takes(line=ArchiveLine),
+    **answers(schemas.Topic, 409, tagged=True, created=True),
 )
 async def import_topic(
     request: Request,

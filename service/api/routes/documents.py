@@ -18,6 +18,7 @@ from service.api.deps import (
     ReadySluice,
     TopicPath,
     at_most,
+    caller_of,
     new_router,
     paged,
     read,
@@ -91,8 +92,11 @@ async def classify(
 )
 async def feedback(request: Request, sluice: ReadySluice, duplex: Duplex = False) -> Response:
     """Say whether documents are relevant. The answer comes when the judgement is durable and has been learned."""
+    caller = caller_of(request)
 
     async def judge(judgements: Sequence[schemas.Judgement]) -> list[schemas.Learned | ServiceError]:
+        if caller is not None:
+            judgements = [each if each.by else each.model_copy(update={"by": caller.name}) for each in judgements]
         outcomes = await sluice.judge.judge(judgements)
         request.app.state.telemetry.judged(each.status for each in outcomes if isinstance(each, schemas.Learned))
         return outcomes

@@ -22,7 +22,13 @@ TOPIC_CHANGE = TypeAdapter(schemas.TopicChange)
 IfMatch = Annotated[str | None, Header()]
 
 
-@router.post("/topics", status_code=201, tags=["topics"], **takes(schemas.NewTopic), **answers(schemas.Topic, 409))
+@router.post(
+    "/topics",
+    status_code=201,
+    tags=["topics"],
+    **takes(schemas.NewTopic),
+    **answers(schemas.Topic, 409, tagged=True, created=True),
+)
 async def create_topic(request: Request, sluice: ReadySluice) -> Response:
     """Create a topic. It decides by its query at once, before any judgement."""
     new = await read(request, NEW_TOPIC)

@@ -81,6 +81,12 @@ jobs.py:
     sluice:{jobs}:waiting          set      jobs that wait or run, and some that just ended, until the next claim
     sluice:{jobs}:taken            hash     topic -> the job that retrains it now
 
+api_keys.py, who may call:
+
+    sluice:{access}:keys           hash     id -> the record of a key, in JSON, with a hash of the key itself
+    sluice:{access}:used           hash     id -> when it was last used, to the minute
+    sluice:{access}:rate:ID        string   when the allowance of a key is whole again, in microseconds; expires
+
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
 and nothing needs two slots at once. The streams in and out have names for people to type, without braces; the other
 keys of a stream are in its slot because the stream's whole name is their tag.
@@ -117,6 +123,9 @@ ALL_JOBS = "sluice:{jobs}:all"
 UNFINISHED_JOBS = "sluice:{jobs}:waiting"
 TAKEN_TOPICS = "sluice:{jobs}:taken"
 
+API_KEYS = "sluice:{access}:keys"
+API_KEYS_USED = "sluice:{access}:used"
+
 
 def topic_key(topic: str, part: str) -> str:
     return f"sluice:{{{topic}}}:{part}"
@@ -149,3 +158,7 @@ def route_key(route: str) -> str:
 
 def route_dead_key(route: str) -> str:
     return f"{{sluice:route:{route}}}:dead"
+
+
+def rate_key(api_key: str) -> str:
+    return f"sluice:{{access}}:rate:{api_key}"

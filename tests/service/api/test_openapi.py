@@ -55,6 +55,9 @@ CONTRACT = [
     ("post", "/topics/import"),
     ("get", "/topics/{topic}/stream"),
     ("delete", "/topics/{topic}"),
+    ("post", "/keys"),
+    ("get", "/keys"),
+    ("delete", "/keys/{key}"),
 ]
 ENDLESS = "/topics/{topic}/stream"  # cannot be read to its end; flow/test_subscribers.py listens, through sockets
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
@@ -62,7 +65,7 @@ JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with running_api(redis_url) as api:
+    async with running_api(redis_url, access="keys", admin_key="k" * 32) as api:
         yield api
 
 
@@ -140,6 +143,8 @@ async def test_every_example_works_and_every_answer_is_as_declared(api: Api, doc
             check_answer(document, operation, answer)
             if path == "/jobs" and method == "post":
                 made["job"] = answer.json()["id"]
+            if path == "/keys" and method == "post":
+                made["key"] = answer.json()["id"]
 
 
 async def test_an_exported_model_is_as_declared_for_the_way_out_and_for_the_way_back(api: Api, document: Any) -> None:
@@ -155,7 +160,7 @@ async def test_every_refusal_is_as_declared(api: Api, document: Any) -> None:
     for method, path in CONTRACT:
         operation = document["paths"][path][method]
         missing = path.replace("{topic}", "nowhere").replace("{version}", "1").replace("{document}", "d1")
-        missing = missing.replace("{job}", "0" * 20).replace("{route}", "0" * 16)
+        missing = missing.replace("{job}", "0" * 20).replace("{route}", "0" * 16).replace("{key}", "0" * 16)
         refusals = [await api.request(method, missing, params={"no_such": "1"})]
         if "{topic}" in path:
             body = b"{}" if method == "patch" else next(examples(operation))[1]

@@ -370,6 +370,32 @@ def test_an_answer_that_cannot_be_written_is_said_in_a_sentence(
     assert (ran.returncode, ran.stderr) == (1, b"sluice: Could not write the output: File too large.\n")
 
 
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_made_used_listed_and_revoked(
+    run: Runner, sluice: Client, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = "an administrator's key, 32 characters"
+    with live(embedded.url, access="keys", admin_key=admin) as guarded:
+        monkeypatch.setenv("SLUICE_URL", guarded.address)
+        refused = run("topics")
+        assert (refused.code, refused.out) == (1, "")
+        assert "SLUICE_KEY" in refused.err
+        monkeypatch.setenv("SLUICE_KEY", admin)
+        (made,) = run("keys", "create", "ann", "--scope", "read", "--scope", "judge", "--expires", "2099-12-31").lines
+        assert [key["name"] for key in run("keys").lines] == ["ann"]
+        assert made["key"] not in run("keys").out
+        monkeypatch.setenv("SLUICE_KEY", made["key"])
+        assert [topic["id"] for topic in run("topics").lines] == ["crude"]
+        assert "manage" in run("topics", "create", "new").err
+        monkeypatch.setenv("SLUICE_KEY", admin)
+        assert run("keys", "revoke", made["id"]).code == 0
+        assert run("keys").lines == []
+    monkeypatch.setenv("SLUICE_KEY", "two\nlines")
+    assert "copy it again" in run("topics").err
+
+
 # -- at a terminal -----------------------------------------------------------------------------------------------------
 
 

@@ -20,12 +20,13 @@ from tests.support.live import Live, live
 from tests.support.streaming import document, oil
 
 QUICK = Retries(attempts=4, first_s=0.001)
+ADMIN_KEY = "an administrator's key, 32 characters"
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
 @pytest.fixture
 async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with running_api(redis_url) as api:
+    async with running_api(redis_url, access="keys", admin_key=ADMIN_KEY) as api:
         yield api
 
 
@@ -53,7 +54,7 @@ class Unreliable(httpx.AsyncBaseTransport):
 
 def unreliable(api: Api, *losses: Any) -> tuple[AsyncClient, list[str]]:
     transport = Unreliable(httpx.ASGITransport(api.app), list(losses))
-    return AsyncClient("http://sluice", retries=QUICK, transport=transport), transport.sent
+    return AsyncClient("http://sluice", key=ADMIN_KEY, retries=QUICK, transport=transport), transport.sent
 
 
 def replying(handler: Handler, retries: Retries = QUICK) -> Client:
@@ -128,6 +129,9 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
             await client.topic("copy")
         assert refused.value.status == 404
         assert (await client.ready()).topics == 1
+        issued = await client.issue_key({"name": "ann", "scopes": ["read"]})
+        assert [key.id async for key in client.list_keys()] == [issued.id]
+        await client.revoke_key(issued.id)
     for path, methods in api.app.openapi()["paths"].items():
         pattern = path.replace("{document}", ".+")
         for method in methods:

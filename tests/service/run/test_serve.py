@@ -1,6 +1,7 @@
 """`sluice serve` as its user meets it: it starts, restarts what dies, refuses what cannot work, and ends."""
 
 import os
+import re
 import select
 import signal
 import socket
@@ -13,6 +14,7 @@ import httpx
 import pytest
 from redis import Redis
 
+from service.processes import APPLICATION
 from service.store.redis.embedded import socket_path
 from tests.support.processes import ServeProcess, children, has_ended
 from tests.support.waiting import PATIENCE_S, wait_until_sync
@@ -102,6 +104,30 @@ def test_a_bad_setting_is_refused_with_a_sentence(
     monkeypatch.setenv("SLUICE_WORKERS", "many")
     refusal = serve().refusal()
     assert refusal == "sluice: SLUICE_WORKERS must be a whole number. It is 'many'.\n"
+
+
+def test_an_address_that_others_can_reach_is_refused_until_it_is_said_who_may_call(
+    serve: Callable[..., ServeProcess],
+) -> None:
+    sluice = serve("--host", "0.0.0.0")  # noqa: S104
+    assert "SLUICE_ACCESS=keys" in sluice.refusal()
+    assert not socket_path(sluice.data).exists()
+
+
+def test_the_first_start_with_keys_prints_one_that_works_and_later_starts_print_none(
+    serve: Callable[..., ServeProcess],
+) -> None:
+    first = serve("--workers", "2", application=APPLICATION, access="keys")
+    wait_until_sync(lambda: re.search(r"sluice_\S+\n", first.output.read_text()))
+    (key,) = re.findall(r"sluice_\S+", first.output.read_text())
+    headers = {"Authorization": f"Bearer {key}"}
+    assert httpx.get(f"{first.address}/topics").status_code == 401
+    assert httpx.get(f"{first.address}/topics", headers=headers).status_code == 200
+    assert key not in first.errors.read_text()
+    first.end()
+    second = serve(application=APPLICATION, access="keys")
+    assert httpx.get(f"{second.address}/topics", headers=headers).status_code == 200
+    assert "sluice_" not in second.output.read_text()
 
 
 def test_an_application_that_cannot_start_ends_the_start(serve: Callable[..., ServeProcess]) -> None:

@@ -1,0 +1,72 @@
+"""Which scope each operation needs. An operation that is not in the table needs `admin`, and fails a test.
+
+PUBLIC   whether the service is up: what a load balancer asks, which has no key
+ingest   sends documents
+judge    judges them, and sees what waits for a judgement
+read     looks, changes nothing
+manage   changes topics, what is known of them, where they are delivered to, and jobs
+admin    makes and revokes keys
+"""
+
+from typing import Literal
+
+from service.schemas.access import Scope
+
+PUBLIC: Literal["public"] = "public"
+OPERATIONS: dict[str, Scope | Literal["public"]] = {
+    "healthz": PUBLIC,
+    "readyz": PUBLIC,
+    "scrape": "read",
+    # topics
+    "create_topic": "manage",
+    "list_topics": "read",
+    "read_topic": "read",
+    "change_topic": "manage",
+    "delete_topic": "manage",
+    "list_versions": "read",
+    "restore_version": "manage",
+    "read_model": "read",
+    "replace_model": "manage",
+    "export_topic": "read",
+    "import_topic": "manage",
+    "preview": "read",
+    # documents and judgements
+    "classify": "ingest",
+    "feedback": "judge",
+    "show_document": "read",
+    "list_judgements": "read",
+    "withdraw_judgement": "judge",
+    "review": "judge",
+    "skip": "judge",
+    "add_known": "judge",
+    "list_known": "read",
+    "delete_known": "judge",
+    # what a topic lets through
+    "listen": "read",
+    "list_passed": "read",
+    "list_ranked": "read",
+    "flow": "read",
+    "put_routes": "manage",
+    "list_routes": "read",
+    "list_dead": "read",
+    "replay": "manage",
+    # how topics do
+    "pooled_recall": "read",
+    "read_metrics": "read",
+    "read_overview": "read",
+    "read_curve": "read",
+    "read_tradeoff": "read",
+    # jobs
+    "submit_job": "manage",
+    "list_jobs": "read",
+    "read_job": "read",
+    "cancel_job": "manage",
+    # keys
+    "issue_key": "admin",
+    "list_keys": "admin",
+    "revoke_key": "admin",
+}
+
+
+def scope_of(operation: str) -> Scope | Literal["public"]:
+    return OPERATIONS.get(operation, "admin")
