@@ -7,25 +7,21 @@ Signatures follow Standard Webhooks (https://www.standardwebhooks.com):
     webhook-signature  v1,base64(hmac-sha256(secret, "id.timestamp.body")), where the secret is whsec_base64
 
 A URL that a user gives us is a way to make us call others (SSRF): the store, a cloud's metadata service, a neighbour.
-So we resolve the host name once, require that every address it has is public, and connect to the address that we
-checked; a name that resolves differently a moment later gains nothing. The certificate is still checked for the name.
-Redirects and proxies are not followed.
+So the message goes to an address that was checked (see addresses.py). Redirects and proxies are not followed.
 """
 
 import asyncio
 import base64
 import hashlib
 import hmac
-import socket
 import ssl
 
 import httpx
 
-from service.addresses import is_public
+from service.addresses import NoAddress, checked_address
 
 MAX_REPLY_BYTES = 65536  # that are read of a response, so that the connection can be reused
 PREFIX = "whsec_"
-PORTS = {"http": 80, "https": 443}
 
 
 class NotDelivered(Exception):
@@ -78,17 +74,11 @@ class Webhooks:
             return response.status_code
 
     async def _resolve(self, url: httpx.URL) -> str:
-        """The address to connect to; NotDelivered unless all addresses of the host are allowed."""
+        """The address to connect to."""
         try:
-            infos = await asyncio.get_running_loop().getaddrinfo(
-                url.raw_host.decode(), url.port or PORTS[url.scheme], type=socket.SOCK_STREAM
-            )
-        except (OSError, UnicodeError):  # UnicodeError: the name is malformed
-            raise NotDelivered("The host name cannot be resolved.") from None
-        addresses = [str(info[4][0]) for info in infos]
-        if not self._private and not all(map(is_public, addresses)):
-            raise NotDelivered("The address is not public (SLUICE_WEBHOOKS_PRIVATE allows private ones).")
-        return addresses[0]
+            return await checked_address(url, self._private, "SLUICE_WEBHOOKS_PRIVATE")
+        except NoAddress as error:
+            raise NotDelivered(str(error)) from None
 
 
 def signature_headers(secret: str, message_id: str, body: bytes, now_s: int) -> dict[str, str]:
