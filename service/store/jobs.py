@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 from service.schemas.jobs import State
 from service.store.redis.connection import Connection
 from service.store.redis.keys import ALL_JOBS, JOB, TAKEN_TOPICS, UNFINISHED_JOBS
-from service.store.redis.scripts import Arg, Script
+from service.store.redis.scripts import NOW, Arg, Script
 
 OVER: tuple[State, ...] = ("succeeded", "failed", "cancelled")
 STATES: tuple[State, ...] = ("queued", "running", *OVER)
@@ -60,11 +60,6 @@ for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   if state == 'queued' or state == 'running' then adopted = adopted + redis.call('SADD', KEYS[2], id) end
 end
 return adopted
-"""
-
-NOW = """
-local time = redis.call('TIME')
-local now = 1000 * tonumber(time[1]) + math.floor(tonumber(time[2]) / 1000)
 """
 
 # Arguments: token, the worker's time, milliseconds of the lease, how often a job may be tried. Returns the oldest job

@@ -41,6 +41,12 @@ end
 return answers
 """
 
+# For scripts: the store's time in milliseconds, the same for all machines.
+NOW = """
+local time = redis.call('TIME')
+local now = 1000 * tonumber(time[1]) + math.floor(tonumber(time[2]) / 1000)
+"""
+
 BATCH_SIZE = 1000  # entries or topics per command, so that a long read or write never holds Redis up
 
 Arg = bytes | str | int | float
