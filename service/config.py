@@ -176,7 +176,8 @@ class Config(BaseSettings):
         gt=0,
         le=3600,
         allow_inf_nan=False,
-        description="Seconds after which a consumer takes over documents that another one has claimed but not decided.",
+        description="Seconds after which a consumer takes over documents that another one has claimed but not decided, "
+        "and a housekeeper a source that another one was polling.",
     )
     retry_s: float = Field(
         60.0,
@@ -191,6 +192,23 @@ class Config(BaseSettings):
     webhooks_private: bool = Field(
         False, description="Allow webhooks to addresses that are not public, such as 127.0.0.1."
     )
+    sources_every_s: float = Field(
+        900.0,
+        ge=10,
+        le=2_592_000,
+        allow_inf_nan=False,
+        description="Seconds between two polls of a source that does not say otherwise.",
+    )
+    sources_timeout_s: float = Field(
+        20.0, gt=0, le=300, allow_inf_nan=False, description="Seconds the server of a source may take for all it sends."
+    )
+    sources_max_bytes: int = Field(
+        5_000_000, ge=1000, le=100_000_000, description="Maximum bytes of a feed, after decompression."
+    )
+    sources_private: bool = Field(
+        False, description="Allow sources at addresses that are not public, such as 127.0.0.1."
+    )
+    sources_kept: int = Field(1000, ge=1, le=100_000, description="Maximum number of sources.")
     sweep_s: float = Field(
         2.0,
         gt=0,

@@ -7,10 +7,11 @@ CONSUMER = "service.run.consumer"
 HOUSEKEEPING = "service.run.housekeeping"
 JOB_QUEUE = "service.jobs.queue"
 JOB_CHILD = "service.jobs.child"
+FEED_CHILD = "service.sources.child"
 WARM = "service.run.warm"
 REPLAY = "service.run.replay"
 
-MODULES = (API, CONSUMER, HOUSEKEEPING, JOB_QUEUE, JOB_CHILD, WARM, REPLAY)
+MODULES = (API, CONSUMER, HOUSEKEEPING, JOB_QUEUE, JOB_CHILD, FEED_CHILD, WARM, REPLAY)
 APPLICATION = "service.api.app:create_app"  # what an API process serves
 
 

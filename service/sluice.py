@@ -7,6 +7,7 @@
 * archive: a topic as a file
 * jobs: work in the background
 * access: who may call
+* sources: documents fetched from elsewhere
 """
 
 from typing import Any
@@ -26,6 +27,7 @@ from service.flow.ranking import Ranking
 from service.flow.subscribers import Subscribers
 from service.jobs.jobs import Jobs
 from service.schemas.jobs import Retrain
+from service.sources.sources import Sources
 from service.store.topics import Store
 from service.tasks import BackgroundTasks, Pool
 from service.topics.background import Epochs
@@ -91,6 +93,7 @@ class Sluice:
         self.transfer = Transfer(store, self.topics, self.learning, self.epochs, self.counters, config, pool)
         self.jobs = Jobs(store.jobs, config)
         self.keys = Keys(store.api_keys, config.admin_key) if config.access == "keys" else None
+        self.sources = Sources(store, config)
 
     async def start(self) -> None:
         """Starts the background tasks; `sync.ready` is set when all topics have been loaded and are served."""

@@ -20,6 +20,7 @@ from service.api.routes import (
     metrics,
     remembered,
     review,
+    sources,
     topics,
     versions,
 )
@@ -54,7 +55,7 @@ def create_app(config: Config | None = None, store: Store | None = None) -> Fast
         title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False
     )
     app.state.telemetry = Telemetry()
-    pages = (topics, documents, remembered, versions, health, flow, review, metrics, jobs, archive, keys)
+    pages = (topics, documents, remembered, versions, health, flow, review, metrics, jobs, sources, archive, keys)
     for page in pages:
         app.include_router(page.router)
     problems.install(app, [route for page in pages for route in page.router.routes])

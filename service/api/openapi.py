@@ -19,7 +19,7 @@ from service.api.problems import MEDIA_TYPE
 from service.api.scopes import PUBLIC, scope_of
 from service.archive import file
 from service.archive.lines import ArchiveLine
-from service.schemas import Problem, flow, jobs, review
+from service.schemas import Problem, flow, jobs, review, sources
 from service.schemas.access import NewKey
 from service.schemas.metrics import PreviewRequest
 from service.schemas.models import ModelFile
@@ -33,8 +33,8 @@ _REASONS = {
     400: "The body is not JSON in UTF-8.",
     401: "A key is needed, or this one does not work.",
     403: "The key lacks the scope that is needed, or a web page of another origin asks.",
-    404: "No such topic, version or judgement; or the document is not remembered (any more), and its text is needed.",
-    409: "The id is taken, or the topic kept changing.",
+    404: "No such topic, version, judgement, job or source; or a document that is not remembered (send its text).",
+    409: "The id or the address is taken, there are too many, or others kept changing or using it.",
     412: "The topic has changed: its ETag is not in If-Match.",
     413: "More bytes, lines, values or documents than allowed.",
     415: "The media type is not supported, or the body is compressed.",
@@ -66,6 +66,9 @@ BODIES: tuple[type[BaseModel], ...] = (
     review.NewKnown,
     ModelFile,
     NewKey,
+    sources.NewSource,
+    sources.SourceChange,
+    sources.TrySource,
 )
 _examples = json.loads((files(__package__) / "examples.json").read_text(encoding="utf-8"))
 EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {body: _examples[body.__name__] for body in BODIES}

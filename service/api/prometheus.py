@@ -20,6 +20,7 @@ from service.errors import StoreUnavailable
 from service.feedback.goals import report
 from service.sluice import Sluice
 from service.store.jobs import STATES
+from service.store.sources import SourceTotals
 from service.store.stream.inbox import InboxStatus
 from service.store.stream.routes import DeliveryTotals
 from service.topics.counts import TopicCounts
@@ -61,6 +62,7 @@ async def _stored(sluice: Sluice, shown: Sequence[PublishedModel]) -> list[Metri
         _gauge("sluice_store_memory_limit_bytes", "Memory limit of the store; 0: none.", limit),
         *_flow(await sluice.inbox.load_status()),
         *_routes(await sluice.routes.load_totals()),
+        *_sources(await sluice.store.sources.totals()),
         *await sluice.pool.run(_topics, shown, counts, sluice.config.audit_rate),
     ]
 
@@ -90,6 +92,13 @@ def _routes(totals: DeliveryTotals) -> Iterator[Metric]:
         yield _gauge("sluice_routes", "Routes, by state.", totals.states, "state")
         yield _gauge("sluice_routes_pending", "Deliveries under way or to be retried.", totals.pending)
         yield _gauge("sluice_routes_dead", "Deliveries given up and kept.", totals.dead)
+
+
+def _sources(totals: SourceTotals) -> Iterator[Metric]:
+    yield _gauge("sluice_sources", "Sources, by state.", totals.states, "state")
+    yield _gauge("sluice_sources_late_seconds", "How long a source has been due; 0 if none is.", totals.late_s)
+    yield _counter("sluice_source_polls", "Polls of sources, by result.", totals.polls, "result")
+    yield _counter("sluice_source_documents", "Documents that sources have given.", totals.documents)
 
 
 def _topics(shown: Sequence[PublishedModel], counts: Sequence[TopicCounts], audit_rate: float) -> list[Metric]:

@@ -4,7 +4,7 @@ PUBLIC   whether the service is up: what a load balancer asks, which has no key
 ingest   sends documents
 judge    judges them, and sees what waits for a judgement
 read     looks, changes nothing
-manage   changes topics, what is known of them, where they are delivered to, and jobs
+manage   changes topics, what is known of them, where they come from and go to, and jobs
 admin    makes and revokes keys
 """
 
@@ -61,6 +61,14 @@ OPERATIONS: dict[str, Scope | Literal["public"]] = {
     "list_jobs": "read",
     "read_job": "read",
     "cancel_job": "manage",
+    # sources: fetching from an address of the caller's choice is managing, even if nothing is stored
+    "create_source": "manage",
+    "list_sources": "read",
+    "read_source": "read",
+    "change_source": "manage",
+    "delete_source": "manage",
+    "try_source": "manage",
+    "poll_source": "manage",
     # keys
     "issue_key": "admin",
     "list_keys": "admin",

@@ -13,6 +13,7 @@ In reading order:
     tail.py            `sluice tail`
     jobs.py            `sluice jobs`
     keys.py            `sluice keys`
+    sources.py         `sluice sources`: feeds that the service reads by itself
     archive.py         `sluice export` and `sluice import`
     demo.py            `sluice demo`, which plays `service/demo`
 

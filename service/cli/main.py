@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from service.cli import archive, documents, jobs, keys, remembered, review, topics
+from service.cli import archive, documents, jobs, keys, remembered, review, sources, topics
 from service.cli.demo import demo
 from service.cli.ranked import ranked
 from service.cli.tail import tail
@@ -105,6 +105,7 @@ app.add_typer(remembered.app, name="documents")
 app.command()(review.review)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(keys.app, name="keys")
+app.add_typer(sources.app, name="sources")
 app.command()(ranked)
 app.command()(tail)
 app.command("export")(archive.export_topic)

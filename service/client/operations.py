@@ -39,6 +39,7 @@ from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRe
 from service.schemas.models import ModelFile, ModelInfo, Version
 from service.schemas.remembered import RememberedDocument
 from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
+from service.schemas.sources import NewSource, Polled, Source, SourceChange, SourceState, Tried, TrySource
 
 Fields = Mapping[str, Any]
 RESULT: TypeAdapter[Result | Problem] = TypeAdapter(Result | Problem)
@@ -356,6 +357,43 @@ def revoke_key(key: str) -> Call[None]:
     return Call("DELETE", f"/keys/{_quote(key)}", no_result, done_if=404)
 
 
+# -- sources -----------------------------------------------------------------------------------------------------------
+
+
+def create_source(source: NewSource | Fields) -> Call[Source]:
+    """Adds a source of documents. Not retried: the second attempt would be told that the first has taken its id."""
+    return Call("POST", "/sources", parse_as(Source), repeatable=False, json=to_json(source))
+
+
+def source(source: str) -> Call[Source]:
+    return Call("GET", _source(source), parse_as(Source))
+
+
+def sources(state: SourceState | None = None, limit: int = 100) -> PagedList[Source]:
+    """Lists all sources, or those in a state, sorted by id."""
+    return PagedList("/sources", Page[Source], limit, {"state": state})
+
+
+def change_source(source: str, change: SourceChange | Fields) -> Call[Source]:
+    """Pauses a source, resumes it, or changes its pace."""
+    return Call("PATCH", _source(source), parse_as(Source), json=to_json(change))
+
+
+def delete_source(source: str) -> Call[None]:
+    """Deletes a source; the documents that it has given stay."""
+    return Call("DELETE", _source(source), no_result, done_if=404)
+
+
+def poll_source(source: str) -> Call[Polled]:
+    """Polls a source now. Not retried: what was new at the first attempt would not be new any more."""
+    return Call("POST", f"{_source(source)}/poll", parse_as(Polled), repeatable=False)
+
+
+def try_source(source: TrySource | Fields) -> Call[Tried]:
+    """Fetches a source and shows what it offers, without storing anything."""
+    return Call("POST", "/sources/try", parse_as(Tried), json=to_json(source))
+
+
 # -- health ------------------------------------------------------------------------------------------------------------
 
 
@@ -366,6 +404,10 @@ def ready() -> Call[Health]:
 
 def _topic(topic: str) -> str:
     return f"/topics/{_quote(topic)}"
+
+
+def _source(source: str) -> str:
+    return f"/sources/{_quote(source)}"
 
 
 def _quote(id: str) -> str:

@@ -13,6 +13,7 @@
 * Saves how many topics' goals are in which state, every GOALS_S, for Prometheus (see api/prometheus.py), and announces
   those that have changed their state (feedback/goals.py).
 * Forgets epochs that no topic uses any more, except the newest, and those that came with an imported topic recently.
+* Polls the sources that are due (sources/polling.py), beside all of this.
 * Folds logs that are ahead of their models because a process died in between (topics/sync.py, as in every process).
 
 It keeps no state. Any number may run; what two do at once is done once (compare-and-set), or twice without harm.
@@ -35,7 +36,7 @@ from service.jobs.jobs import new_id
 from service.schemas.jobs import Retrain
 from service.sluice import Sluice
 from service.store.topics import Store
-from service.tasks import stopped_by_signals
+from service.tasks import cancel_all, stopped_by_signals
 from service.topics.background import KEPT_EPOCHS, epoch_number, max_epochs_behind, place_of
 from service.topics.projecting import update_projection
 from service.topics.published import PublishedModel, Recipe
@@ -54,6 +55,8 @@ async def main() -> None:
     sluice = Sluice(config, Store(config.redis or "", config.store_timeout_s))
     stopping = stopped_by_signals()
     await sluice.start()
+    polling = asyncio.create_task(sluice.sources.polling.run())
+    polling.add_done_callback(lambda task: _polling_ended(task, stopping))
     goals_s = -math.inf
     while not stopping.is_set():
         try:
@@ -68,7 +71,15 @@ async def main() -> None:
             await asyncio.wait_for(stopping.wait(), config.sweep_s)
         except TimeoutError:
             continue
+    await cancel_all([polling])
     await sluice.stop()
+
+
+def _polling_ended(polling: asyncio.Task[None], stopping: asyncio.Event) -> None:
+    """Stops the process if polling failed, which would be a bug: the supervisor starts it again."""
+    if not polling.cancelled() and (error := polling.exception()):
+        log.error("polling failed", exc_info=error)
+        stopping.set()
 
 
 async def keep_house(sluice: Sluice) -> None:

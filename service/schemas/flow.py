@@ -100,7 +100,8 @@ class Flow(Answer):
 # -- routes ------------------------------------------------------------------------------------------------------------
 
 
-def _receiver(url: str) -> str:
+def web_address(url: str) -> str:
+    """Refuses what cannot be called: another scheme, no valid host, a user."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -152,7 +153,7 @@ class ToWebhook(Request):
     """Sends each decision to a URL as a POST request, signed according to Standard Webhooks."""
 
     to: Literal["webhook"]
-    url: Annotated[str, Field(max_length=2000), AfterValidator(_receiver)]
+    url: Annotated[str, Field(max_length=2000), AfterValidator(web_address)]
     on: On = Field(default_factory=_both)
     secret: Annotated[str, Field(max_length=200), AfterValidator(_secret)] | None = Field(
         default=None, description="Never shown again. May be omitted if the topic has this route already."

@@ -10,7 +10,7 @@ Reading order:
 4. Beside the log: `counts.py` (how the stream was decided), `review.py` (what waits for a judgement), `known.py` (known
    items), `imports.py` (topics that come as a file).
 5. `stream/`: documents in, decisions out, and what is remembered of them.
-6. `jobs.py`: work in the background. `api_keys.py`: who may call.
+6. `jobs.py`: work in the background. `sources.py`: feeds that are polled, and by whom. `api_keys.py`: who may call.
 
 A Lua script stands beside the Python that calls it, in the module whose keys it changes; `redis/scripts.py` says what
 all scripts have in common. So a new key touches `redis/keys.py` and that module, and `topics.py` if it is a part of a

@@ -17,6 +17,7 @@ from service.store.redis.keys import CHANGES, PARTS, TOPICS, out_part_key, topic
 from service.store.redis.scripts import Arg, flat, topic_script
 from service.store.redis.scripts import Step as Step  # for callers that pass steps on
 from service.store.review import ReviewStore
+from service.store.sources import SourceStore
 from service.store.stream import outbox
 from service.store.stream.documents import DocumentStore
 from service.store.stream.epochs import EpochStore
@@ -81,6 +82,7 @@ class Store:
         self.routes = RouteStore(self.connection)
         self.jobs = JobStore(self.connection)
         self.api_keys = ApiKeyStore(self.connection)
+        self.sources = SourceStore(self.connection)
         self._redis = self.connection.redis
         self._acquire = self.connection.acquire
 

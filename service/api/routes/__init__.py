@@ -8,6 +8,7 @@
     metrics.py     how a topic has done; previews of other settings
     flow.py        what topics let through: events, lists, routes; the stream of incoming documents
     jobs.py        background jobs
+    sources.py     feeds that documents are fetched from
     archive.py     export and import of topics
     keys.py        keys that callers authenticate with
     health.py      health, readiness, Prometheus

@@ -87,6 +87,15 @@ api_keys.py, who may call:
     sluice:{access}:used           hash     id -> when it was last used, to the minute
     sluice:{access}:rate:ID        string   when the allowance of a key is whole again, in microseconds; expires
 
+sources.py:
+
+    sluice:{sources}:all           zset     ids of all sources, in order of name
+    sluice:{sources}:addresses     hash     address -> the source that reads it
+    sluice:{sources}:due           zset     sources that are not paused, by when they are polled next
+    sluice:{sources}:source:ID     hash     the record of a source (see `SourceRecord`), claim, lease_ms
+    sluice:{sources}:seen:ID       hash     key of an item -> its print, and when it was offered last; bounded
+    sluice:{sources}:totals        hash     polls that succeeded and failed, documents: over all sources, ever
+
 The braces are Redis Cluster's hash tags: all keys of a topic live in one slot, so one script may touch them together,
 and nothing needs two slots at once. The streams in and out have names for people to type, without braces; the other
 keys of a stream are in its slot because the stream's whole name is their tag.
@@ -125,6 +134,13 @@ TAKEN_TOPICS = "sluice:{jobs}:taken"
 
 API_KEYS = "sluice:{access}:keys"
 API_KEYS_USED = "sluice:{access}:used"
+
+SOURCE = "sluice:{sources}:source:"
+SEEN = "sluice:{sources}:seen:"
+ALL_SOURCES = "sluice:{sources}:all"
+ADDRESSES = "sluice:{sources}:addresses"
+DUE_SOURCES = "sluice:{sources}:due"
+SOURCE_TOTALS = "sluice:{sources}:totals"
 
 
 def topic_key(topic: str, part: str) -> str:

@@ -14,6 +14,7 @@ from os import getpid
 from secrets import token_hex
 from typing import Any, NamedTuple, Self
 
+from service.schemas import Document
 from service.store.redis.connection import Connection
 from service.store.redis.consumer_group import Arrived, Group
 from service.store.redis.errors import translated_errors
@@ -21,6 +22,7 @@ from service.store.redis.keys import DEAD, IN, consumer_key
 from service.store.redis.scripts import Arg, Script, Step, entry_number, flat
 
 GROUP = "sluice"
+ADDED = 50  # documents that are appended in one round trip
 SILENT_S = 30  # without a report, after which a consumer does not count as alive
 MAX_DEAD_BYTES, CUT_BYTES = 1_000_000, 1000  # of a dead letter; if it is larger, each field is cut to CUT_BYTES
 
@@ -95,6 +97,16 @@ class Inbox:
         self.group = Group(connection, IN, GROUP, self.name)
         self._connection = connection
         self._redis = connection.redis
+
+    # -- for producers -------------------------------------------------------------------------------------------------
+
+    async def add(self, documents: Sequence[Document]) -> None:
+        """Appends documents, in this order; they are durable when it returns."""
+        for start in range(0, len(documents), ADDED):
+            batch = documents[start : start + ADDED]
+            await self._connection.run(
+                [("XADD", IN, "*", "document", each.model_dump_json(exclude_none=True)) for each in batch]
+            )
 
     # -- for consumers -------------------------------------------------------------------------------------------------
 

@@ -121,6 +121,14 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         assert (await client.job(job.id)).state == "queued"
         assert (await client.cancel(job.id)).state == "cancelled"
         assert [job.id async for job in client.jobs()] == [job.id]
+        feed = {"kind": "feed", "url": "https://feeds.example.invalid/news.xml"}
+        assert (await client.try_source(feed)).error
+        source = await client.create_source({**feed, "id": "news"})
+        assert (await client.poll_source("news")).error
+        assert (await client.source("news")).status.failures == source.status.failures + 1
+        assert (await client.change_source("news", {"paused": True})).status.state == "paused"
+        assert [source.id async for source in client.sources("paused")] == ["news"]
+        await client.delete_source("news")
         copy = await client.import_topic(await client.export_topic("crude"), id="copy")
         assert copy.status.version == 7
         assert [topic.id async for topic in client.topics(limit=1)] == ["copy", "crude"]

@@ -1,0 +1,165 @@
+"""`sluice sources`: adds, lists, tries, polls, pauses and removes feeds that the service reads by itself."""
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from service.cli.terminal import (
+    LOCALHOST,
+    AsJson,
+    Failed,
+    Misused,
+    Output,
+    Url,
+    connected,
+    has_no_command,
+    literal,
+    table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from service.schemas.sources import FoundDocument, Polled, Source, Tried
+
+app = typer.Typer(rich_markup_mode=None)
+
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+Id = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's id.")]
+Every = Annotated[str | None, typer.Option(metavar="TIME", help="Time between two polls, such as 90s, 15m, 2h or 1d.")]
+
+
+@app.callback(invoke_without_command=True)
+def sources(context: typer.Context, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Feeds that the service reads by itself; without a command, list them."""
+    if has_no_command(context):
+        list_sources(None, url, as_json)
+
+
+@app.command("list")
+def list_sources(
+    state: Annotated[str | None, typer.Option(help="Only those that are waiting, ok, failing or paused.")] = None,
+    url: Url = LOCALHOST,
+    as_json: AsJson = False,
+) -> None:
+    """List sources, and how their polls went."""
+
+    def row(source: "Source") -> tuple[object, ...]:
+        status = source.status
+        last = f"{status.last_poll:%Y-%m-%d %H:%M}" if status.last_poll else ""
+        why = status.last_error.reason if status.last_error and status.state in ("failing", "paused") else ""
+        return source.id, status.state, status.documents, last, why or status.title or source.url
+
+    with connected(url) as sluice:
+        listed: Any = sluice.sources(state)  # type: ignore[arg-type] # the service says which states there are
+        Output(as_json).put_all(listed, ("source", "state", "[documents]", "last poll", ""), row)
+
+
+@app.command()
+def add(
+    address: Annotated[str, typer.Argument(metavar="FEED", help="The address of an RSS, Atom or JSON feed.")],
+    id: Annotated[str | None, typer.Option(help="The source's id; made from the address if absent.")] = None,
+    every: Every = None,
+    paused: Annotated[bool, typer.Option("--paused", help="Do not poll it yet.")] = False,
+    url: Url = LOCALHOST,
+    as_json: AsJson = False,
+) -> None:
+    """Add a feed. It is polled at once, and then regularly."""
+    source: dict[str, Any] = {"kind": "feed", "url": address, "paused": paused}
+    source |= ({"id": id} if id else {}) | ({"every_s": seconds(every)} if every else {})
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.create_source(source), _source)
+
+
+@app.command()
+def show(source: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Show a source, and how its polls went."""
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.source(source), _source)
+
+
+@app.command()
+def pause(source: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Stop polling a source until it is resumed."""
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.change_source(source, {"paused": True}), _source)
+
+
+@app.command()
+def resume(source: Id, every: Every = None, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Poll a source again, at once and then regularly."""
+    change: dict[str, Any] = {"paused": False} | ({"every_s": seconds(every)} if every else {})
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.change_source(source, change), _source)
+
+
+@app.command()
+def poll(source: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Poll a source now, and show what is new."""
+    with connected(url) as sluice:
+        polled = sluice.poll_source(source)
+        Output(as_json).put(polled, _polled)
+    if polled.error:
+        raise Failed(polled.error)
+
+
+@app.command("try")
+def try_source(
+    address: Annotated[str, typer.Argument(metavar="FEED", help="The address of an RSS, Atom or JSON feed.")],
+    url: Url = LOCALHOST,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch a feed and show what it offers; nothing is stored."""
+    with connected(url) as sluice:
+        tried = sluice.try_source({"kind": "feed", "url": address})
+        Output(as_json).put(tried, _tried)
+    if tried.error:
+        raise Failed(tried.error)
+
+
+@app.command()
+def remove(source: Id, url: Url = LOCALHOST) -> None:
+    """Remove a source; the documents that it has given stay."""
+    with connected(url) as sluice:
+        sluice.delete_source(source)
+
+
+def seconds(text: str) -> float:
+    """The seconds of a time such as 90s, 15m, 2h or 1d."""
+    found = re.fullmatch(r"(\d{1,9})([smhd]?)", text)
+    if not found:
+        raise Misused(f"A time has the form 90s, 15m, 2h or 1d, not {text!r}.")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _source(source: "Source") -> "RenderableType":
+    status = source.status
+    rows: list[tuple[str, object]] = [("source", source.id), ("url", source.url), ("state", status.state)]
+    rows += [("title", status.title)] if status.title else []
+    rows += [("documents", f"{status.documents:,}"), ("polled every", f"{source.every_s:g} seconds")]
+    rows += [("last poll", f"{status.last_poll:%Y-%m-%d %H:%M:%S}")] if status.last_poll else []
+    rows += [("next poll", f"{status.next_poll:%Y-%m-%d %H:%M:%S}")] if status.next_poll else []
+    if error := status.last_error:
+        rows.append(("last error", f"{error.at:%Y-%m-%d %H:%M:%S}  {error.reason}"))
+    return table("", "", rows=rows)
+
+
+def _polled(polled: "Polled") -> str:
+    return _found(polled.documents, f"{polled.new:,} new of {polled.found:,}" if polled.found else "nothing new")
+
+
+def _tried(tried: "Tried") -> str:
+    title = f"{literal(tried.title)}: " if tried.title else ""
+    return _found(tried.documents, f"{title}{tried.found:,} items")
+
+
+def _found(documents: "Sequence[FoundDocument]", total: str) -> str:
+    lines = [f"[bold]{literal(each.title or each.snippet[:80])}[/]" for each in documents]
+    dates = [
+        literal(f"{(each.published or '')[:16].replace('T', ' ')}  {each.url or ''}".strip()) for each in documents
+    ]
+    return "\n".join([*(f"{line}\n  [dim]{date}[/]" for line, date in zip(lines, dates, strict=True)), total])

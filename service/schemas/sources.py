@@ -1,0 +1,92 @@
+"""Sources: where documents are fetched from."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from service.schemas.fields import Answer, Request, TopicId
+from service.schemas.flow import web_address
+
+MIN_EVERY_S, MAX_EVERY_S = 10, 2_592_000
+
+SourceId = Annotated[TopicId, Field(examples=["example"])]
+FeedAddress = Annotated[str, Field(max_length=2000), AfterValidator(web_address)]
+Every = Annotated[
+    float,
+    Field(ge=MIN_EVERY_S, le=MAX_EVERY_S, allow_inf_nan=False, description="Seconds between two polls, about."),
+]
+SourceState = Literal["waiting", "ok", "failing", "paused"]
+
+
+class NewSource(Request):
+    """A feed to read: RSS, Atom or JSON Feed."""
+
+    id: SourceId | None = Field(default=None, description="Made from the address if absent.")
+    kind: Literal["feed"]
+    url: FeedAddress
+    every_s: Every | None = Field(default=None, description="Seconds between two polls, about; null: the default.")
+    paused: bool = False
+
+
+class SourceChange(Request):
+    every_s: Every | None = None
+    paused: bool | None = Field(default=None, description="A paused source is polled only when asked.")
+
+
+class TrySource(Request):
+    """A feed to look at."""
+
+    kind: Literal["feed"]
+    url: FeedAddress
+
+
+class SourceError(Answer):
+    reason: str
+    at: datetime
+
+
+class SourceStatus(Answer):
+    """`waiting`: not polled yet; `ok`: the last poll succeeded; `failing`: it failed; `paused`."""
+
+    state: SourceState
+    title: str | None = Field(description="What the source calls itself.")
+    documents: int = Field(description="Documents that it has given so far, updates included.")
+    last_poll: datetime | None
+    next_poll: datetime | None = Field(description="null if it is paused.")
+    failures: int = Field(description="Polls that have failed since one succeeded.")
+    last_error: SourceError | None = Field(description="The last one, even if polls have succeeded since.")
+
+
+class Source(Answer):
+    id: str
+    kind: Literal["feed"]
+    url: str
+    every_s: float
+    paused: bool
+    created: datetime
+    status: SourceStatus
+
+
+class FoundDocument(Answer):
+    document: str
+    title: str
+    snippet: str = Field(description="The beginning of the text.")
+    url: str | None
+    published: str | None
+    update: bool = Field(description="Whether the source has given it before, with other words.")
+
+
+class Polled(Answer):
+    source: str
+    found: int = Field(description="Items that the source offers; 0 also if it has not changed since the last poll.")
+    new: int = Field(description="Documents that were passed on to be decided.")
+    documents: list[FoundDocument] = Field(description="Those that are new; the first 100.")
+    error: str | None = Field(description="Why the source could not be read; null if it could.")
+
+
+class Tried(Answer):
+    title: str | None = Field(description="What the source calls itself.")
+    found: int = Field(description="Items that the source offers.")
+    documents: list[FoundDocument] = Field(description="The first 20, as they would be passed on.")
+    error: str | None = Field(description="Why it could not be read; null if it could.")

@@ -1,0 +1,170 @@
+"""Polling: looks at sources that are due, and passes on what is new.
+
+    claim → fetch → parse → compare with what was seen → append to sluice:in → commit
+
+Every housekeeper runs this, and each source is polled by one process at a time, which holds a lease on it (see
+store/sources.py, which also says why a process that dies in between loses nothing and repeats nothing).
+
+Documents go to the stream `sluice:in`, and not through `Classifier`: appending is one durable write, after which
+consumers decide, store and acknowledge them as all others, however many there are and whoever dies; their backlog is
+shown by `GET /flow`, and a poll never waits for it. It also keeps the kernels out of those who only fetch.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import structlog
+
+from service.clock import now_ms
+from service.config import Config
+from service.errors import StoreUnavailable
+from service.schemas import Document
+from service.sources.fetching import CannotRead, Fetcher, Marks
+from service.sources.items import LINE_CHARS, Feed, document, keyed
+from service.sources.parsing import Parsing
+from service.sources.schedule import next_poll_s
+from service.sources.seen import Change, compare
+from service.store.sources import Fields, SourceClaim, SourceRecord
+from service.store.topics import Store
+from service.tasks import cancel_all
+
+CONCURRENT = 8  # polls of a process
+IDLE_S = 1.0  # between two looks whether a source is due
+RANDOM = secrets.SystemRandom()
+UNCHANGED = Change((), {}, ())
+
+log = structlog.get_logger("sluice.sources")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a poll has found; `fresh` was passed on."""
+
+    found: int = 0
+    fresh: Sequence[Document] = ()
+    error: str = ""
+
+
+class Polling:
+    def __init__(self, store: Store, config: Config) -> None:
+        self._store = store.sources
+        self._inbox = store.inbox
+        self._config = config
+        self._parsing = Parsing()
+
+    @cached_property
+    def _fetcher(self) -> Fetcher:
+        """Made when it is needed: loading the certificates takes a while."""
+        config = self._config
+        return Fetcher(config.sources_timeout_s, config.sources_max_bytes, config.sources_private)
+
+    async def run(self) -> None:
+        """Polls what is due until it is cancelled."""
+        polls: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                claim = await self._claim_due() if len(polls) < CONCURRENT else None
+                if claim:
+                    polls.add(asyncio.create_task(self._poll_claimed(claim)))
+                    continue
+                await asyncio.sleep(IDLE_S)
+                polls = {poll for poll in polls if not poll.done()}
+        finally:
+            await cancel_all(polls)
+
+    async def _claim_due(self) -> SourceClaim | None:
+        try:
+            return await self._store.claim_due(secrets.token_hex(8), self._config.take_over_s)
+        except StoreUnavailable as error:
+            log.warning("lost the store", detail=error.detail)
+            return None
+
+    async def _poll_claimed(self, claim: SourceClaim) -> None:
+        try:
+            await self.poll(claim)
+        except StoreUnavailable as error:  # the lease ends, and the source is polled again
+            log.warning("a poll was given up", source=claim.source, detail=error.detail)
+
+    async def poll(self, claim: SourceClaim) -> Outcome:
+        """Polls a source that has been claimed."""
+        (record,) = await self._store.load([claim.source])
+        if record is None:
+            return Outcome()  # deleted just now
+        async with self._renewed(claim):
+            try:
+                return await self._look(claim, record)
+            except CannotRead as error:
+                return await self._failed(claim, record, error)
+            except StoreUnavailable:
+                raise
+            except Exception:
+                log.exception("a poll failed", source=claim.source)
+                return await self._failed(
+                    claim, record, CannotRead("The poll failed; the log of the service says why.")
+                )
+
+    async def look(self, url: str) -> Feed:
+        """What is at an address now; CannotRead if it cannot be read."""
+        fetched = await self._fetcher.fetch(url, Marks(), now_ms())
+        return await self._parsing.parse(fetched.content or b"", fetched.url)
+
+    def documents(self, source: str, feed: Feed) -> list[Document]:
+        """What would be passed on of a feed that is new."""
+        return [document(source, feed.title, each, self._config.max_text_chars) for each in keyed(feed.items)]
+
+    async def _look(self, claim: SourceClaim, record: SourceRecord) -> Outcome:
+        fetched = await self._fetcher.fetch(record.url, Marks(record.etag, record.last_modified), now_ms())
+        digest = blake2b(fetched.content, digest_size=16).hexdigest() if fetched.content is not None else record.print
+        fields: Fields = {"etag": fetched.marks.etag, "last_modified": fetched.marks.last_modified, "print": digest}
+        if digest == record.print:
+            await self._commit(claim, record, fields, UNCHANGED)
+            return Outcome()
+        feed = await self._parsing.parse(fetched.content or b"", fetched.url)
+        offered = await asyncio.to_thread(keyed, feed.items)
+        change = compare(await self._store.load_seen(record.id), offered, now_ms())
+        limit = self._config.max_text_chars
+        fresh = [document(record.id, feed.title, each.offered, limit, each.update) for each in change.fresh]
+        await self._inbox.add(fresh)
+        title: Fields = {"title": feed.title[:LINE_CHARS]} if feed.title else {}
+        await self._commit(claim, record, {**fields, **title}, change)
+        return Outcome(len(offered), fresh)
+
+    async def _commit(self, claim: SourceClaim, record: SourceRecord, fields: Fields, change: Change) -> None:
+        pause_s = next_poll_s(record.every_s, 0, 0, RANDOM.random())
+        written: Fields = {"failures": 0, **fields}
+        await self._store.commit(
+            claim, pause_s, written, failed=False, documents=len(change.fresh), put=change.put, drop=change.drop
+        )
+
+    async def _failed(self, claim: SourceClaim, record: SourceRecord, error: CannotRead) -> Outcome:
+        log.info("a source could not be read", source=record.id, reason=str(error))
+        failures = record.failures + 1
+        pause_s = next_poll_s(record.every_s, failures, error.retry_after_s, RANDOM.random())
+        paused: Fields = {"paused": 1} if error.gone else {}
+        await self._store.commit(claim, pause_s, {"failures": failures, "error": str(error), **paused}, failed=True)
+        return Outcome(error=str(error))
+
+    @asynccontextmanager
+    async def _renewed(self, claim: SourceClaim) -> AsyncIterator[None]:
+        """Keeps the lease while the block runs."""
+
+        lease_s = self._config.take_over_s
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(lease_s / 3)
+                try:
+                    await self._store.renew(claim, lease_s)
+                except StoreUnavailable as error:
+                    log.warning("a lease was not renewed", source=claim.source, detail=error.detail)
+
+        renewing = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            await cancel_all([renewing])
