@@ -75,8 +75,11 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {body: _examples[body.__name__
 EXAMPLES[ArchiveLine] = {str(n): line for n, line in enumerate(file.example())}
 
 
-def takes(*models: type[BaseModel], line: type[BaseModel] | None = None) -> dict[str, Any]:
-    """The body of the request is one of these models; or NDJSON, with a `line` on each line."""
+def takes(
+    *models: type[BaseModel], line: type[BaseModel] | None = None, text: tuple[str, str] | None = None
+) -> dict[str, Any]:
+    """The body of the request is one of these models; or NDJSON, with a `line` on each line; or `text`, given as a
+    media type and an example."""
     refs = [{"$ref": _REF.format(model=model.__name__)} for model in models]
     examples = {name: {"value": value} for model in models for name, value in EXAMPLES[model].items()}
     content: dict[str, Any] = {}
@@ -85,6 +88,9 @@ def takes(*models: type[BaseModel], line: type[BaseModel] | None = None) -> dict
     if line:
         lines = [to_json(value).decode() + "\n" for value in EXAMPLES[line].values()]
         content[NDJSON] = _lines(line) | {"example": "".join(lines)}
+    if text:
+        kind, example = text
+        content[kind] = {"schema": {"type": "string"}, "example": example}
     return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 

@@ -69,6 +69,8 @@ OPERATIONS: dict[str, Scope | Literal["public"]] = {
     "delete_source": "manage",
     "try_source": "manage",
     "poll_source": "manage",
+    "import_sources": "manage",
+    "export_sources": "read",
     # keys
     "issue_key": "admin",
     "list_keys": "admin",

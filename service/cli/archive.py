@@ -1,12 +1,11 @@
 """`sluice export` and `sluice import`: a topic with its log, as a file."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.terminal import LOCALHOST, STDIN, AsJson, Failed, Output, Source, Url, connected, opened
+from service.cli.terminal import LOCALHOST, STDIN, AsJson, Failed, Output, Source, Url, connected, opened, write_file
 
 if TYPE_CHECKING:
     from service.schemas import Topic
@@ -22,14 +21,7 @@ def export_topic(
     """Export a topic with its log, as NDJSON."""
     with connected(url) as sluice:
         content = sluice.export_topic(topic)
-    if to is None:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    try:
-        to.write_bytes(content)
-    except OSError as error:
-        raise Failed(f"The file {str(to)!r} cannot be written: {error.strerror}.") from error
+    write_file(content, to)
 
 
 def import_topic(

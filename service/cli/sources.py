@@ -1,12 +1,14 @@
 """`sluice sources`: adds, lists, tries, polls, pauses and removes feeds that the service reads by itself."""
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from service.cli.terminal import (
     LOCALHOST,
+    STDIN,
     AsJson,
     Failed,
     Misused,
@@ -15,15 +17,18 @@ from service.cli.terminal import (
     connected,
     has_no_command,
     literal,
+    opened,
     table,
+    write_file,
 )
+from service.cli.terminal import Source as File
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import RenderableType
 
-    from service.schemas.sources import FoundDocument, Polled, Source, Tried
+    from service.schemas.sources import FoundDocument, ImportedFeeds, Polled, Source, Tried
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -121,6 +126,30 @@ def try_source(
         raise Failed(tried.error)
 
 
+@app.command("import")
+def import_sources(source: File = STDIN, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
+    """Add the feeds of an OPML file, as feed readers export it."""
+    with opened(source, "an OPML file") as file:
+        content = file.read()
+    with connected(url) as sluice:
+        imported = sluice.import_sources(content)
+        Output(as_json).put(imported, _imported)
+    if imported.refused:
+        raise Failed(f"{imported.refused:,} of {len(imported.feeds):,} feeds were refused.")
+
+
+@app.command("export")
+def export_sources(
+    to: Annotated[
+        Path | None, typer.Option("--to", "-o", metavar="FILE", help="Write to this file, not to stdout.")
+    ] = None,
+    url: Url = LOCALHOST,
+) -> None:
+    """Export all sources as OPML, for feed readers."""
+    with connected(url) as sluice:
+        write_file(sluice.export_sources(), to)
+
+
 @app.command()
 def remove(source: Id, url: Url = LOCALHOST) -> None:
     """Remove a source; the documents that it has given stay."""
@@ -146,6 +175,11 @@ def _source(source: "Source") -> "RenderableType":
     if error := status.last_error:
         rows.append(("last error", f"{error.at:%Y-%m-%d %H:%M:%S}  {error.reason}"))
     return table("", "", rows=rows)
+
+
+def _imported(imported: "ImportedFeeds") -> str:
+    refused = [f"[red]{literal(each.url)}  {literal(each.reason or '')}[/]" for each in imported.feeds if each.reason]
+    return "\n".join([*refused, f"{imported.added:,} added, {imported.known:,} known, {imported.refused:,} refused"])
 
 
 def _polled(polled: "Polled") -> str:

@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
@@ -110,6 +111,18 @@ def opened(source: str, expected: str) -> Iterator[IO[bytes]]:
         except OSError as error:
             raise Failed(f"The file {source!r} cannot be read: {error.strerror}.") from error
         yield file  # outside of the `try`: an OSError of the command is not about this file
+
+
+def write_file(content: bytes, to: Path | None) -> None:
+    """Writes the file, or to stdout."""
+    if to is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        to.write_bytes(content)
+    except OSError as error:
+        raise Failed(f"The file {str(to)!r} cannot be written: {error.strerror}.") from error
 
 
 class Output:

@@ -114,6 +114,8 @@ class Client(BlockingSender):
     delete_source = method(operations.delete_source, BlockingSender.send)
     poll_source = method(operations.poll_source, BlockingSender.send)
     try_source = method(operations.try_source, BlockingSender.send)
+    import_sources = method(operations.import_sources, BlockingSender.send)
+    export_sources = method(operations.export_sources, BlockingSender.send)
     ready = method(operations.ready, BlockingSender.send)
 
 
@@ -173,4 +175,6 @@ class AsyncClient(AsyncSender):
     delete_source = method(operations.delete_source, AsyncSender.send)
     poll_source = method(operations.poll_source, AsyncSender.send)
     try_source = method(operations.try_source, AsyncSender.send)
+    import_sources = method(operations.import_sources, AsyncSender.send)
+    export_sources = method(operations.export_sources, AsyncSender.send)
     ready = method(operations.ready, AsyncSender.send)

@@ -39,7 +39,16 @@ from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRe
 from service.schemas.models import ModelFile, ModelInfo, Version
 from service.schemas.remembered import RememberedDocument
 from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
-from service.schemas.sources import NewSource, Polled, Source, SourceChange, SourceState, Tried, TrySource
+from service.schemas.sources import (
+    ImportedFeeds,
+    NewSource,
+    Polled,
+    Source,
+    SourceChange,
+    SourceState,
+    Tried,
+    TrySource,
+)
 
 Fields = Mapping[str, Any]
 RESULT: TypeAdapter[Result | Problem] = TypeAdapter(Result | Problem)
@@ -392,6 +401,16 @@ def poll_source(source: str) -> Call[Polled]:
 def try_source(source: TrySource | Fields) -> Call[Tried]:
     """Fetches a source and shows what it offers, without storing anything."""
     return Call("POST", "/sources/try", parse_as(Tried), json=to_json(source))
+
+
+def import_sources(opml: bytes) -> Call[ImportedFeeds]:
+    """Adds the feeds of an OPML file, but for those that are there already."""
+    return Call("POST", "/sources/opml", parse_as(ImportedFeeds), content=opml, headers={"Content-Type": "text/x-opml"})
+
+
+def export_sources() -> Call[bytes]:
+    """Returns all sources, as the content of an OPML file."""
+    return Call("GET", "/sources/opml", bytes)
 
 
 # -- health ------------------------------------------------------------------------------------------------------------

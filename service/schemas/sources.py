@@ -77,6 +77,22 @@ class FoundDocument(Answer):
     update: bool = Field(description="Whether the source has given it before, with other words.")
 
 
+class ImportedFeed(Answer):
+    """`added`; `known`, if a source reads it already; or `refused`, for the reason that is given."""
+
+    url: str
+    status: Literal["added", "known", "refused"]
+    source: str | None = Field(description="The source that reads it; null if it was refused.")
+    reason: str | None
+
+
+class ImportedFeeds(Answer):
+    added: int
+    known: int
+    refused: int
+    feeds: list[ImportedFeed]
+
+
 class Polled(Answer):
     source: str
     found: int = Field(description="Items that the source offers; 0 also if it has not changed since the last poll.")

@@ -11,6 +11,7 @@ In reading order:
     schedule.py    when to look again
     seen.py        which items are new
     polling.py     puts these together, for sources that are due, and appends what is new to `sluice:in`
+    opml.py        lists of feeds, as feed readers exchange them
     sources.py     what users do with sources: add, list, change, try, poll now
 
 service/store/sources.py has the records and says who polls what; the housekeeper (service/run) runs the polling.

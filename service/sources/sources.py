@@ -2,9 +2,13 @@
 
 import re
 import secrets
+from collections import Counter
 from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Literal
 
 import httpx
+from pydantic import ValidationError
 
 from service.addresses import may_be_public
 from service.clock import now_ms, time_of
@@ -13,6 +17,8 @@ from service.errors import BadInput, Conflict, FieldError, NotFound
 from service.schemas import Document
 from service.schemas.sources import (
     FoundDocument,
+    ImportedFeed,
+    ImportedFeeds,
     NewSource,
     Polled,
     Source,
@@ -24,14 +30,26 @@ from service.schemas.sources import (
     TrySource,
 )
 from service.sources.fetching import CannotRead
+from service.sources.items import LINE_CHARS
+from service.sources.opml import Outline
 from service.sources.polling import Polling
 from service.store.sources import Fields, SourceClaim, SourceRecord
 from service.store.topics import Store
 
 MAX_SHOWN, MAX_TRIED = 100, 20  # documents in an answer
 SNIPPET_CHARS = 300
-MAX_NAMES = 20  # that are tried for a source without an id
+MAX_NAMES = 10  # that are tried for a source without an id, before one with a part of its address's hash
+MAX_URL_CHARS = 2000  # of an address in an answer
+RESERVED = ("try", "opml")  # /sources/try and /sources/opml are calls
 COMMON = {"www", "feeds", "feed", "rss", "com", "org", "net", "co", "uk", "xml", "atom", "json", "index", "html"}
+
+
+class AddressTaken(Conflict):
+    """Another source reads this address."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(f"The source {source!r} reads this address already.")
+        self.source = source
 
 
 class Sources:
@@ -40,22 +58,49 @@ class Sources:
         self._config = config
         self.polling = Polling(store, config)
 
-    async def create(self, new: NewSource) -> Source:
+    async def create(self, new: NewSource, title: str = "") -> Source:
         """Adds a source, which is polled at once unless it is paused."""
         self._check_address(new.url)
+        if new.id in RESERVED:
+            detail = f"No source can be called {new.id}: there is a call of that name."
+            raise BadInput("Some fields are not valid.", [FieldError(pointer="/id", detail=detail)])
         for id in [new.id] if new.id else _ids(new.url):
             now, every_s = now_ms(), new.every_s or self._config.sources_every_s
             asked: Fields = {"kind": new.kind, "url": new.url, "every_s": every_s, "paused": int(new.paused)}
-            fields: Fields = {**asked, "created_ms": now, "next_ms": now}
+            fields: Fields = {**asked, "created_ms": now, "next_ms": now, "title": title[:LINE_CHARS]}
             created = await self._store.create(id, new.url, self._config.sources_kept, fields)
             if created.outcome == "same":
-                raise Conflict(f"The source {created.same!r} reads this address already.")
+                raise AddressTaken(created.same)
             if created.outcome == "full":
                 limit = f"{self._config.sources_kept:,}"
                 raise Conflict(f"There are {limit} sources already (SLUICE_SOURCES_KEPT); delete one first.")
             if created.outcome == "created":
                 return await self.find(id)
         raise Conflict(f"There is a source {new.id!r} already." if new.id else "Give the source an id of its own.")
+
+    async def add_all(self, outlines: Sequence[Outline]) -> ImportedFeeds:
+        """Adds a source for each feed, but for those that have one."""
+        feeds = [await self._add(outline) for outline in outlines]
+        count = Counter(feed.status for feed in feeds)
+        return ImportedFeeds(added=count["added"], known=count["known"], refused=count["refused"], feeds=feeds)
+
+    async def _add(self, outline: Outline) -> ImportedFeed:
+        url, source, reason = outline.url, None, None
+        status: Literal["added", "known", "refused"] = "added"
+        try:
+            source = (await self.create(NewSource(kind="feed", url=url), outline.title)).id
+        except AddressTaken as taken:
+            status, source = "known", taken.source
+        except (ValidationError, BadInput):
+            status, reason = "refused", "This is not the address of a feed that may be called."
+        except Conflict as error:
+            status, reason = "refused", error.detail
+        return ImportedFeed(url=url[:MAX_URL_CHARS], status=status, source=source, reason=reason)
+
+    async def outlines(self) -> list[Outline]:
+        """All sources, as feed readers list them."""
+        records = await self._store.load(await self._store.ids())
+        return [Outline(record.title, record.url) for record in records if record]
 
     async def find(self, id: str) -> Source:
         return _source(await self._record(id))
@@ -140,7 +185,11 @@ def _ids(url: str) -> list[str]:
     parts = httpx.URL(url)
     words = re.findall(r"[a-z0-9]+", f"{parts.host} {parts.path}".lower())
     name = "-".join(dict.fromkeys(word for word in words if word not in COMMON))[:60].strip("-") or "feed"
-    return [name, *(f"{name}-{n}" for n in range(2, MAX_NAMES))]
+    return [
+        name,
+        *(f"{name}-{n}" for n in range(2, MAX_NAMES)),
+        f"{name}-{blake2b(url.encode(), digest_size=6).hexdigest()}",
+    ]
 
 
 def _source(record: SourceRecord) -> Source:

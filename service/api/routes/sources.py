@@ -6,11 +6,23 @@ from fastapi import Path, Query, Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
+from service.api.bodies import body, media_type
 from service.api.deps import Limit, ReadySluice, new_router, paged, read, reply
 from service.api.openapi import answers, takes
 from service.schemas import Page
 from service.schemas.fields import TopicId
-from service.schemas.sources import NewSource, Polled, Source, SourceChange, SourceId, SourceState, Tried, TrySource
+from service.schemas.sources import (
+    ImportedFeeds,
+    NewSource,
+    Polled,
+    Source,
+    SourceChange,
+    SourceId,
+    SourceState,
+    Tried,
+    TrySource,
+)
+from service.sources import opml
 
 NEW_SOURCE = TypeAdapter(NewSource)
 CHANGE = TypeAdapter(SourceChange)
@@ -18,6 +30,9 @@ TRY_SOURCE = TypeAdapter(TrySource)
 
 SourcePath = Annotated[SourceId, Path(description="The source's id.")]
 IdCursor = Annotated[TopicId | None, Query(description="`next` of the previous page.")]
+
+OPML = "text/x-opml"
+EXAMPLE = opml.write([opml.Outline("Example", "https://example.org/feed.xml")])
 
 router = new_router()
 
@@ -44,6 +59,20 @@ async def list_sources(
 async def try_source(request: Request, sluice: ReadySluice) -> Response:
     """Fetch a feed and show what it offers; nothing is stored."""
     return reply(await sluice.sources.look(await read(request, TRY_SOURCE)))
+
+
+@router.post("/sources/opml", tags=["sources"], **takes(text=(OPML, EXAMPLE)), **answers(ImportedFeeds))
+async def import_sources(request: Request, sluice: ReadySluice) -> Response:
+    """Add the feeds of an OPML file, as feed readers export it; those that are there already are left as they are."""
+    media_type(request, OPML, "text/xml", "application/xml")
+    content = await body(request, sluice.config.max_body_bytes)
+    return reply(await sluice.sources.add_all(await sluice.pool.run(opml.read, content)))
+
+
+@router.get("/sources/opml", tags=["sources"], **answers(None, text=f"{OPML}; charset=utf-8"))
+async def export_sources(sluice: ReadySluice) -> Response:
+    """All sources as OPML, for feed readers."""
+    return Response(opml.write(await sluice.sources.outlines()), media_type=OPML)
 
 
 @router.get("/sources/{source}", tags=["sources"], **answers(Source, 404))

@@ -54,6 +54,8 @@ CONTRACT = [
     ("post", "/sources/try"),
     ("post", "/sources"),
     ("get", "/sources"),
+    ("post", "/sources/opml"),
+    ("get", "/sources/opml"),
     ("get", "/sources/{source}"),
     ("post", "/sources/{source}/poll"),
     ("patch", "/sources/{source}"),

@@ -1,6 +1,7 @@
 """`sluice sources` against a running service and a publisher of feeds."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -8,6 +9,7 @@ from redis import Redis
 from service.cli.sources import seconds
 from service.cli.terminal import Misused
 from service.client import Client
+from service.sources.opml import Outline, write
 from service.store.redis.embedded import Embedded
 from tests.service.cli.test_commands import SLUICE, Runner
 from tests.support.live import Live, live
@@ -62,6 +64,20 @@ def test_a_source_lives_on_the_command_line(sluice: Client, run: Runner, publish
     assert run("sources", "list", "--state", "failing").lines == []
     assert run("sources", "remove", "news").code == 0
     assert run("sources").lines == []
+
+
+def test_subscriptions_come_and_go_as_opml(sluice: Client, run: Runner, publisher: Publisher, tmp_path: Path) -> None:
+    file = tmp_path / "feeds.opml"
+    file.write_text(write([Outline("News", publisher.url("/feed")), Outline("", "gopher://example.org/")]))
+    ran = run("sources", "import", str(file))
+    assert (ran.code, ran.err) == (1, "sluice: 1 of 2 feeds were refused.\n")
+    assert [feed["status"] for feed in ran.lines[0]["feeds"]] == ["added", "refused"]
+    out = tmp_path / "out.opml"
+    assert run("sources", "export", "--to", str(out)).code == 0
+    assert run("sources", "export").out == out.read_text()
+    (again,) = run("sources", "import", str(out)).lines
+    assert (again["known"], again["added"]) == (1, 0)
+    assert run("sources", "import", "-", stdin=b"nothing").code == 1
 
 
 def test_a_feed_that_cannot_be_read_is_a_failure(sluice: Client, run: Runner, publisher: Publisher) -> None:

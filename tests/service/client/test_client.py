@@ -11,6 +11,7 @@ from typing import Any, assert_type
 import httpx
 import pytest
 
+from service.api.routes.sources import EXAMPLE
 from service.client import AsyncClient, Client, ClientError, Refused, Retries, UnexpectedReply, Unreachable, operations
 from service.client.calls import Call
 from service.schemas import Document, Health, NewTopic, Problem, Result, Topic
@@ -129,6 +130,8 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         assert (await client.change_source("news", {"paused": True})).status.state == "paused"
         assert [source.id async for source in client.sources("paused")] == ["news"]
         await client.delete_source("news")
+        assert (await client.import_sources(EXAMPLE.encode())).added == 1
+        assert b"https://example.org/feed.xml" in await client.export_sources()
         copy = await client.import_topic(await client.export_topic("crude"), id="copy")
         assert copy.status.version == 7
         assert [topic.id async for topic in client.topics(limit=1)] == ["copy", "crude"]
