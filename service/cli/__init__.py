@@ -14,6 +14,7 @@ In reading order:
     jobs.py            `sluice jobs`
     keys.py            `sluice keys`
     sources.py         `sluice sources`: feeds that the service reads by itself
+    watch.py           `sluice watch`: from nothing to feeds that are filtered
     archive.py         `sluice export` and `sluice import`
     demo.py            `sluice demo`, which plays `service/demo`
 

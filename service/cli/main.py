@@ -18,6 +18,7 @@ from service.cli.demo import demo
 from service.cli.ranked import ranked
 from service.cli.tail import tail
 from service.cli.terminal import Failed, print_error
+from service.cli.watch import watch
 
 WRITE_ERRORS = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
@@ -106,6 +107,7 @@ app.command()(review.review)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(keys.app, name="keys")
 app.add_typer(sources.app, name="sources")
+app.command()(watch)
 app.command()(ranked)
 app.command()(tail)
 app.command("export")(archive.export_topic)

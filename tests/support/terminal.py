@@ -28,7 +28,9 @@ class Terminal:
         """Reads until this text has been shown."""
         while text not in self.shown:
             assert select.select([self._here], [], [], within_s)[0], self.shown
-            self.shown += self._read()
+            more = self._read()
+            assert more, self.shown  # it has ended
+            self.shown += more
 
     def press(self, key: str) -> None:
         self.shown = ""
