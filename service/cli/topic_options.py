@@ -30,7 +30,9 @@ class TopicOptions(NamedTuple):
         str | None, typer.Option(help="A group of topics of which one may accept a document; '' leaves it.")
     ] = None
     group_rule: Annotated[str | None, typer.Option(help="Of the group: at_most_one or exactly_one.")] = None
-    group_margin: Annotated[float | None, typer.Option(help="Of the group: how near two abstain, such as .1.")] = None
+    group_margin: Annotated[
+        float | None, typer.Option(help="Of the group: two topics whose probabilities are this near abstain.")
+    ] = None
     pin: Annotated[
         list[str] | None, typer.Option(metavar="TERM", help="A term in favour of the topic; repeatable.")
     ] = None

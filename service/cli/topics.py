@@ -230,8 +230,9 @@ def _comparison(preview: "Preview") -> "Group":
 
 
 def _estimates(metrics: "Metrics") -> "Table":
-    names = ("precision", "recall", "f1", "error", "abstain", "sap", "r_precision", "break_even", "ndcg", "t11su")
-    rows: list[tuple[str, object]] = [(name, _interval(getattr(metrics, name))) for name in names]
+    from service.schemas.metrics import MetricFigures
+
+    rows: list[tuple[str, object]] = [(name, _interval(getattr(metrics, name))) for name in MetricFigures.model_fields]
     rows += [("judgements", metrics.judgements), ("drift", metrics.drift.detail)]
     return table("", "", rows=rows + ([("flow", metrics.flow.detail)] if metrics.flow.detail else []))
 

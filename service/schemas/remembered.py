@@ -23,7 +23,7 @@ class Delivered(Answer):
 
 class EarlierJudgement(Answer):
     relevant: bool
-    grade: Grade | None = Field(default=None, description="How relevant, 0 to 3, if that was said.")
+    grade: Grade | None = Field(default=None, description="How relevant, 0 to 3, if a grade was given.")
     by: str | None
     at: datetime
 
@@ -31,7 +31,7 @@ class EarlierJudgement(Answer):
 class DocumentJudgement(Answer):
     topic: str
     relevant: bool
-    grade: Grade | None = Field(default=None, description="How relevant, 0 to 3, if that was said.")
+    grade: Grade | None = Field(default=None, description="How relevant, 0 to 3, if a grade was given.")
     by: str | None
     at: datetime
     version: int = Field(description="The version that this judgement led to.")

@@ -50,7 +50,7 @@ class Event:
     passed: bool = False  # the document had come with the stream, not with the judgement
     came_ms: int = 0  # when it had; 0 if it had not
     chance: float = 0.0  # with which a rejected document was drawn for audit, if this one was
-    grade: int | None = None  # how relevant the document is, 0 to 3, if that was said
+    grade: int | None = None  # how relevant the document is, 0 to 3, if a grade was given
     regrades: bool = False  # another grade is all that this judgement says about its document; set by the store
     after: int = 0  # how many documents the topic had accepted when this one was first judged; set by the store
     settings: str = ""  # of the topic, JSON

@@ -49,7 +49,7 @@ class StandingJudgement:
 
     @property
     def grade(self) -> int | None:
-        """How relevant the document is, 0 to 3, if that was said."""
+        """How relevant the document is, 0 to 3, if a grade was given."""
         return self.newest.grade
 
     @property

@@ -20,8 +20,6 @@ from typing import NamedTuple
 from models.goals.reporting.prequential import Confusion, Quality
 from models.goals.reporting.samples import Bounded
 
-MICRO = ("precision", "recall", "f1", "error", "abstain")
-
 
 class Average(NamedTuple):
     figure: Bounded

@@ -46,22 +46,22 @@ class DocumentResult(NamedTuple):
         """The fields of `schemas.Result`."""
         decisions: list[dict[str, Any]] = []
         for decision, verdict in self.decisions:
-            topic, score, rule, _, group = verdict
-            decisions.append(
-                {
-                    "topic": topic.name,
-                    "decision": decision,
-                    "score": round(score, DIGITS),
-                    "probability": verdict.probability,
-                    "version": topic.version,
-                    "decided_by": GROUP if group else rule or MODEL,
-                }
-            )
-            if topic.certain is not None:
-                decisions[-1]["certain"] = topic.certain
+            topic, score, rule, _, group = verdict  # faster than by name, and this runs for each decision
+            name, _, _, version, calibration, _, certain, _ = topic
+            fields: dict[str, Any] = {
+                "topic": name,
+                "decision": decision,
+                "score": round(score, DIGITS),
+                "probability": verdict.probability if calibration else None,
+                "version": version,
+                "decided_by": GROUP if group else rule or MODEL,
+            }
+            if certain is not None:
+                fields["certain"] = certain
+            decisions.append(fields)
         if self.explanations:
-            for fields, explanation in zip(decisions, self.explanations, strict=True):
-                fields |= explanation.to_dict()
+            for explained, explanation in zip(decisions, self.explanations, strict=True):
+                explained |= explanation.to_dict()
         result: dict[str, Any] = {"document": self.document, "decisions": decisions}
         return result | {"duplicate_of": self.duplicate_of} if self.duplicate_of else result
 
