@@ -261,7 +261,7 @@ class Config(BaseSettings):
 
 
 def _describe(finding: Mapping[str, Any]) -> str:
-    """What is wrong with a setting, and the value it was given unless that is secret."""
+    """Says what is wrong with a setting, and the value it was given unless that is secret."""
     name = str(finding["loc"][0]) if finding["loc"] else ""
     secret = name not in Config.model_fields or not Config.model_fields[name].repr
     value = "" if secret else f" It is {str(finding['input'])[:80]!r}."

@@ -84,7 +84,7 @@ class NotFound(ServiceError):
 
     @classmethod
     def topic_gone(cls, topic: str) -> "NotFound":
-        """One that was there a moment ago."""
+        """The error for a topic that was there a moment ago."""
         return cls(f"There is no topic {topic!r} any more.")
 
 

@@ -91,12 +91,12 @@ def r_precision(scores: Reals, relevant: Bools) -> float:
 
 
 def gain(relevant: bool, grade: int | None) -> int:
-    """What a document is worth in NDCG: 2^grade − 1; one that is relevant without a grade is worth what grade 1 is."""
+    """The worth of a document in NDCG: 2^grade − 1; one that is relevant without a grade is worth what grade 1 is."""
     return (1 << (grade or int(relevant))) - 1
 
 
 def discount(rank: Reals) -> Reals:
-    """What a place in the ranking counts, from 1 on."""
+    """The weight of a place in the ranking, from 1 on."""
     return 1 / np.log2(1 + rank)
 
 

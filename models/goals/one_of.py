@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
 
 
 def decide(candidates: Sequence[Candidate], exactly: bool, margin: float) -> dict[str, Decided]:
-    """What each topic decides as one of these."""
+    """The decision of each topic as one of these."""
     allowed = [each for each in candidates if not each.by_rule or each.decision != "reject"]
     near = [each for each in allowed if each.by_rule]
     if not near and exactly and _comparable(allowed):

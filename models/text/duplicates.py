@@ -134,7 +134,7 @@ class _Block:
             del self._places[name]
 
     def find(self, signatures: Signatures) -> list[str | None]:
-        """For each the first that it repeats."""
+        """The first document that each repeats."""
         places = _find(self._signatures, self._newest, self._before, signatures)
         return [None if place == NONE else self._names[place] for place in places.tolist()]
 

@@ -86,7 +86,7 @@ class Counter:
         self._df = np.zeros(BUCKETS, dtype=np.uint32)
 
     def add(self, features: Features) -> None:
-        """One more document."""
+        """Counts one more document."""
         self._df[features >> _SHIFT] += 1  # adds one to a bucket, however often it occurs among the indexes
         self.documents += 1
 

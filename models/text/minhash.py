@@ -52,7 +52,7 @@ class Groups:
 
     @property
     def group(self) -> NDArray[np.int64]:
-        """For each document the number of the first of its group."""
+        """The number of the first of its group, for each document."""
         return self._group[: self.size]
 
     @property

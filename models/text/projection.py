@@ -102,7 +102,7 @@ class Projection:
         return Bag(features, counts, np.concatenate([bag.idf[:n], np.ones(self.columns, np.float32)]))
 
     def share(self, bag: Bag, u: Reals) -> tuple[Reals, float]:
-        """What each word of a document adds to Σ u_k z_k, and what the centre adds; together they are the sum."""
+        """The parts of Σ u_k z_k: of each word of a document, and of the centre."""
         at = rows_of(self._table, _own(bag.features)) if len(self.features) else np.full(len(bag.features), -1)
         known = at >= 0
         q = np.rint(view("tfidf", bag).values[known] * self._steps[at[known]])

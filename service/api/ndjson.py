@@ -164,7 +164,7 @@ async def _with_last_problem(chunks: AsyncIterator[bytes]) -> AsyncIterator[byte
 
 
 async def _read_spool(spool: IO[bytes], stack: ExitStack) -> AsyncIterator[bytes]:
-    """What was spooled, a chunk at a time; closes the spool at the end."""
+    """Yields what was spooled, a chunk at a time; closes the spool at the end."""
     with stack:
         while chunk := await asyncio.to_thread(spool.read, CHUNK_BYTES):
             yield chunk

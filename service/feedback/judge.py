@@ -165,7 +165,7 @@ class Judge:
             log.warning("could not submit a retraining", topic=topic, detail=error.detail)
 
     async def _find_sources(self, judgements: Sequence[Judgement]) -> list[Source | ServiceError]:
-        """For each judgement the document it is about, or why there is none."""
+        """The document that each judgement is about, or why there is none."""
         ids = [id_of(judgement.document) for judgement in judgements]
         remembered = await self._store.documents.load(ids)
         sources: list[Source | ServiceError] = []
@@ -199,7 +199,7 @@ class Judge:
     async def _load_delivered(
         self, judgements: Sequence[Judgement], sources: Sequence[Source | ServiceError]
     ) -> dict[int, Decision]:
-        """What was decided about the documents when they passed, by the judgement's place. A late judgement is about
+        """The decisions on the documents when they passed, by the judgement's place. A late judgement is about
         that decision: by now the topic may have learned to accept what it had rejected and shown to nobody."""
         came: dict[str, dict[str, int]] = {}
         for judgement, source in zip(judgements, sources, strict=True):

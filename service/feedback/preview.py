@@ -97,7 +97,7 @@ class _Neighbours:
         bag: Bag,
         text: Document | None,
     ) -> list[Decision]:
-        """What the topic decides before and after, which is as given where it is in no group."""
+        """The topic's decision before and after, which is as given where it is in no group."""
         if not self._others:
             return list(decisions)
         others = {model.topic: self._other(model, bag, text) for model in self._others}
@@ -146,7 +146,7 @@ class Previews:
         return (await self._compare(topic, asked)).newest
 
     async def preview(self, topic: str, asked: PreviewRequest) -> Outcome:
-        """What the topic would be under these settings, and the counts by which its goal would be measured then."""
+        """The topic under these settings, and the counts by which its goal would be measured then."""
         comparison = await self._compare(topic, asked)
         (counts,) = await self._counters.load([topic])
         changes = effect_of(comparison.after.settings, comparison.before.settings)
@@ -254,7 +254,7 @@ class Previews:
 
 
 def _by_rules(document: Document | None, rules: Sequence[CompiledRules | None]) -> list[Decision | None]:
-    """What each set of rules decides; None where it leaves the decision to the model."""
+    """The decision of each set of rules; None where it leaves the decision to the model."""
     if document is None or not any(rules):
         return [None for _ in rules]
     subject = Subject.of(document.title, document.text, document.source or "")

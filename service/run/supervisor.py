@@ -258,7 +258,7 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
 
 
 def _listen_soon(config: Config, signals: Signals) -> list[socket.socket]:
-    """As `listen`, but gives the processes of a service that was just killed a moment to release the port."""
+    """Listens as `listen` does, but gives a service that was just killed a moment to release the port."""
     deadline = time.monotonic() + PORT_S
     while True:
         try:

@@ -64,7 +64,7 @@ class Event:
 
     @property
     def label(self) -> str:
-        """What a judgement says, in a form to compare. Without a grade it is "0" or "1"; grade 0 is "0", too."""
+        """A form of a judgement in which two compare. Without a grade it is "0" or "1"; grade 0 is "0", too."""
         return str(int(self.relevant)) + (f":{self.grade}" if self.relevant and self.grade else "")
 
     def stored(self) -> dict[str, Any]:

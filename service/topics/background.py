@@ -218,7 +218,7 @@ class Epochs:
         self._published_s = -math.inf
 
     async def load(self, number: int) -> Epoch:
-        """That epoch; if it was deleted, one that has seen nothing."""
+        """The epoch of this number; if it was deleted, one that has seen nothing."""
         epoch = self._loaded.get(number)
         if epoch is None:
             epoch = await self.read(number)
@@ -283,7 +283,7 @@ class Epochs:
         return True
 
     async def read(self, number: int) -> Epoch:
-        """That epoch, without its projection; it is not kept in memory."""
+        """The epoch of this number, without its projection; it is not kept in memory."""
         blob = await self._store.epochs.load(number)
         return Epoch.from_bytes(number, blob) if blob else Epoch(number, Frequencies.prior(), ())
 

@@ -220,7 +220,7 @@ class Learning:
         self._states.clear()
 
     async def read(self, topic: str, extract: Callable[[TopicState], T]) -> T:
-        """What `extract`, run in a thread, returns for the topic's current state; nothing changes that meanwhile."""
+        """Returns what `extract`, run in a thread, makes of the topic's state; nothing changes that meanwhile."""
 
         async def read(topic: str) -> T:
             return await self._in_thread(topic, extract, await self._load(topic))

@@ -93,7 +93,7 @@ class TopicState:
             self._folded = None
 
     def compaction(self, kept: int, versions: int) -> tuple[int, list[int]] | None:
-        """What to compact the log to, if it has clearly more than so many judgements, or events that none of the newest
+        """How to compact the log, if it has clearly more than so many judgements, or events that none of the newest
         so many versions needs: the oldest version that can be restored then, and events to be removed."""
         slack = int(SLACK * kept) + 1
         full = len(self.resolved.judged) >= kept + slack
@@ -209,7 +209,7 @@ def settings_of(resolved: Resolved) -> TopicSettings:
 
 
 def spec_of(resolved: Resolved) -> Spec:
-    """What a trainer has to know of a topic's settings and query."""
+    """The part of a topic's settings and query that a trainer has to know."""
     settings = settings_of(resolved)
     query = to_bag(resolved.settings.features)
     goal = Targets(**settings.goal.model_dump())

@@ -52,7 +52,7 @@ def _bounds(pairs: Sequence[tuple[Bounded, float]]) -> tuple[list[float], list[f
 
 
 def _size(table: Confusion, name: str) -> float:
-    """What the measure is a share of."""
+    """The documents that the measure is a share of."""
     accepted, abstained, rejected = (part.documents for part in table)
     relevant = sum(part.relevant.estimate or 0.0 for part in table)
     sizes = {

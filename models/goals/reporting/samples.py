@@ -51,7 +51,7 @@ class Trial(NamedTuple):
 
     @property
     def gain(self) -> int:
-        """What it is worth in a ranking."""
+        """Its worth in a ranking."""
         return gain(self.relevant, self.grade)
 
 

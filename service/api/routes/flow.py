@@ -56,7 +56,7 @@ router = new_router()
 
 @router.get("/topics/{topic}/stream", tags=["flow"], **answers(None, 404, events=Passed))
 async def listen(sluice: ReadySluice, topic: TopicPath, last_event_id: LastEventId = None) -> Response:
-    """What the topic accepts or abstains on, live: server-sent events that resume with `Last-Event-ID`. A change
+    """Sends what the topic accepts or abstains on, live: server-sent events that resume with `Last-Event-ID`. A change
     of the goal's state is an event named `goal`."""
     await sluice.topics.find(topic)
     return Events(sluice.subscribers.subscribe(topic, last_event_id))
@@ -66,7 +66,7 @@ async def listen(sluice: ReadySluice, topic: TopicPath, last_event_id: LastEvent
 async def list_passed(
     sluice: ReadySluice, topic: TopicPath, limit: Limit = 100, cursor: PlaceCursor = None
 ) -> Response:
-    """What the topic has accepted or abstained on, newest first."""
+    """Lists what the topic has accepted or abstained on, newest first."""
     await sluice.topics.find(topic)
     entries = await sluice.outbox.newest(topic, cursor, limit + 1)
     items = [entry.passed(topic) for entry in entries[:limit]]
@@ -82,7 +82,7 @@ async def list_ranked(
     limit: Limit = 100,
     cursor: RankCursor = None,
 ) -> Response:
-    """What the topic has accepted or abstained on, highest score first, by the model as it is now."""
+    """Lists what the topic has accepted or abstained on, highest score first, by the model as it is now."""
     published = await sluice.topics.find(topic)
     since_ms = ms_of(since) if since else 0
     return reply(await sluice.ranking.page(published, since_ms, cursor, limit, judged == "include"))

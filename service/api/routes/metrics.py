@@ -62,7 +62,7 @@ async def read_tradeoff(sluice: ReadySluice, topic: TopicPath) -> Response:
 
 @router.post("/topics/{topic}/preview", tags=["measures"], **takes(PreviewRequest), **answers(Preview, 404))
 async def preview(request: Request, sluice: ReadySluice, topic: TopicPath) -> Response:
-    """What would change under other settings, without changing anything."""
+    """Shows what would change under other settings, without changing anything."""
     await sluice.topics.find(topic)
     outcome = await sluice.previews.preview(topic, await read(request, PREVIEW))
     return reply(present.preview(outcome, sluice.config))

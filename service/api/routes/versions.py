@@ -55,7 +55,7 @@ async def read_model(
     topic: TopicPath,
     format: Annotated[Literal["export"] | None, Query(description="`export`: a portable file.")] = None,
 ) -> Response:
-    """What decides: thresholds, and the terms that count most for and against. A portable file has words alone: of a
+    """The model: thresholds, and the terms that count most for and against. A portable file has words alone: of a
     model that goes by meaning, too, it holds one of words that scores documents much as it does."""
     published, words = await sluice.topics.find(topic), await sluice.learning.read(topic, TopicState.terms)
     if not format:

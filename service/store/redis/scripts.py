@@ -85,7 +85,7 @@ def entry_fields(row: Sequence[bytes]) -> dict[bytes, bytes]:
 
 
 def key_of(step: Step) -> str:
-    """One of the keys that a step touches, all of which are of one slot."""
+    """Any of the keys that a step touches, all of which are of one slot."""
     if isinstance(step, Script):
         return step.keys[0]
     return str(step[2] if step[0] == "XGROUP" else step[1])

@@ -104,7 +104,7 @@ class EpochStore:
             return sorted(int(number) for number in await self._redis.hkeys(PROJECTIONS))
 
     async def projected(self) -> dict[int, int]:
-        """For each epoch that names a projection, the number of that."""
+        """The numbers of the projections that epochs name, by epoch."""
         async with self._acquire():
             return {int(epoch): int(number) for epoch, number in (await self._redis.hgetall(PROJECTED_EPOCHS)).items()}
 
@@ -126,7 +126,7 @@ class EpochStore:
         return bool(added)
 
     async def lent(self) -> dict[int, int]:
-        """For each epoch of another server, our epoch that was in force when it was added."""
+        """Our epochs that were in force when those of other servers were added, by those."""
         async with self._acquire():
             return {int(number): int(then) for number, then in (await self._redis.hgetall(LENT_EPOCHS)).items()}
 

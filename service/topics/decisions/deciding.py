@@ -203,7 +203,7 @@ def _scored(
 def _not_rejected(
     snapshot: Snapshot[ServedTopic], seen: _Seen, ruled: Sequence[dict[str, RuleName]], limit: int
 ) -> Iterator[list[TopicVerdict]]:
-    """What the models do not reject, and what a rule accepts although they do."""
+    """The verdicts that do not reject, and those that a rule turns into an acceptance."""
     hits = snapshot.hits(seen.bags, seen.idf, latent=seen.latent)
     _check_count(len(hits.topics), limit)
     bounds = np.searchsorted(hits.documents, np.arange(len(seen.bags) + 1)).tolist()

@@ -84,7 +84,7 @@ def flip(
     query: Words,
     idf: Callable[[Features], Singles],
 ) -> Counterfactual | None:
-    """What would have changed the model's decision; None if no change of at most MAX_TERMS terms was found."""
+    """The terms whose change would have changed the model's decision; None if MAX_TERMS are not enough."""
 
     def decide(changed: Bag) -> Decision:
         return published.decide_bag(changed)[0]

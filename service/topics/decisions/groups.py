@@ -32,7 +32,7 @@ class OneOf(NamedTuple):
         return cls(tuple(sorted(settings)), exactly, max(group.margin for group in settings.values()))
 
     def decisions(self, rows: Sequence[Candidate]) -> dict[str, Decision]:
-        """What each of these topics decides as one of the group."""
+        """The decision of each of these topics as one of the group."""
         if len(rows) < 2:
             return {row.topic: row.decision for row in rows}
         return one_of.decide(rows, self.exactly, self.margin)
