@@ -41,7 +41,7 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait until the job is over."
 
 @app.callback(invoke_without_command=True)
 def jobs(context: typer.Context, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
-    """Submit and follow background jobs; without a command, list them."""
+    """Submit, follow and list background jobs."""
     if has_no_command(context):
         list_jobs(url, as_json)
 

@@ -30,7 +30,7 @@ def ranked(
     url: Url = LOCALHOST,
     as_json: AsJson = False,
 ) -> None:
-    """List what a topic accepted or abstained on, highest score first.
+    """List what a topic let through, highest score first.
 
     The scores are those of the model as it is now.
     """

@@ -79,9 +79,11 @@ class TopicGroups:
             if group and other != topic and theirs.name == group.name and theirs != group:
                 detail = (
                     f"Topic {other!r} is in this group as {theirs.rule} with margin {theirs.margin:g}; give the same, "
-                    "or give the group another name."
+                    "or choose another group."
                 )
-                raise BadInput("Groups may not overlap.", [FieldError(pointer="/group", detail=detail)])
+                raise BadInput(
+                    "This group has another rule or margin already.", [FieldError(pointer="/group", detail=detail)]
+                )
 
 
 def decide_together(

@@ -178,9 +178,7 @@ async def test_a_preview_decides_with_the_group_as_the_change_would(api: Api) ->
 
 async def test_groups_that_overlap_are_refused_in_words(api: Api) -> None:
     await api.topic("crude", group=QUEUE)
-    detail = (
-        "Topic 'crude' is in this group as at_most_one with margin 0.1; give the same, or give the group another name."
-    )
+    detail = "Topic 'crude' is in this group as at_most_one with margin 0.1; give the same, or choose another group."
     for other in ({"rule": "exactly_one"}, {"margin": 0.2}):
         body = {"id": "grain", "query": "wheat", "group": QUEUE | other}
         problem = refused(await api.post("/topics", json=body), 422)
