@@ -6,7 +6,8 @@ was shown or drawn for audit is a sample, what users brought along or found is n
 Reading order:
 
 1. `sigmoid.py`: a curve from scores to probabilities; `prevalence.py`: how common a topic is, from such a curve
-2. `thresholds.py`: the band of a topic without a goal, and cuts that are best by a measure
+2. `objectives.py`: what a cut may maximise; `thresholds.py`: the best cut by that, and the band of a topic that
+   promises nothing
 3. `evidence.py`: what judged documents show, and how much of it a promise needs
 4. `promises.py`: the band for a goal, so that what is promised holds; `tracking.py`: cuts steered by what was
    delivered; `spending.py`: how much is left undecided for the sake of recall
@@ -17,7 +18,8 @@ Reading order:
 9. `reporting`, a package: the state of each goal and the figures of `/metrics`
 10. `curves`, a package: what other cuts would give, as error against loss and as precision against recall
 
-Another rule for cutting is a function in `thresholds.py` over `all_cuts`; another target of a goal is a field of
+Another measure to maximise is a class in `objectives.py`; another rule for cutting, a function in `thresholds.py` over
+`all_cuts`; another target of a goal is a field of
 `Targets`, its part of `promises.choose`, and its part of `reporting/report.py`. The modules are pure, and open to all
 rooms above. `Evidence` is stored with each model.
 """

@@ -78,6 +78,7 @@ class Evidence:
     worse_for: int = 0  # judgements since the filter became worse; 0 if it has not
     watched: int = 0  # `Watch.last`
     pause: float = 0.0  # `Watch.pause`
+    value: float | None = None  # of what the goal maximises, estimated; None if it maximises nothing
 
     def __add__(self, other: "Evidence") -> "Evidence":
         """Counts of two topics together. What is promised for one cut means nothing for another, and is left out."""
@@ -109,6 +110,7 @@ def collect_evidence(
         watched=watch.last,
         pause=watch.pause,
         silent=band.accept_above >= NEVER,
+        value=band.value,
         **_prospect(min_precision, judged.held_out[counted], relevant[counted], band),
     )
 

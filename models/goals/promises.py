@@ -4,6 +4,7 @@
     max_error       of what is decided, accepted or rejected, at most this share is wrong
     min_recall      of what is relevant, at least this share is not rejected
     max_abstain     at most this share is neither accepted nor rejected
+    maximise        no promise: the cut that is best by a measure (objectives.py, thresholds.py)
 
 What counts as evidence is in goals/evidence.py.
 
@@ -43,7 +44,7 @@ is relevant than `max_error` allows, the band becomes wider.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import betaincinv
@@ -53,6 +54,7 @@ from models.core.measures import Bools
 from models.core.names import GoalMode
 from models.core.vectors import Reals
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE, JudgedWindow
+from models.goals.objectives import Objective
 from models.goals.spending import LEARNING_SHARE, undecided
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 from models.goals.tracking import tracked_cut
@@ -69,11 +71,13 @@ class Targets:
     min_recall: float | None = None
     max_abstain: float | None = None
     mode: GoalMode = "strict"
+    maximise: Objective | None = None  # by which the cut is chosen, if no precision or error is asked for
 
     @property
     def asks(self) -> bool:
         """Whether a target is set."""
-        return any(each is not None for each in (self.max_error, self.min_precision, self.min_recall, self.max_abstain))
+        shares = self.max_error, self.min_precision, self.min_recall, self.max_abstain
+        return self.maximise is not None or any(each is not None for each in shares)
 
     @property
     def precision(self) -> float | None:
@@ -110,7 +114,7 @@ def choose(
         low = min(low, audited_cut(judged_below, goal.max_error, low))
     low = min(low, accept)
     if not spends:
-        return Band(low, accept, usual.f1, certified)
+        return replace(usual, reject_below=low, accept_above=accept, certified=certified)
     allowed = undecided(
         judged_below, background_below, background > accept, abstain, goal.min_recall, certified is False
     )
@@ -122,7 +126,7 @@ def choose(
             low = max(edge, low)
     elif goal.min_recall is not None:
         low = min(edge, low)
-    return Band(min(low, accept), accept, usual.f1, certified)
+    return replace(usual, reject_below=min(low, accept), accept_above=accept, certified=certified)
 
 
 def certified_cut(scores: Reals, relevant: Bools, goal: float, shown: float = -math.inf) -> float:

@@ -3,14 +3,12 @@
 A cut accepts every score above it. Between two neighbouring scores any cut accepts the same documents; we take the
 middle. Equal scores are never separated.
 
-    F_β         (1+β²)·tp / ((1+β²)·tp + fp + β²·fn), guarded: if even the best value is below MIN_F, the ranking is too
-                bad to trust and its cut might accept thousands, so nothing is accepted
-    utility     2·tp − fp, the T11U of the TREC filtering track (T11SU is a stretched form with the same best cut)
-    break-even  as many accepted as are relevant, so that precision equals recall
+`best_cut` is the cut that is best by a measure (objectives.py): F_β, a utility, or the break-even point.
 
-`choose` sets the band of a topic without a goal: guarded F_1 over the judged documents and a sample of unjudged ones,
-each of which counts as relevant with the probability P that prevalence.py gives it, and as irrelevant with 1 − P.
-(While nothing that people were shown is known to be relevant, unjudged documents count as irrelevant, with a weight.)
+`choose` sets the band of a topic that promises nothing: the best cut, by F_1 unless its goal maximises something else,
+over the judged documents and a sample of unjudged ones, each of which counts as relevant with the probability P that
+prevalence.py gives it, and as irrelevant with 1 − P. (While nothing that people were shown is known to be relevant,
+unjudged documents count as irrelevant, with a weight.)
 
     F_1 at a cut = 2·tp / (accepted + all relevant)      each a sum over judged documents, and of P or 1 over unjudged
 
@@ -33,7 +31,7 @@ the words that every document has. Then a document must be more typical than nea
 docs/experiments.md has the measurements behind ABSTAIN_SHARE and BAND_SHARE, and what else was tried.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -44,9 +42,9 @@ from models.core.kernel import kernel
 from models.core.measures import Bools
 from models.core.vectors import Reals
 from models.goals import prevalence
+from models.goals.objectives import F1, MIN_F, FBeta, Objective
 
 NEVER = float(np.finfo(np.float32).max)  # a cut that accepts nothing; finite, so that JSON can express it
-MIN_F = 0.1  # with a lower best F_β nothing is accepted
 MIN_SAMPLE = 200  # documents before a share of the stream is estimated from them
 
 # The prior, in heights on the scale.
@@ -60,7 +58,9 @@ _IMAGINED_AT = np.array([*RELEVANT_AT, *UNRELATED_AT])
 _IMAGINED_RELEVANT = np.arange(len(_IMAGINED_AT)) < len(RELEVANT_AT)
 
 UNJUDGED_WEIGHT = 0.25  # of an unjudged document, as an irrelevant one, while there are no probabilities
-MIN_P = 0.1  # lower probabilities count as 0: a sigmoid has long tails, and most of a stream is there
+# Lower probabilities count as 0: a sigmoid has long tails, and most of a stream is there. (For a measure that accepts
+# unlikely documents, probabilities below IGNORED of those that it may accept.)
+MIN_P, IGNORED = 0.1, 0.2
 ABSTAIN_SHARE = 0.015  # of the stream, in the band and offered for a judgement
 BAND_SHARE = 0.4  # of what is relevant, or of what is not: the same for a topic that is common
 
@@ -81,13 +81,15 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Reject below, accept above, abstain between. `f1` is the estimate that led to it, None without judgements.
-    `certified` says whether the precision that a goal asks for can be promised; None if it asks for none."""
+    """Reject below, accept above, abstain between. `f1` is the estimate there, None without judgements; `value` that of
+    what the goal maximises, if it does. `certified` says whether the precision that a goal asks for can be promised;
+    None if it asks for none."""
 
     reject_below: float
     accept_above: float
     f1: float | None = None
     certified: bool | None = None
+    value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,12 @@ def choose(
     scores: Reals | None = None,
     sampled: Bools | None = None,
     wide: bool = False,
+    objective: Objective | None = None,
 ) -> Band:
-    """Chooses the band of a topic without a goal. `held_out` are scores of the judged documents by models that did not
-    learn from them, `scores` those by the model that is served; `sampled` are those of them that were shown or drawn
-    for audit; `unjudged` marks the unjudged documents of the background. A wide band shows people twice as much, so
-    that the topic learns what has changed."""
+    """Chooses the band of a topic that promises nothing. `held_out` are scores of the judged documents by models that
+    did not learn from them, `scores` those by the model that is served; `sampled` are those of them that were shown or
+    drawn for audit; `unjudged` marks the unjudged documents of the background. A wide band shows people twice as much,
+    so that the topic learns what has changed. The objective is what the goal maximises, if it does."""
     if not scale.one > scale.zero:  # neither query nor judgements: all scores are equal
         return Band(NEVER, NEVER)
     n, ranked, unseen = int(np.count_nonzero(relevant)), np.sort(background), background[unjudged]
@@ -126,17 +129,19 @@ def choose(
         prior = max(prior, _quantile(ranked, 1 - min(max(share, MAX_PRIOR_SHARE), MAX_COMMON_SHARE)))
     if not n:
         return Band(min(scale.at(PRIOR_REJECT), prior), prior)
-    counts = np.where(relevant, np.exp(prevalence.fall(held_out, relevant, sampled, unseen)), 1.0)
-    cut = _regularised_cut(held_out, relevant, counts, unseen, P, scale)
+    counts = _judged_counts(held_out, relevant, sampled, unseen)
+    cut, value = _regularised_cut(held_out, relevant, counts, unseen, P, scale, objective)
     if cut.threshold == NEVER:
-        return Band(min(scale.at(PRIOR_REJECT), prior), NEVER, cut.value)
+        return Band(min(scale.at(PRIOR_REJECT), prior), NEVER, cut.value, value=value)
     accept = (n * cut.threshold + PRIOR_WEIGHT * prior) / (n + PRIOR_WEIGHT)
     if len(background) < MIN_SAMPLE and 0 < n < len(relevant) <= MAX_SEPARATED:
-        return _separating_band(accept, held_out if scores is None else scores, relevant, ranked, scale, cut.value)
+        band = _separating_band(accept, held_out if scores is None else scores, relevant, ranked, scale, cut.value)
+        return replace(band, value=value)
     if len(background) < MIN_SAMPLE and 1 < n == len(relevant) and not sampled.any():
-        return _band_without_contrast(accept, held_out, cut.value)
+        return replace(_band_without_contrast(accept, held_out, cut.value), value=value)
     abstain = max(ABSTAIN_SHARE, BAND_SHARE * min(share, 1 - share))
-    return Band(_reject_below(accept, ranked, scale, 2 * abstain if wide else abstain), accept, cut.value)
+    low = _reject_below(accept, ranked, scale, 2 * abstain if wide else abstain)
+    return Band(low, accept, cut.value, value=value)
 
 
 def _separating_band(accept: float, scores: Reals, relevant: Bools, ranked: Reals, scale: Scale, f1: float) -> Band:
@@ -158,44 +163,77 @@ def _band_without_contrast(accept: float, held_out: Reals, f1: float) -> Band:
     return Band(min(mean, accept), accept, f1)
 
 
+def best_cut(
+    objective: Objective,
+    scores: Reals,
+    relevant: Bools,
+    weights: Reals | None = None,
+) -> Cut:
+    """The cut that is best by this measure; NEVER if nothing should be accepted."""
+    cuts, tp, accepted, total = all_cuts(scores, relevant, weights)
+    best = objective.best(tp, accepted, total)
+    return Cut(float(cuts[best]), float(objective.values(tp, accepted, total)[best])) if best >= 0 else Cut(NEVER, 0.0)
+
+
 def f_beta_cut(
     scores: Reals, relevant: Bools, weights: Reals | None = None, beta: float = 1.0, guard: float = MIN_F
 ) -> Cut:
     """The cut with the highest F_β; NEVER if even that is below the guard."""
-    cuts, tp, accepted, total = all_cuts(scores, relevant, weights)
-    b2 = beta * beta
-    return _best(cuts, (1 + b2) * tp / (accepted + b2 * total), guard)
-
-
-def utility_cut(scores: Reals, relevant: Bools, weights: Reals | None = None) -> Cut:
-    """The cut with the highest 2·tp − fp; NEVER, which gives 0, if no cut gives more."""
-    cuts, tp, accepted, _ = all_cuts(scores, relevant, weights)
-    return _best(cuts, 3 * tp - accepted, np.finfo(float).tiny)
-
-
-def break_even_cut(scores: Reals, relevant: Bools, weights: Reals | None = None) -> Cut:
-    """The cut that accepts as many documents as are relevant, or the nearest number that ties allow; its value is the
-    precision there."""
-    cuts, tp, accepted, total = all_cuts(scores, relevant, weights)
-    if not len(cuts):
-        return Cut(NEVER, 0.0)
-    nearest = int(np.argmin(np.abs(accepted - total)))
-    return Cut(float(cuts[nearest]), float(tp[nearest] / accepted[nearest]))
+    return best_cut(FBeta(beta, guard), scores, relevant, weights)
 
 
 def _regularised_cut(
-    held_out: Reals, relevant: Bools, counts: Reals, unjudged: Reals, P: Reals | None, scale: Scale
-) -> Cut:
-    """The cut with the best F1 over judged, imagined and unjudged documents. The first have these weights, the last are
-    relevant with probability P."""
-    P, weight = (np.zeros(len(unjudged)), UNJUDGED_WEIGHT) if P is None else (np.where(P < MIN_P, 0.0, P), 1.0)
+    held_out: Reals,
+    relevant: Bools,
+    counts: Reals,
+    unjudged: Reals,
+    P: Reals | None,
+    scale: Scale,
+    objective: Objective | None,
+) -> tuple[Cut, float | None]:
+    """The best cut over judged, imagined and unjudged documents, with its F_1; and its value by the objective, if there
+    is one. The first have these weights, the last are relevant with probability P."""
+    measure = objective or F1
+    P, weight = _counted(P, len(unjudged), measure)
     unrelated = UNRELATED_WEIGHT * max(0.0, 1 - len(unjudged) / MIN_SAMPLE)
     imagined = np.where(_IMAGINED_RELEVANT, RELEVANT_WEIGHT / len(RELEVANT_AT), unrelated / len(UNRELATED_AT))
     scores = np.concatenate((held_out, scale.zero + _IMAGINED_AT * (scale.one - scale.zero), unjudged))
     gains = np.concatenate((relevant * counts, imagined * _IMAGINED_RELEVANT, P))
     weights = np.concatenate((counts, imagined, np.full(len(unjudged), weight)))
     cuts, tp, accepted = _runs(scores, gains, weights, np.argsort(-scores))
-    return _best(cuts, 2 * tp / (accepted + gains.sum()), MIN_F)
+    total = float(gains.sum())
+    best = measure.best(tp, accepted, total)
+    if best < 0:
+        return Cut(NEVER, 0.0), 0.0 if objective else None
+    value = float(objective.values(tp, accepted, total)[best]) if objective else None
+    return Cut(float(cuts[best]), float(F1.values(tp, accepted, total)[best])), value
+
+
+def estimated_cut(objective: Objective, held_out: Reals, relevant: Bools, sampled: Bools, unjudged: Reals) -> Cut:
+    """The best cut over judged and unjudged documents alone, without a prior."""
+    estimated = prevalence.estimate(held_out, relevant, sampled, unjudged)
+    P, weight = _counted(estimated.probabilities(unjudged) if estimated else None, len(unjudged), objective)
+    counts = _judged_counts(held_out, relevant, sampled, unjudged)
+    scores, gains = np.concatenate((held_out, unjudged)), np.concatenate((relevant * counts, P))
+    weights = np.concatenate((counts, np.full(len(unjudged), weight)))
+    cuts, tp, accepted = _runs(scores, gains, weights, np.argsort(-scores))
+    best = objective.best(tp, accepted, float(gains.sum()))
+    if best < 0:
+        return Cut(NEVER, 0.0)
+    return Cut(float(cuts[best]), float(objective.values(tp, accepted, float(gains.sum()))[best]))
+
+
+def _judged_counts(held_out: Reals, relevant: Bools, sampled: Bools, unjudged: Reals) -> Reals:
+    """As how many documents each judged one counts: relevant ones as fewer, once the topic has become rarer."""
+    counts: Reals = np.where(relevant, np.exp(prevalence.fall(held_out, relevant, sampled, unjudged)), 1.0)
+    return counts
+
+
+def _counted(P: Reals | None, unjudged: int, objective: Objective) -> tuple[Reals, float]:
+    """As how relevant each unjudged document counts, and with which weight."""
+    if P is None:
+        return np.zeros(unjudged), UNJUDGED_WEIGHT
+    return np.where(min(MIN_P, IGNORED * objective.least_probability) > P, 0.0, P), 1.0
 
 
 def _quantile(ranked: Reals, q: float) -> float:
@@ -241,10 +279,3 @@ def _runs(scores: Reals, gains: Reals, weights: Reals, order: NDArray[np.int64])
             cuts[n], tp[n], accepted[n] = (score + below) / 2, hits, total
             n += 1
     return cuts[:n], tp[:n], accepted[:n]
-
-
-def _best(cuts: Reals, values: Reals, minimum: float) -> Cut:
-    best = int(np.argmax(values)) if len(cuts) else None
-    if best is None or not values[best] >= minimum:
-        return Cut(NEVER, 0.0)
-    return Cut(float(cuts[best]), float(values[best]))

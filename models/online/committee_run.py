@@ -29,7 +29,7 @@ from models.core.measures import Bools, contingency, f_beta
 from models.core.vectors import Reals
 from models.goals import calibration, promises
 from models.goals.promises import Targets
-from models.goals.thresholds import Band, f_beta_cut
+from models.goals.thresholds import Band, estimated_cut, f_beta_cut
 from models.learners.base import Vector
 from models.learners.documents import Background, DocumentWindow
 from models.methods.registry import METHODS
@@ -143,7 +143,8 @@ class CommitteeRun:
         unjudged: Bools,
     ) -> tuple[Model, Reals]:
         """The model of members that vote, and scores of the window that, compared with its thresholds, give the votes'
-        decisions. Without a goal all members vote at their own cuts."""
+        decisions. Without a goal all members vote at their own cuts; what a goal
+        maximises moves them all alike."""
         cuts = np.array([member.member_cut for member in members])
         over = np.stack([member.held_out for member in members], axis=1) - cuts
         rule = self._voting_rule(over, judged.relevant)
@@ -160,11 +161,16 @@ class CommitteeRun:
         points, unseen_points = turning_points(over, rule), turning_points(unseen, rule)
         since = max(judged.ledger.last_change(), judged.ledger.faded_since(points.accepted_below, 0.0))
         accepting, rejecting = (judged.ledger.window(scores, since) for scores in points)
+        usual = Band(0.0, 0.0, f1)
+        if goal.maximise and judged.relevant.any():
+            scores, passed = points.accepted_below, unseen_points.accepted_below[unjudged]
+            best = estimated_cut(goal.maximise, scores, judged.relevant, judged.sampled, passed)
+            usual = Band(min(0.0, best.threshold), best.threshold, f1, value=best.value)
         band = promises.choose(
             goal,
             accepting,
             unseen_points.accepted_below,
-            Band(0.0, 0.0, f1),
+            usual,
             (rejecting, unseen_points.rejected_above),
         )
         rejected = unjudged & (unseen_points.rejected_above < band.reject_below)

@@ -9,6 +9,7 @@ from models.core.measures import Bools
 from models.core.names import View
 from models.core.vectors import Linear, Reals
 from models.goals import thresholds
+from models.goals.objectives import Objective
 from models.goals.thresholds import Band, Scale
 from models.learners.base import Vector
 from models.learners.documents import DocumentWindow
@@ -61,7 +62,8 @@ def usual_band(
     unjudged: Bools,
     sampled: Bools,
     wide: bool,
+    objective: Objective | None = None,
 ) -> Band:
-    """The band of a topic without a goal."""
+    """The band of a topic that promises nothing."""
     scores = window.scores(v.w, v.bias, v.rest) if window.size <= thresholds.MAX_SEPARATED else None
-    return thresholds.choose(held_out, relevant, unseen, unjudged, scale, scores, sampled, wide)
+    return thresholds.choose(held_out, relevant, unseen, unjudged, scale, scores, sampled, wide, objective)

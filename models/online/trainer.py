@@ -186,7 +186,9 @@ class Trainer:
         linear, scale, window = self._features.linear(v, run.view), scale_of(v, run.view), self._judged.window(run.view)
         held_out, unseen = self._without_own(run, v, window), self._unseen(run, linear, background)
         relevant, sampled = self._judged.relevant, self._judged.sampled
-        band = usual_band(v, scale, window, relevant, held_out, unseen, unjudged, sampled, wide)
+        voting = self._committee and self._committee.voting
+        objective = None if voting else self._spec.goal.maximise  # the votes are cut by it, not the members
+        band = usual_band(v, scale, window, relevant, held_out, unseen, unjudged, sampled, wide, objective)
         return Scored(linear, scale, self._judged.without_groups(held_out, run, v, window), unseen, band)
 
     def _without_own(self, run: LearnerRun, v: Vector, window: DocumentWindow) -> Reals:

@@ -76,7 +76,8 @@ def goal(published: PublishedModel, counts: TopicCounts | None, config: Config) 
     if report is None:
         return None
     parts = {name: _estimate(getattr(report, name)) for name in ("precision", "recall", "error", "abstain")}
-    return schemas.GoalStatus(state=report.state, detail=report.detail, **parts)
+    maximised = _maximised(report.maximise) if report.maximise else None
+    return schemas.GoalStatus(state=report.state, detail=report.detail, **parts, maximise=maximised)
 
 
 def retraining(published: PublishedModel, counts: TopicCounts | None, config: Config) -> schemas.Retraining | None:
@@ -97,6 +98,11 @@ def _estimate(part: PartReport | None) -> schemas.Estimate | None:
     names = ("state", "confidence", "judged", "detail", "needed")
     fields = {name: getattr(part, name) for name in names}
     return schemas.Estimate.model_validate(fields | share)
+
+
+def _maximised(part: PartReport) -> schemas.Maximised:
+    estimate = part.share.estimate if part.share else None
+    return schemas.Maximised(state=part.state, estimate=estimate, judged=part.judged, detail=part.detail)
 
 
 def _counts(counts: StreamCounts) -> dict[str, int]:

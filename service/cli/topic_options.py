@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Annotated, Any, NamedTuple
 
@@ -19,6 +19,14 @@ class TopicOptions(NamedTuple):
     goal: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=SHARE", help="A goal, such as min_precision=.9, or mode=strict; repeatable."),
+    ] = None
+    maximise: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEASURE",
+            help="Cut where this is highest: f_beta=2, break_even, or a utility: hit=2, false_alarm=1, miss=0, "
+            "each with an option of its own.",
+        ),
     ] = None
     accept_if: Annotated[str | None, typer.Option(help="Accept what matches this rule, whatever the model says.")] = (
         None
@@ -59,7 +67,7 @@ class TopicOptions(NamedTuple):
             "query": self.query,
             "name": self.name,
             "learner": {"kind": self.learner, "params": parse_params(self.param)} if self.learner else None,
-            "goal": dict(map(_parse_goal, filter(None, self.goal))) if self.goal else None,
+            "goal": self._goal(),
             "rules": {name: rule for name, rule in rules.items() if rule is not None} or None,
             "group": {name: value for name, value in group.items() if value is not None} if self.group else None,
             "terms": {name: list(filter(None, given)) for name, given in terms.items() if given} or None,
@@ -68,6 +76,14 @@ class TopicOptions(NamedTuple):
         }
         left = {"group": None} if self.group == "" else {}
         return {name: value for name, value in settings.items() if value is not None} | left
+
+    def _goal(self) -> dict[str, Any] | None:
+        """The goal, if one was given; {} to remove it."""
+        if not self.goal and not self.maximise:
+            return None
+        goal: dict[str, Any] = dict(map(_parse_goal, filter(None, self.goal or ())))
+        measures = list(filter(None, self.maximise or ()))
+        return goal | {"maximise": _parse_measure(measures)} if measures else goal
 
 
 def with_topic_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -84,6 +100,28 @@ def with_topic_options(command: Callable[..., None]) -> Callable[..., None]:
         parameters += declared.values() if name == "options" else [parameter]
     vars(called)["__signature__"] = inspect.Signature(parameters)
     return called
+
+
+def _parse_measure(texts: Sequence[str]) -> str | dict[str, Any]:
+    """What to maximise, as the API takes it."""
+    if texts == ["break_even"]:
+        return "break_even"
+    numbers = {name: _number(number, text) for text in texts for name, _, number in [text.partition("=")]}
+    if numbers.keys() == {"f_beta"}:
+        return numbers
+    if not numbers.keys() <= {"hit", "false_alarm", "miss"}:
+        raise Misused("Maximise f_beta=2, break_even, or a utility of hit=2, false_alarm=1 and miss=0.")
+    return {"utility": numbers}
+
+
+def _number(number: str, text: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise Misused(f"What to maximise has the form f_beta=2, break_even or hit=2, not {text!r}.")
+    return value
 
 
 def _parse_goal(text: str) -> tuple[str, float | str]:

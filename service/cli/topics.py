@@ -72,8 +72,8 @@ def change(
 ) -> None:
     """Change some of a topic's settings.
 
-    Settings that are not given stay as they are. --goal, --pin and --ban replace all goals, pins or bans; '' removes
-    them.
+    Settings that are not given stay as they are. --goal and --maximise replace the whole goal, --pin and --ban all
+    pins or bans; '' removes them.
     """
     settings = options.settings()
     if not settings:
@@ -208,6 +208,8 @@ def _table(topic: "Topic") -> "Table":
         for part in ("precision", "recall", "error", "abstain"):
             if estimate := getattr(status.goal, part):
                 rows.append((f"  {part}", f"{estimate.state}: {_interval(estimate)}"))
+        if (best := status.goal.maximise) and best.estimate is not None:
+            rows.append(("  maximise", f"{best.state}: about {best.estimate:.3g}"))
     rows += [("warning", warning) for warning in topic.warnings]
     return table("", "", rows=rows)
 

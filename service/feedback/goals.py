@@ -22,7 +22,6 @@ import structlog
 
 from models.goals.audit import drawn, hashes
 from models.goals.evidence import BOUND_CONFIDENCE, Evidence
-from models.goals.promises import Targets
 from models.goals.reporting import report as assurance
 from models.goals.reporting.report import Report
 from models.goals.reporting.volume import StreamCounts
@@ -36,7 +35,7 @@ from service.store.topics import Store
 from service.topics.counts import TopicCounters, TopicCounts
 from service.topics.decisions.registry import Registry
 from service.topics.published import PublishedModel
-from service.topics.settings import audit_rate
+from service.topics.settings import audit_rate, targets_of
 
 log = structlog.get_logger("sluice.feedback")
 
@@ -149,7 +148,7 @@ def may_be_drawn(
 
 def report(published: PublishedModel, counts: TopicCounts, default_rate: float) -> Report | None:
     """How a goal stands; `default_rate` is the deployment's rate of audits."""
-    goal = Targets(**published.settings.goal.model_dump())
+    goal = targets_of(published.settings.goal)
     audits = audit_rate(published.settings, default_rate) > 0
     return assurance.report(goal, published.model.evidence, counts.ever, counts.as_now, audits)
 

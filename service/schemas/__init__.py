@@ -45,6 +45,7 @@ from service.schemas.feedback import (
 )
 from service.schemas.topics import (
     EFFECTS,
+    TARGETS,
     Counts,
     Effect,
     Estimate,
@@ -53,6 +54,8 @@ from service.schemas.topics import (
     Group,
     Judged,
     Learner,
+    Maximised,
+    Measure,
     NewTopic,
     Param,
     PassedCounts,
@@ -71,6 +74,7 @@ from service.schemas.topics import (
 __all__ = [
     "EFFECTS",
     "ORIGIN",
+    "TARGETS",
     "Before",
     "Classify",
     "ClassifyOptions",
@@ -93,6 +97,8 @@ __all__ = [
     "Learned",
     "LearnedAll",
     "Learner",
+    "Maximised",
+    "Measure",
     "NewTopic",
     "Page",
     "Param",

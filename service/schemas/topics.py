@@ -33,7 +33,7 @@ from service.schemas.fields import (
 
 
 def _plain_or_nested(given: object) -> str:
-    return NESTED if isinstance(given, dict) else PLAIN
+    return NESTED if isinstance(given, dict | Request) else PLAIN
 
 
 Param = Annotated[
@@ -54,6 +54,49 @@ class Learner(Request):
 TARGETS = ("max_error", "min_precision", "min_recall", "max_abstain")
 
 
+Amount = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class Utility(Request):
+    """What decisions are worth; the default is the utility of the TREC filtering track, T11U."""
+
+    hit: Amount = Field(default=2.0, description="What a relevant document gains that is accepted.")
+    false_alarm: float = Field(
+        default=1.0, gt=0, le=1_000_000, description="What an irrelevant document costs that is accepted."
+    )
+    miss: Amount = Field(default=0.0, description="What a relevant document costs that is not accepted.")
+
+    @model_validator(mode="after")
+    def _something_to_gain(self) -> Self:
+        if not self.hit + self.miss:
+            raise ValueError("With neither a `hit` nor a `miss` nothing would ever be accepted.")
+        return self
+
+
+class Measure(Request):
+    """What to maximise, with its numbers: one of both."""
+
+    f_beta: float | None = Field(
+        default=None, gt=0, le=100, description="F_β with this β: 2 wants recall, .5 precision.", examples=[2.0]
+    )
+    utility: Utility | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if (self.f_beta is None) == (self.utility is None):
+            raise ValueError("Give either `f_beta` or `utility`.")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if value is not None}
+
+
+Maximise = Annotated[
+    Annotated[Literal["break_even"], Tag(PLAIN)] | Annotated[Measure, Tag(NESTED)], Discriminator(_plain_or_nested)
+]
+
+
 class Goal(Request):
     """What the user can tolerate. All fields are optional; the more you ask for, the more judgements it takes."""
 
@@ -61,6 +104,12 @@ class Goal(Request):
     min_precision: Share | None = None
     min_recall: Share | None = None
     max_abstain: Share | None = None
+    maximise: Maximise | None = Field(
+        default=None,
+        description="Choose the threshold of acceptance that is best by this measure, in place of F_1. Not together "
+        "with `min_precision` or `max_error`.",
+        examples=[{"f_beta": 2.0}],
+    )
     mode: GoalMode = Field(
         default="best",
         description="Until a precision or error is certain, `best` accepts by the best estimate and marks what it "
@@ -70,7 +119,16 @@ class Goal(Request):
     @property
     def asks(self) -> bool:
         """Whether a target is set."""
-        return any(getattr(self, name) is not None for name in TARGETS)
+        return any(getattr(self, name) is not None for name in (*TARGETS, "maximise"))
+
+    @model_validator(mode="after")
+    def _a_promise_or_a_measure(self) -> Self:
+        if self.maximise is not None and (self.min_precision is not None or self.max_error is not None):
+            raise ValueError(
+                "A goal either keeps a precision or an error, or maximises a measure: leave out `maximise`, or "
+                "`min_precision` and `max_error`."
+            )
+        return self
 
     @model_serializer(mode="wrap")
     def _without_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -207,6 +265,15 @@ class Estimate(Answer):
     )
 
 
+class Maximised(Answer):
+    """What the goal maximises, at the threshold in force."""
+
+    state: GoalState
+    estimate: float | None = Field(description="null while no relevant document is judged.")
+    judged: int = Field(description="Number of judgements of documents that were shown.")
+    detail: str
+
+
 class GoalStatus(Answer):
     """`learning`: too little evidence; `met`; `at_risk`: broken lately; `unreachable`: `detail` says why. Parts that
     the goal does not ask for are null."""
@@ -217,6 +284,11 @@ class GoalStatus(Answer):
     recall: Estimate | None = None
     error: Estimate | None = None
     abstain: Estimate | None = None
+    maximise: Maximised | None = Field(default=None, description="Absent if the goal maximises nothing.")
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_maximised(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if name != "maximise" or value}
 
 
 class Counts(Answer):

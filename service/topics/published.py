@@ -194,6 +194,13 @@ def _stored_rule(rule: VotingRule) -> tuple[Sequence[float], *tuple[float, ...]]
     return (rule.weights, rule.t1) if rule.t2 == -rule.t1 else rule
 
 
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    """The evidence as it is stored. Fields that came later are left out where they say nothing, so that models that do
+    without them keep their digests."""
+    fields = asdict(evidence)
+    return fields if evidence.value is not None else {k: v for k, v in fields.items() if k != "value"}
+
+
 def _pack(model: Model, meta: dict[str, object], extra: Mapping[str, NDArray[Any]] = MappingProxyType({})) -> bytes:
     linear, committee = model.linear, model.committee
     arrays: dict[str, NDArray[Any]] = {"features": linear.features, "weights": linear.weights, **extra}
@@ -204,7 +211,7 @@ def _pack(model: Model, meta: dict[str, object], extra: Mapping[str, NDArray[Any
         "reject_below": model.reject_below,
         "accept_above": model.accept_above,
         "figures": asdict(model.figures),
-        "evidence": asdict(model.evidence),
+        "evidence": _evidence(model.evidence),
         "calibration": model.calibration,
     }
     if committee:

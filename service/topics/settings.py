@@ -11,12 +11,14 @@ from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, field_vali
 
 from models.batch import registry
 from models.core.names import METHOD_KINDS
+from models.goals.objectives import BreakEven, FBeta, Objective, Utility
+from models.goals.promises import Targets
 from models.online.pins import PinnedTerms
 from models.online.registry import parse_params
 from models.text.analysis import Analysis, features_of, occurrences
 from service.clock import now_ms
 from service.errors import BadInput, FieldError
-from service.schemas import EFFECTS, Effect, Learner, Pins, Policy, TopicFields
+from service.schemas import EFFECTS, TARGETS, Effect, Goal, Learner, Measure, Pins, Policy, TopicFields
 from service.schemas.fields import Canonical, Millis, Request, Share
 from service.sentences import as_sentence
 from service.topics.decisions import rules
@@ -153,6 +155,20 @@ def effect_of(settings: TopicFields, before: TopicFields) -> Effect:
     """The greatest effect among the settings that differ."""
     effects = (effect for name, effect in EFFECTS.items() if getattr(settings, name) != getattr(before, name))
     return max(effects, default=Effect.NOTHING)
+
+
+def targets_of(goal: Goal) -> Targets:
+    """The goal as the models take it."""
+    shares = {name: getattr(goal, name) for name in TARGETS}
+    return Targets(**shares, mode=goal.mode, maximise=_objective(goal.maximise))
+
+
+def _objective(asked: Measure | str | None) -> Objective | None:
+    if asked is None:
+        return None
+    if isinstance(asked, str):
+        return BreakEven()
+    return Utility(**asked.utility.model_dump()) if asked.utility else FBeta(asked.f_beta or 1.0)
 
 
 def audit_rate(settings: TopicFields, default: float) -> float:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from models.core.latent import tag_of
 from models.core.vectors import Bag
-from models.goals.promises import Targets
 from models.online.model import Example, Spec
 from models.online.trainer import Trainer
 from models.text.analysis import features_of_lines
@@ -32,7 +31,7 @@ from service.store.resolve import Resolved, StandingJudgement, obsolete, resolve
 from service.topics.background import Epoch
 from service.topics.projections import NumberedProjection
 from service.topics.published import Base, PublishedModel, Recipe
-from service.topics.settings import TopicSettings
+from service.topics.settings import TopicSettings, targets_of
 
 CAUSES = {
     "judged": "feedback",
@@ -212,7 +211,7 @@ def spec_of(resolved: Resolved) -> Spec:
     """The part of a topic's settings and query that a trainer has to know."""
     settings = settings_of(resolved)
     query = to_bag(resolved.settings.features)
-    goal = Targets(**settings.goal.model_dump())
+    goal = targets_of(settings.goal)
     learner = settings.learner
     return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms)
 

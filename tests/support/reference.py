@@ -180,6 +180,24 @@ def best_expected_f1(rows: list[tuple[float, float, float]]) -> tuple[float, lis
     return best, [cut for value, cut in values if value > best - 1e-9]
 
 
+def measured(name: str, numbers: Sequence[float], rows: list[tuple[float, float, float]], cut: float) -> float:
+    """What accepting above the cut gives, over documents (score, chance to be relevant, weight): F_β from precision P
+    and recall R, (1 + β²)PR / (β²P + R); a utility, as gains and costs of every document; or the precision."""
+    tp = sum(w * p for f, p, w in rows if f > cut)
+    fp = sum(w * (1 - p) for f, p, w in rows if f > cut)
+    fn = sum(w * p for f, p, w in rows if f <= cut)
+    if name == "utility":
+        hit, false_alarm, miss = numbers
+        return hit * tp - false_alarm * fp - miss * fn
+    if not tp:
+        return 0.0
+    P, R = tp / (tp + fp), tp / (tp + fn)
+    if name == "break_even":
+        return P
+    b2 = numbers[0] ** 2
+    return (1 + b2) * P * R / (b2 * P + R)
+
+
 def prevalence(
     judged: list[tuple[float, bool]], stream: list[float], half_life: float, irrelevant: float
 ) -> tuple[float, float]:

@@ -9,6 +9,7 @@ function of the log); the stream has been counted as it passed (`StreamCounts`).
                 low = kept / (kept + max(noticed, rejected · high(finds, audits)))
     error       accepted and irrelevant, or rejected and relevant; each at its bound, weighted by how many there are
     abstain     what lay between the thresholds, of what has passed lately and was decided by the same settings
+    maximise    what the goal maximises, at the cut in force, by the estimate that led to it; nothing is promised
 
 A promise about what is accepted holds as long as people go on judging. It is at risk once as many documents as it rests
 on have been accepted with none of them judged, unless such a pause is usual: some people judge one in a hundred, some
@@ -31,7 +32,8 @@ from scipy.special import betaincinv
 from models.core import intervals
 from models.core.intervals import Interval
 from models.core.names import GoalState
-from models.goals.evidence import BOUND_CONFIDENCE, PROMISE_CONFIDENCE, Evidence
+from models.goals.evidence import BOUND_CONFIDENCE, MIN_RELEVANT, PROMISE_CONFIDENCE, Evidence
+from models.goals.objectives import Objective
 from models.goals.promises import Targets
 from models.goals.reporting.needed import MAX_SPAN, QUARTILES
 from models.goals.reporting.volume import StreamCounts
@@ -71,6 +73,7 @@ class Report:
     recall: PartReport | None = None
     error: PartReport | None = None
     abstain: PartReport | None = None
+    maximise: PartReport | None = None
     unwatched: int = 0  # documents accepted since one was last judged, if people seem to have stopped; else 0
 
 
@@ -88,14 +91,15 @@ def report(
     if unwatched:
         precision, error = (part and _at_risk_unwatched(part, unwatched) for part in (precision, error))
     abstain = None if goal.max_abstain is None else _abstain(goal.max_abstain, lately)
-    parts = [part for part in (precision, error, recall_, abstain) if part]
+    maximise = _maximised(goal.maximise, evidence) if goal.maximise else None
+    parts = [part for part in (precision, error, recall_, abstain, maximise) if part]
     if not parts:
         return None
     worst = min(parts, key=lambda part: STATES.index(part.state))
     detail = " ".join(part.detail for part in parts if part.state == worst.state)
     if blind and HOW_TO_AUDIT not in detail:
         detail += f" What the topic misses cannot be known, since it does not audit: {HOW_TO_AUDIT}"
-    return Report(worst.state, detail, precision, recall_, error, abstain, unwatched)
+    return Report(worst.state, detail, precision, recall_, error, abstain, maximise, unwatched)
 
 
 def recall(evidence: Evidence, counts: StreamCounts) -> Interval | None:
@@ -344,6 +348,22 @@ def _abstain(goal: float, counts: StreamCounts) -> PartReport:
     if share.estimate <= goal:
         return PartReport("met", share, n, f"{abstained}.")
     return PartReport("at_risk", share, n, f"{abstained}, more than the {_percent(goal)} that the goal allows.")
+
+
+def _maximised(objective: Objective, evidence: Evidence) -> PartReport:
+    """Where the cut is by the best estimate. Its value is no share of a sample, so it has no bounds."""
+    n = evidence.shown
+    if evidence.value is None:
+        return PartReport("learning", None, n, "No relevant document has been judged yet, so the query alone decides.")
+    value = Interval(evidence.value, evidence.value, evidence.value)
+    if evidence.silent:
+        detail = f"By the best estimate no threshold has a {objective} that is worth it, so nothing is accepted."
+        return PartReport("learning" if evidence.kept < MIN_RELEVANT else "met", value, n, detail)
+    detail = f"Documents are accepted above the threshold with the best {objective}, about {evidence.value:.3g}"
+    if evidence.kept < MIN_RELEVANT:
+        few = f"fewer than {MIN_RELEVANT} relevant documents that were shown have been judged"
+        return PartReport("learning", value, n, f"{detail}; {few}.")
+    return PartReport("met", value, n, f"{detail}.")
 
 
 def _percent(share: float) -> str:

@@ -10,7 +10,8 @@ from models.core import measures
 from models.core.measures import Bools, contingency
 from models.core.vectors import Reals
 from models.goals import prevalence, thresholds
-from models.goals.thresholds import NEVER, Band, Scale, break_even_cut, choose, f_beta_cut, utility_cut
+from models.goals.objectives import MIN_F, BreakEven, FBeta, Objective, Utility
+from models.goals.thresholds import NEVER, Band, Scale, best_cut, choose, estimated_cut, f_beta_cut
 from tests.support import reference
 
 STEADY = settings(derandomize=True, max_examples=200)
@@ -33,17 +34,17 @@ def test_a_small_beta_wants_precision() -> None:
 
 
 def test_utility_counts_two_for_a_hit_and_minus_one_for_a_miss() -> None:
-    cut = utility_cut(SCORES, RELEVANT)
+    cut = best_cut(Utility(), SCORES, RELEVANT)
     assert cut.threshold == pytest.approx(0.55)
     assert cut.value == pytest.approx(2 * 3 - 1)
 
 
 def test_utility_accepts_nothing_where_that_is_best() -> None:
-    assert utility_cut(np.array([3.0, 2.0, 1.0, 0.0]), np.array([False, False, False, True])).threshold == NEVER
+    assert best_cut(Utility(), np.array([3.0, 2.0, 1.0, 0.0]), np.array([False, False, False, True])).threshold == NEVER
 
 
 def test_break_even_accepts_as_many_as_are_relevant() -> None:
-    cut = break_even_cut(SCORES, RELEVANT)
+    cut = best_cut(BreakEven(), SCORES, RELEVANT)
     assert cut.threshold == pytest.approx(0.65)
     assert cut.value == pytest.approx(measures.break_even(SCORES, RELEVANT))
 
@@ -55,9 +56,9 @@ def test_a_bad_ranking_accepts_nothing() -> None:
 
 
 def test_without_a_relevant_document_there_is_no_cut() -> None:
-    for cut in (f_beta_cut, utility_cut, break_even_cut):
-        assert cut(np.array([1.0, 2.0]), np.array([False, False])).threshold == NEVER
-        assert cut(NONE, NO).threshold == NEVER
+    for objective in (FBeta(), Utility(), BreakEven()):
+        assert best_cut(objective, np.array([1.0, 2.0]), np.array([False, False])).threshold == NEVER
+        assert best_cut(objective, NONE, NO).threshold == NEVER
 
 
 rankings = st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=1, max_size=20).map(
@@ -75,8 +76,48 @@ def test_no_other_cut_is_better_and_equal_scores_are_never_separated(ranking: tu
         assert cut.threshold not in scores
         assert cut.value == pytest.approx(measures.f_beta(contingency(scores > cut.threshold, relevant), beta))
         assert cut.value == pytest.approx(max(measures.f_beta(c, beta) for c in cuts))
-        cut = utility_cut(scores, relevant)
+        cut = best_cut(Utility(), scores, relevant)
         assert cut.value == pytest.approx(max(0, *(2 * c.tp - c.fp for c in cuts)))
+
+
+OBJECTIVES: list[tuple[str, tuple[float, ...], Objective]] = [
+    ("f_beta", (0.5,), FBeta(0.5, 0.0)),
+    ("f_beta", (2.0,), FBeta(2.0, 0.0)),
+    ("utility", (2.0, 1.0, 0.0), Utility()),
+    ("utility", (1.0, 3.0, 5.0), Utility(1.0, 3.0, 5.0)),
+    ("utility", (0.0, 1.0, 4.0), Utility(0.0, 1.0, 4.0)),
+]
+
+
+@STEADY
+@given(rankings, st.sampled_from(OBJECTIVES))
+def test_the_best_cut_is_that_of_the_definition(
+    ranking: tuple[Reals, Bools], asked: tuple[str, tuple[float, ...], Objective]
+) -> None:
+    scores, relevant = ranking
+    name, numbers, objective = asked
+    rows = [(float(f), float(y), 1.0) for f, y in zip(scores, relevant, strict=True)]
+    every = [reference.measured(name, numbers, rows, t) for t in np.arange(-5, 5) + 0.5]
+    cut = best_cut(objective, scores, relevant)
+    if not relevant.any():
+        assert cut.threshold == NEVER
+    elif cut.threshold < NEVER:
+        assert cut.value == pytest.approx(max(every))
+        assert reference.measured(name, numbers, rows, cut.threshold) == pytest.approx(cut.value)
+    else:  # accepting nothing, as the highest of these does, is as good
+        assert max(every) == pytest.approx(reference.measured(name, numbers, rows, 4.5))
+
+
+def test_the_more_recall_is_worth_the_more_is_accepted() -> None:
+    random = np.random.default_rng(8)
+    relevant = random.random(400) < 0.2
+    scores = random.normal(0.2 + 0.2 * relevant, 0.1)
+    by_beta = [best_cut(FBeta(beta), scores, relevant).threshold for beta in (0.5, 1, 2, 5)]
+    by_cost = [best_cut(Utility(2, cost, 0), scores, relevant).threshold for cost in (4, 1, 0.5, 0.1)]
+    by_miss = [best_cut(Utility(1, 1, miss), scores, relevant).threshold for miss in (0, 1, 4, 20)]
+    for thresholds_ in (by_beta, by_cost, by_miss):
+        assert thresholds_ == sorted(thresholds_, reverse=True)
+        assert thresholds_[0] > thresholds_[-1]
 
 
 @STEADY
@@ -160,7 +201,7 @@ def test_the_cut_has_the_best_expected_f1_of_all_and_leans_on_the_prior(
         rows.append((f, p if p >= thresholds.MIN_P else 0.0, 1.0 if estimated else thresholds.UNJUDGED_WEIGHT))
     best, cuts = reference.best_expected_f1(rows)
     band = choose(held_out, relevant, background, np.ones(len(background), np.bool_), scale, None, sampled)
-    if best < thresholds.MIN_F:
+    if best < MIN_F:
         assert (band.f1, band.accept_above) == (0.0, NEVER)
         return
     assert band.f1 == pytest.approx(best, abs=1e-9)
@@ -168,6 +209,47 @@ def test_the_cut_has_the_best_expected_f1_of_all_and_leans_on_the_prior(
     if len(background) < thresholds.MIN_SAMPLE and n == len(relevant) and (shown or n == 1):
         means = [(n * cut + thresholds.PRIOR_WEIGHT * prior) / (n + thresholds.PRIOR_WEIGHT) for cut in cuts]
         assert min(abs(band.accept_above - mean) for mean in means) < 1e-9
+
+
+@STEADY
+@given(rankings, st.lists(st.floats(-5, 5), min_size=200, max_size=300), st.sampled_from(OBJECTIVES))
+def test_a_goal_that_maximises_gets_the_cut_with_the_best_expected_value(
+    ranking: tuple[Reals, Bools], passed: list[float], asked: tuple[str, tuple[float, ...], Objective]
+) -> None:
+    """Over judged documents, imagined relevant ones and the stream, of which each is relevant with a probability."""
+    held_out, relevant = ranking
+    if not relevant.any():
+        return
+    name, numbers, objective = asked
+    background, scale, sampled = np.array(passed, float), Scale(0.0, 1.0), np.ones(len(relevant), np.bool_)
+    estimated = prevalence.estimate(held_out, relevant, sampled, background)
+    assert estimated
+    rows = [(float(f), float(y), 1.0) for f, y in zip(held_out, relevant, strict=True)]
+    heights = thresholds.RELEVANT_AT
+    rows += [(scale.at(height), 1.0, thresholds.RELEVANT_WEIGHT / len(heights)) for height in heights]
+    worth = 1 / (1 + numbers[0] ** 2) if name == "f_beta" else numbers[1] / sum(numbers)
+    for f in passed:
+        p = estimated.probability(f)
+        rows.append((f, p if p >= min(0.1, 0.2 * worth) else 0.0, 1.0))
+    values = [reference.measured(name, numbers, rows, f - 1e-12) for f in {row[0] for row in rows}]
+    band = choose(
+        held_out, relevant, background, np.ones(len(passed), np.bool_), scale, None, sampled, objective=objective
+    )
+    assert band.value is not None
+    if band.accept_above < NEVER:
+        assert band.value == pytest.approx(max(values), abs=1e-6)
+
+
+def test_votes_are_cut_over_judged_and_unjudged_documents() -> None:
+    rng = np.random.default_rng(5)
+    background, truth = stream_with(0.2, rng)
+    scores, relevant = stream_with(0.2, rng)
+    everything = np.ones(1000, np.bool_)
+    wide, narrow = (
+        estimated_cut(FBeta(beta), scores, relevant, everything, background).threshold for beta in (3.0, 0.3)
+    )
+    assert wide < estimated_cut(FBeta(), scores, relevant, everything, background).threshold < narrow
+    assert best_cut(FBeta(3.0), background, truth).threshold == pytest.approx(wide, abs=0.1)
 
 
 def stream_with(share: float, rng: np.random.Generator) -> tuple[Reals, Bools]:

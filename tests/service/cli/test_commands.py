@@ -205,6 +205,15 @@ def test_what_passed_is_listed_by_score(sluice: Client, run: Runner) -> None:
     assert refused.err.endswith(f"Error: Invalid value for '--since': {message}\n")
 
 
+def test_a_measure_to_maximise_is_given_on_the_command_line(run: Runner) -> None:
+    (made,) = run("topics", "create", "best", "--maximise", "f_beta=2", "--goal", "max_abstain=.1").lines
+    assert made["goal"] == {"max_abstain": 0.1, "maximise": {"f_beta": 2.0}, "mode": "best"}
+    (measured,) = run("topics", "change", "best", "--maximise", "hit=3", "--maximise", "miss=1").lines
+    assert measured["goal"]["maximise"] == {"utility": {"hit": 3.0, "false_alarm": 1.0, "miss": 1.0}}
+    assert run("topics", "change", "best", "--maximise", "break_even").lines[0]["goal"]["maximise"] == "break_even"
+    assert run("topics", "delete", "best").code == 0
+
+
 def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     settings = [
         "--query",
@@ -323,6 +332,16 @@ def test_jobs_are_submitted_listed_watched_and_cancelled(sluice: Client, run: Ru
             ["topics", "create", "x", "--goal", "min_precision=nan"],
             2,
             "form min_precision=.9, not 'min_precision=nan'.\n",
+        ),
+        (
+            ["topics", "create", "x", "--maximise", "recall=1"],
+            2,
+            "Error: Maximise f_beta=2, break_even, or a utility of hit=2, false_alarm=1 and miss=0.\n",
+        ),
+        (
+            ["topics", "create", "x", "--maximise", "f_beta=two"],
+            2,
+            "form f_beta=2, break_even or hit=2, not 'f_beta=two'.\n",
         ),
         (["topics", "create", "x", "--audit", "inf"], 2, "Error: A share for --audit is a number such as .01.\n"),
         (

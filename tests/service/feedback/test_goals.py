@@ -86,6 +86,57 @@ async def test_what_was_decided_by_other_cut_offs_says_nothing_of_a_new_goal(api
     assert (await status(api))["goal"]["abstain"]["judged"] == 0
 
 
+async def test_a_measure_is_maximised_and_said_to_be(api: Api) -> None:
+    await api.topic(goal={"maximise": {"f_beta": 0.5}, "max_abstain": 0.5})
+    assert (await status(api))["goal"]["maximise"]["state"] == "learning"
+    await classify(api, [*oil(60), *grain(60)])
+    await judge_all(api, "crude", 60)
+    cuts = {}
+    for name, measure in (
+        ("precise", {"f_beta": 0.3}),
+        ("complete", {"f_beta": 4.0}),
+        ("cheap", {"utility": {"hit": 10.0, "false_alarm": 0.1}}),
+        ("dear", {"utility": {"hit": 1.0, "false_alarm": 20.0, "miss": 0.5}}),
+        ("even", "break_even"),
+    ):
+        preview = await api.ok("POST", "/topics/crude/preview", {"goal": {"maximise": measure}})
+        changed = await api.ok("PATCH", "/topics/crude", {"goal": {"maximise": measure}})
+        cuts[name] = changed["status"]["accept_above"]
+        assert preview["after"]["accept_above"] == cuts[name]
+        goal = changed["status"]["goal"]
+        assert goal["state"] == goal["maximise"]["state"] == "met", goal
+        assert goal["maximise"]["estimate"] > 0
+        assert "above the threshold with the best" in goal["detail"]
+        assert (await api.ok("GET", "/topics/crude"))["goal"]["maximise"] == changed["goal"]["maximise"]
+    assert cuts["cheap"] <= cuts["complete"] <= cuts["precise"] <= cuts["dear"]
+    assert cuts["cheap"] < cuts["dear"]
+    assert changed["goal"] == {"maximise": "break_even", "mode": "best"}
+    restored = await api.ok("POST", "/topics/crude/versions/1/restore")
+    assert restored["goal"]["maximise"] == {"f_beta": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("goal", "says"),
+    [
+        ({"maximise": "f1"}, "break_even"),
+        ({"maximise": {}}, "Give either `f_beta` or `utility`"),
+        ({"maximise": {"f_beta": 0}}, "must be above 0"),
+        ({"maximise": {"f_beta": 2.0, "utility": {}}}, "Give either `f_beta` or `utility`"),
+        ({"maximise": {"utility": {"hit": 0.0}}}, "nothing would ever be accepted"),
+        ({"maximise": {"utility": {"gain": 1.0}}}, "gain"),
+        ({"maximise": {"f_beta": 2.0}, "min_precision": 0.9}, "leave out `maximise`"),
+        ({"maximise": "break_even", "max_error": 0.1}, "leave out `maximise`"),
+    ],
+)
+async def test_what_cannot_be_maximised_is_refused_and_nothing_changes(
+    api: Api, goal: dict[str, Any], says: str
+) -> None:
+    await api.topic()
+    problem = refused(await api.patch("/topics/crude", json={"goal": goal}), 422)
+    assert says in str(problem)
+    assert (await api.ok("GET", "/topics/crude"))["goal"] == {}
+
+
 async def test_a_promise_is_at_risk_when_nobody_judges_what_is_accepted_and_review_then_offers_that(api: Api) -> None:
     await api.topic(goal={"min_precision": 0.8, "max_abstain": 0.9})
     await classify(api, [*oil(80), *grain(200)])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from models.goals.evidence import Evidence
 from models.goals.ledger import Ledger
+from models.goals.objectives import FBeta, Utility
 from models.goals.promises import Targets
 from models.goals.reporting.report import HOW_TO_AUDIT, Report, pooled_recall, recall, report
 from models.goals.reporting.volume import StreamCounts
@@ -380,3 +381,20 @@ def test_a_topic_that_does_not_audit_says_that_recall_stays_unknown_and_how_to_f
     assert other is not None
     assert other.state == "met"
     assert other.detail.endswith(f"What the topic misses cannot be known, since it does not audit: {HOW_TO_AUDIT}")
+
+
+def test_what_is_maximised_is_told_with_its_estimate_and_never_promised() -> None:
+    goal = Targets(maximise=FBeta(2.0))
+    none = report_on(goal, Evidence())
+    assert none.state == "learning"
+    assert "query alone" in none.detail
+    few = report_on(goal, Evidence(value=0.71, kept=3))
+    assert few.state == "learning"
+    assert few.detail.startswith("Documents are accepted above the threshold with the best F_2, about 0.71; fewer than")
+    known = report_on(goal, Evidence(value=0.71, kept=30)).maximise
+    assert known is not None
+    assert known.state == "met"
+    assert known.share is not None
+    assert known.share.estimate == 0.71
+    silent = report_on(Targets(maximise=Utility()), Evidence(value=0.0, kept=30, silent=True))
+    assert "no threshold has a utility that is worth it, so nothing is accepted" in silent.detail
