@@ -252,7 +252,7 @@ class Config(BaseSettings):
             raise StartError(" ".join(map(_describe, error.errors()))) from None
 
     def check_access(self) -> None:
-        """Raises StartError if others could reach the service, and nobody has said whether they may call."""
+        """Raises StartError if others could reach the service, and no setting says whether they may call."""
         if self.access is None and self.host not in LOOPBACK:
             raise StartError(
                 f"Others may reach the service at {self.host}. Set SLUICE_ACCESS=keys, so that callers need a key, or "

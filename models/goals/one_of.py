@@ -15,7 +15,7 @@ Two refinements. Where the likeliest abstains by its own decision, contenders th
 best candidate is not sure, the others cannot be. And scores of different topics do not compare, so without
 probabilities there is no choice: several contenders of which one has none abstain all, and `exactly` waits until all
 topics have one (until then it is at most one). Nothing depends on the order of the topics, and equal probabilities are
-never told apart.
+always too near.
 
 Rejected: deciding by p / (1 − p) normalised over the topics, as if they were independent; it moves the margin, not the
 choice.

@@ -10,7 +10,7 @@ estimator, and where the committee has fewer than three members, so that no docu
 smallest that has three or more. With a given k there is nothing to fit the KL estimator to, and it is left out.
 
 The KL estimator is fitted to the two largest committees other than the one that it is asked about, so that it never
-repeats what it was told. (The paper fits it to 10 and 20 members, which it does not search among.)
+repeats its input. (The paper fits it to 10 and 20 members, which it does not search among.)
 
 A bound on the loss that allows more members does not always get more: the search takes the least error. With members of
 Widrow-Hoff, one pass over 30 documents each, the error of those that agree rises with k; with SVM it falls (of twelve

@@ -33,7 +33,7 @@ WINDOW_SIZE = 5000  # judged documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class PocketCandidate:
     """The vector at place `which` among those of a run, the run being at place `run` in its topic."""
 
     run: int

@@ -34,7 +34,7 @@ from models.online.features import TopicFeatures
 from models.online.judged import JudgedDocuments
 from models.online.model import Example, Model, Spec
 from models.online.pins import NONE
-from models.online.pocket import Candidate
+from models.online.pocket import PocketCandidate
 from models.online.refitted import RefittedRun
 from models.online.registry import parse_committee
 from models.online.run import LearnerRun
@@ -63,7 +63,7 @@ class Trainer:
         self._committee = CommitteeRun(parse_committee(spec.params), semantic) if spec.kind == "committee" else None
         self._runs = self._committee.runs if self._committee else LearnerRun.all_of(spec.kind, spec.params, semantic)
         self._served = (0, 0)  # the run, and which of its vectors
-        self._pocket: Candidate | None = None  # the winner of the last check, as it was then
+        self._pocket: PocketCandidate | None = None  # the winner of the last check, as it was then
         self._frozen = False  # whether the pocketed vector is served, not the current one of its learner
         self._sap: float | None = None
         self._learned = 0  # judgements since the base
@@ -232,7 +232,7 @@ class Trainer:
             if self._goes_on(run, base):
                 run.resume(v)
         if self._goes_on(self._runs[0], base):
-            self._pocket = Candidate(0, 0, pins.raised(v, slots, pins.floor(v.w, v.rest)) if len(slots) else v)
+            self._pocket = PocketCandidate(0, 0, pins.raised(v, slots, pins.floor(v.w, v.rest)) if len(slots) else v)
         elif not self._committee:
             self._runs.append(LearnerRun.fixed(base.view))
             self._runs[-1].start(None, slots)
@@ -260,7 +260,7 @@ class Trainer:
             return
         if not relevant.any():
             return
-        candidates = [Candidate(i, k, v) for i, run in enumerate(self._runs) for k, v in enumerate(run.vectors())]
+        candidates = [PocketCandidate(i, k, v) for i, run in enumerate(self._runs) for k, v in enumerate(run.vectors())]
         live = len(candidates)
         if self._pocket:
             candidates.append(self._pocket)

@@ -8,6 +8,6 @@ Reading order:
     secrets.py      what a key looks like; its hash
     keys.py         keys made, looked up, limited and revoked
 
-From outside, use `Keys` and `Caller`. What is not defended here: whoever can reach the store needs no key, and a
+From outside, use `Keys` and `Caller`. What is not defended here: a client that can reach the store needs no key, and a
 connection that is not encrypted shows keys to those between; TLS is for a proxy in front.
 """

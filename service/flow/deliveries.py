@@ -32,7 +32,7 @@ from service.config import Config
 from service.errors import GroupGone, StoreUnavailable
 from service.flow.webhooks import NotDelivered, Webhooks
 from service.schemas.flow import ToWebhook
-from service.store.redis.consumer_group import Arrived, Group
+from service.store.redis.consumer_group import Arrived, ConsumerGroup
 from service.store.stream.inbox import SILENT_S
 from service.store.stream.outbox import Entry, Placed, order
 from service.store.stream.routes import StoredRoute
@@ -141,19 +141,19 @@ class Deliveries:
         finally:
             await webhooks.close()
 
-    async def _reopen(self, route: StoredRoute, group: Group) -> None:
+    async def _reopen(self, route: StoredRoute, group: ConsumerGroup) -> None:
         """Opens the group again after its stream was deleted, unless the route was deleted with the topic."""
         with suppress(StoreUnavailable):
             if route in await self._routes.load(route.topic):
                 await group.open()
 
-    async def _fetch(self, group: Group) -> list[Arrived]:
+    async def _fetch(self, group: ConsumerGroup) -> list[Arrived]:
         """Entries that are due again, and new ones."""
         due = await group.claim_idle(MAX_PENDING, self._config.retry_s)
         room = MAX_PENDING - await group.pending_count()
         return [*due, *(await group.read_new(room) if room > 0 else ())]
 
-    async def _deliver(self, route: StoredRoute, group: Group, webhooks: Webhooks, arrived: Arrived) -> None:
+    async def _deliver(self, route: StoredRoute, group: ConsumerGroup, webhooks: Webhooks, arrived: Arrived) -> None:
         entry, target = Entry.from_fields(arrived.fields), route.route
         if entry.decision not in target.on:
             await self._routes.skip(group, arrived)

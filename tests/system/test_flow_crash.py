@@ -42,7 +42,7 @@ MAX_DELAY_S = 0.2  # from when documents are being decided until the next kill
 TOPIC = "news"
 
 
-class Campaign(NamedTuple):
+class CrashRun(NamedTuple):
     kills: Counter[str]
     repeated: int  # entries with an id that was there before
     took_s: float
@@ -78,7 +78,7 @@ class Producer(threading.Thread):
             self.added = upto
 
 
-def campaign(directory: Path, documents: int, kills: int) -> Campaign:
+def campaign(directory: Path, documents: int, kills: int) -> CrashRun:
     chance = random.Random(SEED)
     plan = (TARGETS * (kills // len(TARGETS) + 1))[:kills]
     chance.shuffle(plan)
@@ -100,7 +100,7 @@ def campaign(directory: Path, documents: int, kills: int) -> Campaign:
             killed[target] += kill(serve, target, chance)
         producer.join(600)
         entries = drained(serve, documents)
-        return Campaign(killed, len(entries) - documents, time.monotonic() - began)
+        return CrashRun(killed, len(entries) - documents, time.monotonic() - began)
     finally:
         serve.end()
 

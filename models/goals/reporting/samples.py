@@ -47,7 +47,7 @@ class Trial(NamedTuple):
     origin: Origin
     chance: float = 0.0  # with which it was drawn for audit
     probability: float | None = None
-    grade: int | None = None  # how relevant it is, 1 to 3, if that was said
+    grade: int | None = None  # how relevant it is, 1 to 3, if a grade was given
 
     @property
     def gain(self) -> int:

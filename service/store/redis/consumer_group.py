@@ -70,7 +70,7 @@ class Arrived(NamedTuple):
         return sum(len(name) + len(value) for name, value in self.fields.items())
 
 
-class Group:
+class ConsumerGroup:
     def __init__(self, connection: Connection, stream: str, group: str, consumer: str) -> None:
         self._connection = connection
         self._redis = connection.redis

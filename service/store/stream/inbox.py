@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from service.schemas import Document
 from service.store.redis.connection import Connection
-from service.store.redis.consumer_group import Arrived, Group
+from service.store.redis.consumer_group import Arrived, ConsumerGroup
 from service.store.redis.errors import translated_errors
 from service.store.redis.keys import DEAD, IN, consumer_key
 from service.store.redis.scripts import Arg, Script, Step, entry_number, flat
@@ -94,7 +94,7 @@ class InboxStatus(NamedTuple):
 class Inbox:
     def __init__(self, connection: Connection) -> None:
         self.name = f"{socket.gethostname()}-{getpid()}-{token_hex(2)}"
-        self.group = Group(connection, IN, GROUP, self.name)
+        self.group = ConsumerGroup(connection, IN, GROUP, self.name)
         self._connection = connection
         self._redis = connection.redis
 

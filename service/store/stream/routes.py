@@ -18,7 +18,7 @@ from service.errors import BadInput, FieldError
 from service.schemas.fields import Answer
 from service.schemas.flow import Route, ToWebhook
 from service.store.redis.connection import Connection
-from service.store.redis.consumer_group import Arrived, Group
+from service.store.redis.consumer_group import Arrived, ConsumerGroup
 from service.store.redis.keys import DELIVERIES, ROUTES, out_key, route_dead_key, route_key
 from service.store.redis.scripts import BATCH_SIZE, Script, Step
 from service.store.stream import outbox
@@ -191,8 +191,8 @@ class RouteStore:
 
     # -- for deliveries ------------------------------------------------------------------------------------------------
 
-    def group(self, route: StoredRoute, consumer: str) -> Group:
-        return Group(self._connection, out_key(route.topic), f"route:{route.id}", consumer)
+    def group(self, route: StoredRoute, consumer: str) -> ConsumerGroup:
+        return ConsumerGroup(self._connection, out_key(route.topic), f"route:{route.id}", consumer)
 
     async def add(self, key: str, topic: str, arrived: Arrived, kept: int) -> str:
         """Adds the entry to another stream, with its topic. Returns the error if that fails, or ""."""
@@ -200,15 +200,15 @@ class RouteStore:
         (error,) = await self._connection.run([Script(ADD, [key], [kept, "topic", topic, *fields])])
         return str(error.decode())
 
-    async def drop_idle(self, group: Group, idle_s: float) -> None:
+    async def drop_idle(self, group: ConsumerGroup, idle_s: float) -> None:
         """Deletes consumers that have been idle for that long and have nothing pending."""
         await self._connection.run([group.drop_idle_cmd(idle_s)])
 
-    async def skip(self, group: Group, arrived: Arrived) -> None:
+    async def skip(self, group: ConsumerGroup, arrived: Arrived) -> None:
         """Acknowledges an entry that the route does not want."""
         await self._connection.run([group.ack_cmd(arrived.place)])
 
-    async def delivered(self, route: StoredRoute, group: Group, arrived: Arrived, now_ms: int) -> None:
+    async def delivered(self, route: StoredRoute, group: ConsumerGroup, arrived: Arrived, now_ms: int) -> None:
         """Acknowledges an entry that was delivered."""
         stats, _ = _keys(route)
         steps: list[Step] = [
@@ -220,7 +220,7 @@ class RouteStore:
         await self._connection.run(steps)
 
     async def failed(
-        self, route: StoredRoute, group: Group, arrived: Arrived, reason: str, now_ms: int, idle_s: float | None
+        self, route: StoredRoute, group: ConsumerGroup, arrived: Arrived, reason: str, now_ms: int, idle_s: float | None
     ) -> None:
         """Postpones an entry, as if it had been idle for `idle_s`; gives it up if that is None."""
         stats, dead = _keys(route)

@@ -12,7 +12,7 @@ from service.errors import StoreUnavailable
 from service.flow.classify import Batch
 from service.flow.consumer import FIRST_BATCH, MAX_BATCH, MAX_IN_FLIGHT, Consumer
 from service.store.redis.connection import Connection
-from service.store.redis.consumer_group import Arrived, Group
+from service.store.redis.consumer_group import Arrived, ConsumerGroup
 from service.store.redis.keys import IN
 from service.store.stream.inbox import GROUP, ConsumerStats, Inbox
 from service.store.topics import Step
@@ -83,7 +83,7 @@ async def test_consumers_do_not_take_from_each_other_what_a_full_store_keeps_the
     api: Api, store: "Redis"
 ) -> None:
     """They did, again and again, until its delivery count made the document a dead letter."""
-    await Group(api.sluice.store.connection, IN, GROUP, "killed").open()
+    await ConsumerGroup(api.sluice.store.connection, IN, GROUP, "killed").open()
     add_entry(store, OIL | {"id": "one"})
     store.xreadgroup(GROUP, "killed", {IN: ">"})
     try:
@@ -199,16 +199,16 @@ async def test_a_batch_that_is_decided_is_written_though_the_next_cannot_be_take
     documents = [*oil(300), *grain(300)]
     for document in documents:
         add_entry(store, document)
-    take, times = Group.read_new, 0
+    take, times = ConsumerGroup.read_new, 0
 
-    async def refused(group: Group, most: int) -> list[Arrived]:
+    async def refused(group: ConsumerGroup, most: int) -> list[Arrived]:
         nonlocal times
         times += 1
         if times % 2:
             raise StoreUnavailable("Too many requests wait for the store; try again.")
         return await take(group, most)
 
-    monkeypatch.setattr(Group, "read_new", refused)
+    monkeypatch.setattr(ConsumerGroup, "read_new", refused)
     async with consuming(api):
         await wait_until_consumed(store)
     assert times > 1
