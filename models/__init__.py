@@ -11,6 +11,7 @@ only from those above it in this list, which is the reading order:
 6. `methods`: SVM, Centroid, naive Bayes, logistic regression and boosting, which learn from all documents at once
 7. `online`: a topic's model, learned from its judgements as they come; committees
 8. `batch`: a topic fitted to all its judgements at once, and compared
+9. `ranking`: in which order to show what a topic let through
 
 `learners`, `goals`, `bank` and `methods` do not know each other. A learner is a module, not a class; every model ends
 as a linear form (core/vectors.py), which is all that the bank knows of it. State is values and arrays: the same

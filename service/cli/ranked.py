@@ -32,13 +32,14 @@ def ranked(
 ) -> None:
     """List what a topic let through, highest score first.
 
-    The scores are those of the model as it is now.
+    The scores are those of the model as it is now. If the topic's ranking is learned, they are what it ranks by.
     """
 
     def row(document: "Ranked") -> tuple[object, ...]:
         judgement = "" if document.relevant is None else judged_as(document, ("relevant", "not"))
         title = document.title or document.text[:80].replace("\n", " ")
-        return document.document, f"{document.score:.3f}", document.decision, judgement, title
+        rank = document.score if document.rank is None else document.rank
+        return document.document, f"{rank:.3f}", document.decision, judgement, title
 
     with connected(url) as sluice:
         listed = sluice.ranked(topic, since, "exclude" if unjudged else "include", min(limit, 1000))

@@ -48,6 +48,9 @@ class TopicOptions(NamedTuple):
     semantic: Annotated[
         bool | None, typer.Option("--semantic/--words-only", help="Go by meaning, too, or by its words alone.")
     ] = None
+    ranking: Annotated[
+        str | None, typer.Option(help="How `ranked` is ordered: pairwise learns from feedback; '' is by score.")
+    ] = None
     audit: Annotated[float | None, typer.Option(help="Share of rejected documents to draw for audit.")] = None
 
     def settings(self) -> dict[str, Any]:
@@ -71,10 +74,11 @@ class TopicOptions(NamedTuple):
             "rules": {name: rule for name, rule in rules.items() if rule is not None} or None,
             "group": {name: value for name, value in group.items() if value is not None} if self.group else None,
             "terms": {name: list(filter(None, given)) for name, given in terms.items() if given} or None,
+            "ranking": {"kind": self.ranking} if self.ranking else None,
             "semantic": self.semantic,
             "audit": self.audit,
         }
-        left = {"group": None} if self.group == "" else {}
+        left = {name: None for name, given in (("group", self.group), ("ranking", self.ranking)) if given == ""}
         return {name: value for name, value in settings.items() if value is not None} | left
 
     def _goal(self) -> dict[str, Any] | None:

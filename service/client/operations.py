@@ -245,8 +245,8 @@ def accepted(topic: str, limit: int = 100) -> PagedList[Passed]:
 def ranked(
     topic: str, since: datetime | None = None, judged: Literal["include", "exclude"] = "include", limit: int = 100
 ) -> PagedList[Ranked]:
-    """Lists what the topic has accepted or abstained on, highest score first; with `judged="exclude"` only what has no
-    judgement yet. A `since` without a time zone is in UTC."""
+    """Lists what the topic has accepted or abstained on, highest score first, or as learned from feedback; with
+    `judged="exclude"` only what has no judgement yet. A `since` without a time zone is in UTC."""
     params = {"since": since.isoformat() if since else None, "judged": judged}
     return PagedList(f"{_topic(topic)}/ranked", RankedPage, limit, params)
 

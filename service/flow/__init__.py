@@ -8,7 +8,7 @@ In reading order:
 
     classify.py      classifies documents: decides, remembers, counts and appends them to the output streams
     consumer.py      does the same for the stream `sluice:in`, as a pipeline, and never loses an entry
-    ranking.py       ranks what a topic let through by the model as it is now
+    ranking.py       ranks what a topic let through by the model as it is now, or as learned from feedback
     subscribers.py   sends the output streams to HTTP clients as server-sent events
     webhooks.py      makes one delivery to a webhook, signed and to public addresses only
     deliveries.py    takes the entries of the output streams along the routes of each topic, and retries

@@ -54,8 +54,15 @@ class Ranked(Passed):
     relevant: bool | None = Field(description="The judgement in force; null if there is none.")
     grade: Grade | None = Field(default=None, description="Its grade; null if none was given.")
 
+    rank: float | None = Field(
+        default=None, description="What it is ranked by, if the order is learned from feedback; null: by its score."
+    )
+
 
 class RankedPage(Page[Ranked]):
+    ranked_by: Literal["score", "feedback"] = Field(
+        default="score", description="`feedback` if the topic's `ranking` is learned, once enough was judged."
+    )
     ndcg: Figure | None = Field(
         description="How well those that were judged are ordered, each by the score that it would have if it had not "
         "been learned from; null until two of different grades are among them."

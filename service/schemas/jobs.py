@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from models.core.names import METHOD_KINDS
 from service.schemas.fields import Answer, Line, Request, Scalar, TopicId
+from service.schemas.metrics import Figure
 
 Kind = Literal["retrain", "compare", "backfill"]
 RETRAIN, COMPARE, BACKFILL = "<retrain>", "<compare>", "<backfill>"  # pydantic's tags, left out of error pointers
@@ -126,7 +127,7 @@ class Score(Answer):
 
 
 class Gain(Answer):
-    """Gain in SAP over the served model; both bounds hold together with the given confidence."""
+    """Gain in SAP over the served model, unless said otherwise; both bounds hold together with the given confidence."""
 
     estimate: float
     low: float
@@ -164,6 +165,16 @@ class ComparedMethod(Answer):
     detail: str
 
 
+class ComparedRanking(Answer):
+    """What the topic let through in two orders: NDCG by the grades of judged documents, each without its influence."""
+
+    judged: int
+    by_score: Figure
+    by_feedback: Figure = Field(description="In the order learned from the other judgements (`ranking` of the topic).")
+    gain: Gain = Field(description="In NDCG.")
+    detail: str
+
+
 class CompareResult(Answer):
     topic: str
     version: int
@@ -171,6 +182,9 @@ class CompareResult(Answer):
     irrelevant: int
     background: int
     table: list[ComparedMethod] = Field(description="Best first.")
+    ranking: ComparedRanking | None = Field(
+        None, description="null while too few documents that the topic let through were judged, or with few grades."
+    )
     detail: str
 
 

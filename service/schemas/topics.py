@@ -150,6 +150,13 @@ class Group(Request):
     )
 
 
+class LearnedRanking(Request):
+    """What a topic let through is ordered by a ranking SVM over pairs of judged documents, by their grades."""
+
+    kind: Literal["pairwise"]
+    C: float = Field(default=0.03, gt=0, le=1000, description="How much judgements count against the order by score.")
+
+
 SingleTerm = Annotated[str, Field(max_length=400), AfterValidator(no_nul)]
 
 
@@ -192,6 +199,9 @@ class TopicFields(Request):
     goal: Annotated[Goal, Effect.MODEL] = Goal()
     rules: Annotated[Rules, Effect.DECISIONS] = Rules()
     group: Annotated[Group | None, Effect.DECISIONS] = None
+    ranking: Annotated[LearnedRanking | None, Effect.NOTHING] = Field(
+        default=None, description="How GET /topics/{topic}/ranked is ordered; null: by score."
+    )
     terms: Annotated[Pins, Effect.MODEL] = Pins()
     semantic: Annotated[bool, Effect.MODEL] = Field(
         default=True,
@@ -332,6 +342,9 @@ class PooledRecall(Answer):
     detail: str
 
 
+ABSENT = ("warnings", "group", "ranking")  # from a topic, where there is none
+
+
 class Topic(Answer):
     id: str
     name: str
@@ -340,6 +353,7 @@ class Topic(Answer):
     goal: Goal
     rules: Rules
     group: Group | None = Field(default=None, description="Absent if the topic is in none.")
+    ranking: LearnedRanking | None = Field(default=None, description="Absent if what it lets through is by score.")
     terms: Pins = Pins()
     semantic: bool = True
     audit: float | None
@@ -353,4 +367,4 @@ class Topic(Answer):
 
     @model_serializer(mode="wrap")
     def _without_what_is_absent(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in serialize(self).items() if name not in ("warnings", "group") or value}
+        return {name: value for name, value in serialize(self).items() if name not in ABSENT or value}

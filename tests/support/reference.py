@@ -281,6 +281,51 @@ def ndcg(ranked: Sequence[int]) -> float:
     return dcg(ranked) / dcg(sorted(ranked, reverse=True))
 
 
+def preferred(labels: Sequence[bool | int]) -> dict[tuple[int, int], int]:
+    """The pairs (i, k) of which i belongs before k, and the difference of their gains. True: relevant, without a
+    grade; so it is better than what is irrelevant, and not to be compared with other relevant documents."""
+
+    def worth(label: bool | int) -> int:
+        return 1 if label is True else 2 ** int(label) - 1
+
+    known = {}
+    for i, better in enumerate(labels):
+        for k, worse in enumerate(labels):
+            irrelevant = worse is False or (worse == 0 and worse is not True)
+            if better is True or worse is True:
+                known_better = better is not False and bool(better) and irrelevant
+            else:
+                known_better = better > worse
+            if known_better:
+                known[i, k] = worth(better) - worth(worse)
+    return known
+
+
+def ranking_svm(psi: Reals, labels: Sequence[bool | int], C: float, start: Reals) -> Reals:
+    """min ½‖w − w₀‖² + C n Σ a max(0, 1 − w·(ψ_i − ψ_k))² / Σ a, by a general minimiser."""
+    from scipy.optimize import minimize
+
+    known = preferred(labels)
+
+    def objective(w: Reals) -> float:
+        loss = sum(a * max(0.0, 1 - float(w @ (psi[i] - psi[k]))) ** 2 for (i, k), a in known.items())
+        return 0.5 * float(((w - start) ** 2).sum()) + C * len(psi) * loss / sum(known.values())
+
+    if not known:
+        return start
+    w: Reals = minimize(objective, start, method="BFGS", options={"gtol": 1e-9}).x
+    return w
+
+
+def window(words: Sequence[str], query: Sequence[str]) -> float:
+    """m / ω by trying every stretch of the text."""
+    there = {word for word in words if word in query}
+    if len(there) < 2:
+        return 0.0
+    stretches = [(j - i, words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
+    return len(there) / min(size for size, stretch in stretches if there <= set(stretch))
+
+
 def one_of(rows: list[tuple[str, float | None, bool]], exactly: bool, margin: float) -> list[str]:
     """Of topics with their own decision, probability, and whether a rule decided: case by case, by definition."""
     out = [by_rule and own == "reject" for own, _, by_rule in rows]

@@ -8,6 +8,7 @@ Reading order:
     deciding.py   documents in, verdicts out
     repeats.py    documents that repeat another are decided as that one is
     explain.py    why a document was decided as it was, and what would have changed it
+    order.py      in which order to show what was let through, where that is learned
     results.py    what is decided about each document, as values; each caller writes them in its own form
 
 Readers take a snapshot of the bank and never wait. From outside, use `Registry` (read it; learning and sync put topics
