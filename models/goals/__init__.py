@@ -10,7 +10,8 @@ Reading order:
    promises nothing
 3. `evidence.py`: what judged documents show, and how much of it a promise needs
 4. `promises.py`: the band for a goal, so that what is promised holds; `tracking.py`: cuts steered by what was
-   delivered; `spending.py`: how much is left undecided for the sake of recall
+   delivered; `spending.py`: how much is left undecided for the sake of recall; `restrictive.py`:
+   the two cuts of least error within a loss, or of least loss within an error
 5. `ledger.py`: how each document came to be judged; it makes the window that evidence is collected from
 6. `drift.py`: whether a filter has become worse, so that older judgements no longer count
 7. `audit.py`: which rejected documents are drawn at random for people to judge

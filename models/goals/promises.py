@@ -8,6 +8,9 @@
 
 What counts as evidence is in goals/evidence.py.
 
+In the mode `best`, `max_abstain` and `max_error` without a precision or a recall are not promises but tuning: the cuts
+on both sides are those of restrictive classification (goals/restrictive.py).
+
 In the mode `best`, `accept_above` is steered by what was delivered (goals/tracking.py), and promised where it can be.
 
 In the mode `strict` it is the lowest cut that passes two tests; while none does, nothing is accepted. With n documents
@@ -55,6 +58,7 @@ from models.core.names import GoalMode
 from models.core.vectors import Reals
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE, JudgedWindow
 from models.goals.objectives import Objective
+from models.goals.restrictive import Sample, error_bound, tuned
 from models.goals.spending import LEARNING_SHARE, undecided
 from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
 from models.goals.tracking import tracked_cut
@@ -80,6 +84,13 @@ class Targets:
         return self.maximise is not None or any(each is not None for each in shares)
 
     @property
+    def restrictive(self) -> bool:
+        """Whether only a loss and an error are asked for, so that both cuts are tuned to them."""
+        others = self.min_precision, self.min_recall, self.maximise
+        asked = self.max_error is not None or self.max_abstain is not None
+        return asked and self.mode == "best" and all(each is None for each in others)
+
+    @property
     def precision(self) -> float | None:
         """The precision that what is accepted must have, if one follows from the targets."""
         asked = [self.min_precision, None if self.max_error is None else 1 - self.max_error]
@@ -96,6 +107,9 @@ def choose(
     """Chooses the band for a goal. `usual` is the band that the topic would have without one; `background` are
     held-out scores of recent documents. A committee that votes rejects by other scores of the same documents:
     `rejecting` (see online/committee.py)."""
+    if goal.restrictive:
+        below, passed = rejecting or (judged, background)
+        return _restrictive_band(goal, (judged, below), Sample(background, passed, np.zeros(len(background))), usual)
     accept, low = usual.accept_above, usual.reject_below
     judged_below, background_below = rejecting or (judged, background)
     certified = None
@@ -127,6 +141,17 @@ def choose(
     elif goal.min_recall is not None:
         low = min(edge, low)
     return replace(usual, reject_below=min(low, accept), accept_above=accept, certified=certified)
+
+
+def _restrictive_band(
+    goal: Targets, judged: tuple[JudgedWindow, JudgedWindow], background: Sample, usual: Band
+) -> Band:
+    """The band that is tuned to a loss and an error; the usual one while too little is known."""
+    cuts = tuned(judged, background, goal.max_abstain, goal.max_error) or (usual.reject_below, usual.accept_above)
+    certified = None
+    if goal.max_error is not None:
+        certified = error_bound(judged, background, cuts) <= goal.max_error
+    return replace(usual, reject_below=cuts[0], accept_above=cuts[1], certified=certified)
 
 
 def certified_cut(scores: Reals, relevant: Bools, goal: float, shown: float = -math.inf) -> float:

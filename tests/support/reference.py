@@ -6,7 +6,7 @@ last weight vector and the average of all, the first one included.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import exp, log, log2, sqrt
 
 import numpy as np
@@ -178,6 +178,28 @@ def best_expected_f1(rows: list[tuple[float, float, float]]) -> tuple[float, lis
         values.append((2 * sum(w * p for p, w in above) / (sum(w for _, w in above) + relevant), (f + below) / 2))
     best = max(value for value, _ in values)
     return best, [cut for value, cut in values if value > best - 1e-9]
+
+
+def loss_and_error(
+    docs: list[tuple[float, float, float]], reject_below: float, accept_above: float
+) -> tuple[float, float]:
+    """Of documents (score to accept by, score to reject by, chance to be relevant): the share that is not decided, and
+    the expected share of wrong decisions among the others."""
+    wrong, decided = 0.0, 0
+    for accepting, rejecting, p in docs:
+        if accepting > accept_above:
+            wrong, decided = wrong + 1 - p, decided + 1
+        elif rejecting < reject_below:
+            wrong, decided = wrong + p, decided + 1
+    return 1 - decided / len(docs), wrong / decided if decided else 0.0
+
+
+def pairs_of_cuts(docs: list[tuple[float, float, float]]) -> list[tuple[float, float]]:
+    """Loss and error of every pair of cuts that decides anything."""
+    scores = sorted({score for document in docs for score in document[:2]})
+    cuts = [scores[0] - 1, *((a + b) / 2 for a, b in pairwise(scores)), scores[-1] + 1]
+    every = [loss_and_error(docs, low, high) for high in cuts for low in cuts if low <= high]
+    return [(loss, error) for loss, error in every if loss < 1]
 
 
 def measured(name: str, numbers: Sequence[float], rows: list[tuple[float, float, float]], cut: float) -> float:

@@ -1,5 +1,7 @@
 """Judged documents for tests of what they are evidence of."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from models.core.measures import Bools
@@ -9,13 +11,15 @@ from models.goals.evidence import JudgedWindow
 from models.goals.reporting.samples import Trial
 
 
-def judged(scores: Reals, relevant: Bools, origin: Origin = "shown", current: Bools | None = None) -> JudgedWindow:
+def judged(
+    scores: Reals, relevant: Bools, origin: Origin | Sequence[Origin] = "shown", current: Bools | None = None
+) -> JudgedWindow:
     n = len(scores)
     unique = np.ones(n, np.bool_) if current is None else current
     return JudgedWindow(
         scores,
         relevant,
-        np.full(n, ORIGINS.index(origin), np.int8),
+        np.array([ORIGINS.index(o) for o in ([origin] * n if isinstance(origin, str) else origin)], np.int8),
         unique,
         unique,
         np.full(n, 0.1),
