@@ -205,6 +205,10 @@ class Config(BaseSettings):
     sources_max_bytes: int = Field(
         5_000_000, ge=1000, le=100_000_000, description="Maximum bytes of a feed, after decompression."
     )
+    sources_files: Path | None = Field(
+        None,
+        description="Directory of files that sources may read, and its subdirectories; without it, they read none.",
+    )
     sources_private: bool = Field(
         False, description="Allow sources at addresses that are not public, such as 127.0.0.1."
     )

@@ -67,6 +67,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     ModelFile,
     NewKey,
     sources.NewSource,
+    sources.NewFile,
     sources.SourceChange,
     sources.TrySource,
 )

@@ -57,7 +57,7 @@ def list_sources(
         status = source.status
         last = f"{status.last_poll:%Y-%m-%d %H:%M}" if status.last_poll else ""
         why = status.last_error.reason if status.last_error and status.state in ("failing", "paused") else ""
-        return source.id, status.state, status.documents, last, why or status.title or source.url
+        return source.id, status.state, status.documents, last, why or status.title or source.url or source.path
 
     with connected(url) as sluice:
         listed: Any = sluice.sources(state)  # type: ignore[arg-type] # the service says which states there are
@@ -75,6 +75,23 @@ def add(
 ) -> None:
     """Add a feed. It is polled at once, and then regularly."""
     source: dict[str, Any] = {"kind": "feed", "url": address, "paused": paused}
+    source |= ({"id": id} if id else {}) | ({"every_s": seconds(every)} if every else {})
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.create_source(source), _source)
+
+
+@app.command("add-file")
+def add_file(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Within the directory of SLUICE_SOURCES_FILES.")],
+    format: Annotated[str, typer.Option(help="ndjson, text or mbox.")] = "ndjson",
+    id: Annotated[str | None, typer.Option(help="The source's id; made from the path if absent.")] = None,
+    every: Every = None,
+    paused: Annotated[bool, typer.Option("--paused", help="Do not read it yet.")] = False,
+    url: Url = LOCALHOST,
+    as_json: AsJson = False,
+) -> None:
+    """Add a file of the service's machine. It is read as it grows."""
+    source: dict[str, Any] = {"kind": "file", "path": path, "format": format, "paused": paused}
     source |= ({"id": id} if id else {}) | ({"every_s": seconds(every)} if every else {})
     with connected(url) as sluice:
         Output(as_json).put(sluice.create_source(source), _source)
@@ -167,7 +184,9 @@ def seconds(text: str) -> float:
 
 def _source(source: "Source") -> "RenderableType":
     status = source.status
-    rows: list[tuple[str, object]] = [("source", source.id), ("url", source.url), ("state", status.state)]
+    rows: list[tuple[str, object]] = [("source", source.id)]
+    rows += [("url", source.url)] if source.url else [("file", source.path), ("format", source.format)]
+    rows.append(("state", status.state))
     rows += [("title", status.title)] if status.title else []
     rows += [("documents", f"{status.documents:,}"), ("polled every", f"{source.every_s:g} seconds")]
     rows += [("last poll", f"{status.last_poll:%Y-%m-%d %H:%M:%S}")] if status.last_poll else []

@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from service.schemas.fields import Answer, Request, TopicId
+from service.schemas.fields import FEED, FILE, Answer, Request, TopicId
 from service.schemas.flow import web_address
+from service.schemas.jobs import UNKNOWN_KIND
 
 MIN_EVERY_S, MAX_EVERY_S = 10, 2_592_000
 
@@ -16,7 +17,14 @@ Every = Annotated[
     float,
     Field(ge=MIN_EVERY_S, le=MAX_EVERY_S, allow_inf_nan=False, description="Seconds between two polls, about."),
 ]
+FileFormat = Literal["ndjson", "text", "mbox"]
 SourceState = Literal["waiting", "ok", "failing", "paused"]
+
+
+def _below(path: str) -> str:
+    if not path.isprintable() or path.startswith("/") or ".." in path.split("/"):
+        raise ValueError("This must be a path within the directory, without `..` and control characters.")
+    return path
 
 
 class NewSource(Request):
@@ -27,6 +35,31 @@ class NewSource(Request):
     url: FeedAddress
     every_s: Every | None = Field(default=None, description="Seconds between two polls, about; null: the default.")
     paused: bool = False
+
+
+class NewFile(Request):
+    """A file to read as it grows, below the directory of SLUICE_SOURCES_FILES."""
+
+    id: SourceId | None = Field(default=None, description="Made from the path if absent.")
+    kind: Literal["file"]
+    path: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_below)] = Field(
+        description="Within the directory of SLUICE_SOURCES_FILES.", examples=["wire/news.ndjson"]
+    )
+    format: FileFormat = Field(description="`ndjson`, `text`: a document on each line; `mbox`: messages.")
+    every_s: Every | None = Field(default=None, description="Seconds between two looks, about; null: the default.")
+    paused: bool = False
+
+
+def _kind(asked: object) -> str | None:
+    """The tag of a source's kind; None if there is no such kind. What is no object is refused as a feed."""
+    kind = asked.get("kind") if isinstance(asked, dict) else getattr(asked, "kind", "feed")
+    return {"feed": FEED, "file": FILE}.get(str(kind))
+
+
+AnySource = Annotated[
+    Annotated[NewSource, Tag(FEED)] | Annotated[NewFile, Tag(FILE)],
+    Discriminator(_kind, custom_error_type=UNKNOWN_KIND, custom_error_message="This must be feed or file."),
+]
 
 
 class SourceChange(Request):
@@ -60,8 +93,10 @@ class SourceStatus(Answer):
 
 class Source(Answer):
     id: str
-    kind: Literal["feed"]
-    url: str
+    kind: Literal["feed", "file"]
+    url: str | None = Field(description="Of a feed.")
+    path: str | None = Field(description="Of a file, as is its format.")
+    format: FileFormat | None
     every_s: float
     paused: bool
     created: datetime

@@ -1,4 +1,4 @@
-"""Sources: documents that Sluice fetches itself, from feeds, and passes on to be decided.
+"""Sources: documents that Sluice fetches itself, from feeds and files, and passes on to be decided.
 
 In reading order:
 
@@ -8,6 +8,8 @@ In reading order:
     child.py       the process that does this, with limits to its time and memory
     parsing.py     starts that process, and kills it
     fetching.py    one look at an address: conditional, bounded, every redirect checked
+    files.py       the next records of a file that grows, is rotated or truncated
+    records.py     from lines and messages to documents
     schedule.py    when to look again
     seen.py        which items are new
     polling.py     puts these together, for sources that are due, and appends what is new to `sluice:in`

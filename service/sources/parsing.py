@@ -1,4 +1,4 @@
-"""Parsing a feed in a process of its own, which may be killed: see child.py.
+"""Parsing a feed, or mail, in a process of its own, which may be killed: see child.py.
 
 A parser cannot be interrupted in a thread, and Python's regular expressions can be made to run for hours. A child costs
 a quarter of a second of one core, for each feed that has changed; those that have not are never parsed.
@@ -24,15 +24,15 @@ log = structlog.get_logger("sluice.sources")
 
 
 class Parsing:
-    """Parses feeds, a few at a time."""
+    """Parses feeds and mail, a few at a time."""
 
     def __init__(self) -> None:
         self._slots = asyncio.Semaphore(CHILDREN)
 
-    async def parse(self, content: bytes, url: str) -> Feed:
-        """The feed; CannotRead if it is none, or takes too much time or memory."""
+    async def parse(self, content: bytes, url: str, format: str = "feed") -> Feed:
+        """The feed, or the messages of an mbox; CannotRead if it is none, or takes too much time or memory."""
         async with self._slots:
-            status, answer, errors = await _run(content, url)
+            status, answer, errors = await _run(content, url, format)
         if status < 0:
             raise CannotRead("Reading the feed took too much time or memory.")
         try:
@@ -45,10 +45,10 @@ class Parsing:
         return parsed.feed
 
 
-async def _run(content: bytes, url: str) -> tuple[int, bytes, bytes]:
+async def _run(content: bytes, url: str, format: str) -> tuple[int, bytes, bytes]:
     """The exit status of the child, and what it wrote; a negative status if it was killed."""
     child = await asyncio.create_subprocess_exec(
-        *command(FEED_CHILD, url),
+        *command(FEED_CHILD, format, url),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -1,6 +1,7 @@
 """Polling: looks at sources that are due, and passes on what is new.
 
-    claim → fetch → parse → compare with what was seen → append to sluice:in → commit
+    claim → fetch → parse → compare with what was seen → append to sluice:in → commit       a feed
+    claim → read on from the position → append to sluice:in → commit                        a file
 
 Every housekeeper runs this, and each source is polled by one process at a time, which holds a lease on it (see
 store/sources.py, which also says why a process that dies in between loses nothing and repeats nothing).
@@ -19,14 +20,18 @@ from functools import cached_property
 from hashlib import blake2b
 
 import structlog
+from pydantic import TypeAdapter
 
 from service.clock import now_ms
 from service.config import Config
 from service.errors import StoreUnavailable
 from service.schemas import Document
+from service.schemas.sources import FileFormat
 from service.sources.fetching import CannotRead, Fetcher, Marks
+from service.sources.files import Position, read
 from service.sources.items import LINE_CHARS, Feed, document, keyed
 from service.sources.parsing import Parsing
+from service.sources.records import from_ndjson, from_text
 from service.sources.schedule import next_poll_s
 from service.sources.seen import Change, compare
 from service.store.sources import Fields, SourceClaim, SourceRecord
@@ -37,6 +42,8 @@ CONCURRENT = 8  # polls of a process
 IDLE_S = 1.0  # between two looks whether a source is due
 RANDOM = secrets.SystemRandom()
 UNCHANGED = Change((), {}, ())
+MAX_WAITING, WAIT_S = 10_000, 5.0  # undecided documents, above which files wait; for how long
+FILE_FORMAT: TypeAdapter[FileFormat] = TypeAdapter(FileFormat)
 
 log = structlog.get_logger("sluice.sources")
 
@@ -68,12 +75,13 @@ class Polling:
         polls: set[asyncio.Task[None]] = set()
         try:
             while True:
-                claim = await self._claim_due() if len(polls) < CONCURRENT else None
-                if claim:
-                    polls.add(asyncio.create_task(self._poll_claimed(claim)))
-                    continue
-                await asyncio.sleep(IDLE_S)
                 polls = {poll for poll in polls if not poll.done()}
+                if len(polls) == CONCURRENT:
+                    await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
+                elif claim := await self._claim_due():
+                    polls.add(asyncio.create_task(self._poll_claimed(claim)))
+                else:
+                    await asyncio.sleep(IDLE_S)
         finally:
             await cancel_all(polls)
 
@@ -118,11 +126,14 @@ class Polling:
         return [document(source, feed.title, each, self._config.max_text_chars) for each in keyed(feed.items)]
 
     async def _look(self, claim: SourceClaim, record: SourceRecord) -> Outcome:
+        return await (self._read_file if record.kind == "file" else self._read_feed)(claim, record)
+
+    async def _read_feed(self, claim: SourceClaim, record: SourceRecord) -> Outcome:
         fetched = await self._fetcher.fetch(record.url, Marks(record.etag, record.last_modified), now_ms())
         digest = blake2b(fetched.content, digest_size=16).hexdigest() if fetched.content is not None else record.print
         fields: Fields = {"etag": fetched.marks.etag, "last_modified": fetched.marks.last_modified, "print": digest}
         if digest == record.print:
-            await self._commit(claim, record, fields, UNCHANGED)
+            await self._commit(claim, record, fields, UNCHANGED, 0)
             return Outcome()
         feed = await self._parsing.parse(fetched.content or b"", fetched.url)
         offered = await asyncio.to_thread(keyed, feed.items)
@@ -131,14 +142,49 @@ class Polling:
         fresh = [document(record.id, feed.title, each.offered, limit, each.update) for each in change.fresh]
         await self._inbox.add(fresh)
         title: Fields = {"title": feed.title[:LINE_CHARS]} if feed.title else {}
-        await self._commit(claim, record, {**fields, **title}, change)
+        await self._commit(claim, record, {**fields, **title}, change, len(fresh))
         return Outcome(len(offered), fresh)
 
-    async def _commit(self, claim: SourceClaim, record: SourceRecord, fields: Fields, change: Change) -> None:
-        pause_s = next_poll_s(record.every_s, 0, 0, RANDOM.random())
+    async def _read_file(self, claim: SourceClaim, record: SourceRecord) -> Outcome:
+        """Passes on the next records of a file, unless consumers are far behind; if there are more, it goes on at once.
+        What is read twice because a process died has the same ids (see records.py)."""
+        config = self._config
+        if config.sources_files is None:
+            raise CannotRead("No files are read here (SLUICE_SOURCES_FILES).")
+        if await self._inbox.waiting() > MAX_WAITING:
+            await self._commit(claim, record, {}, UNCHANGED, 0, WAIT_S)
+            return Outcome()
+        position, format = Position.from_text(record.position), FILE_FORMAT.validate_python(record.format)
+        limit = config.sources_max_bytes
+        piece = await asyncio.to_thread(read, config.sources_files, record.url, format, position, limit)
+        records = await self._records(record, format, piece.content)
+        await self._inbox.add(records)
+        fields: Fields = {"position": piece.position.to_text()}
+        await self._commit(claim, record, fields, UNCHANGED, len(records), 0.0 if piece.more else None)
+        return Outcome(len(records), [each for each in records if isinstance(each, Document)])
+
+    async def _records(self, record: SourceRecord, format: FileFormat, content: bytes) -> Sequence[Document | bytes]:
+        limit = self._config.max_text_chars
+        if format == "ndjson":
+            return await asyncio.to_thread(from_ndjson, content, record.id)
+        if format == "text":
+            return await asyncio.to_thread(from_text, content, record.id, limit)
+        messages = (await self._parsing.parse(content, "", "mbox")).items if content else ()
+        return [document(record.id, "", each, limit) for each in keyed(messages)]
+
+    async def _commit(
+        self,
+        claim: SourceClaim,
+        record: SourceRecord,
+        fields: Fields,
+        change: Change,
+        documents: int,
+        next_s: float | None = None,
+    ) -> None:
+        pause_s = next_poll_s(record.every_s, 0, 0, RANDOM.random()) if next_s is None else next_s
         written: Fields = {"failures": 0, **fields}
         await self._store.commit(
-            claim, pause_s, written, failed=False, documents=len(change.fresh), put=change.put, drop=change.drop
+            claim, pause_s, written, failed=False, documents=documents, put=change.put, drop=change.drop
         )
 
     async def _failed(self, claim: SourceClaim, record: SourceRecord, error: CannotRead) -> Outcome:

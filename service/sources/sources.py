@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Literal
 
-import httpx
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from service.addresses import may_be_public
 from service.clock import now_ms, time_of
@@ -16,6 +15,8 @@ from service.config import Config
 from service.errors import BadInput, Conflict, FieldError, NotFound
 from service.schemas import Document
 from service.schemas.sources import (
+    AnySource,
+    FileFormat,
     FoundDocument,
     ImportedFeed,
     ImportedFeeds,
@@ -40,8 +41,29 @@ MAX_SHOWN, MAX_TRIED = 100, 20  # documents in an answer
 SNIPPET_CHARS = 300
 MAX_NAMES = 10  # that are tried for a source without an id, before one with a part of its address's hash
 MAX_URL_CHARS = 2000  # of an address in an answer
+FILE_FORMAT: TypeAdapter[FileFormat] = TypeAdapter(FileFormat)
 RESERVED = ("try", "opml")  # /sources/try and /sources/opml are calls
-COMMON = {"www", "feeds", "feed", "rss", "com", "org", "net", "co", "uk", "xml", "atom", "json", "index", "html"}
+COMMON = {
+    "http",
+    "https",
+    "www",
+    "feeds",
+    "feed",
+    "rss",
+    "com",
+    "org",
+    "net",
+    "co",
+    "uk",
+    "xml",
+    "atom",
+    "json",
+    "index",
+    "html",
+    "ndjson",
+    "mbox",
+    "txt",
+}
 
 
 class AddressTaken(Conflict):
@@ -58,17 +80,23 @@ class Sources:
         self._config = config
         self.polling = Polling(store, config)
 
-    async def create(self, new: NewSource, title: str = "") -> Source:
+    async def create(self, new: AnySource, title: str = "") -> Source:
         """Adds a source, which is polled at once unless it is paused."""
-        self._check_address(new.url)
+        address = new.url if isinstance(new, NewSource) else new.path
+        if isinstance(new, NewSource):
+            self._check_address(address)
+        elif self._config.sources_files is None:
+            detail = "No files are read here; SLUICE_SOURCES_FILES names the directory of those that may be."
+            raise BadInput("Some fields are not valid.", [FieldError(pointer="/path", detail=detail)])
         if new.id in RESERVED:
             detail = f"No source can be called {new.id}: there is a call of that name."
             raise BadInput("Some fields are not valid.", [FieldError(pointer="/id", detail=detail)])
-        for id in [new.id] if new.id else _ids(new.url):
+        for id in [new.id] if new.id else _ids(address):
             now, every_s = now_ms(), new.every_s or self._config.sources_every_s
-            asked: Fields = {"kind": new.kind, "url": new.url, "every_s": every_s, "paused": int(new.paused)}
-            fields: Fields = {**asked, "created_ms": now, "next_ms": now, "title": title[:LINE_CHARS]}
-            created = await self._store.create(id, new.url, self._config.sources_kept, fields)
+            asked: Fields = {"kind": new.kind, "url": address, "every_s": every_s, "paused": int(new.paused)}
+            format = "" if isinstance(new, NewSource) else new.format
+            made: Fields = {"created_ms": now, "next_ms": now, "title": title[:LINE_CHARS], "format": format}
+            created = await self._store.create(id, address, self._config.sources_kept, {**asked, **made})
             if created.outcome == "same":
                 raise AddressTaken(created.same)
             if created.outcome == "full":
@@ -98,9 +126,9 @@ class Sources:
         return ImportedFeed(url=url[:MAX_URL_CHARS], status=status, source=source, reason=reason)
 
     async def outlines(self) -> list[Outline]:
-        """All sources, as feed readers list them."""
+        """All feeds, as feed readers list them."""
         records = await self._store.load(await self._store.ids())
-        return [Outline(record.title, record.url) for record in records if record]
+        return [Outline(record.title, record.url) for record in records if record and record.kind == "feed"]
 
     async def find(self, id: str) -> Source:
         return _source(await self._record(id))
@@ -180,15 +208,14 @@ def _missing(id: str) -> NotFound:
     return NotFound(f"There is no source {id!r}.")
 
 
-def _ids(url: str) -> list[str]:
+def _ids(address: str) -> list[str]:
     """Ids for a source without one, made of the words of its address: `bbci-news-world`, then `bbci-news-world-2` …"""
-    parts = httpx.URL(url)
-    words = re.findall(r"[a-z0-9]+", f"{parts.host} {parts.path}".lower())
+    words = re.findall(r"[a-z0-9]+", address.partition("?")[0].lower())
     name = "-".join(dict.fromkeys(word for word in words if word not in COMMON))[:60].strip("-") or "feed"
     return [
         name,
         *(f"{name}-{n}" for n in range(2, MAX_NAMES)),
-        f"{name}-{blake2b(url.encode(), digest_size=6).hexdigest()}",
+        f"{name}-{blake2b(address.encode(), digest_size=6).hexdigest()}",
     ]
 
 
@@ -205,10 +232,13 @@ def _source(record: SourceRecord) -> Source:
         failures=record.failures,
         last_error=error,
     )
+    feed = record.kind == "feed"
     return Source(
         id=record.id,
-        kind="feed",
-        url=record.url,
+        kind="feed" if feed else "file",
+        url=record.url if feed else None,
+        path=None if feed else record.url,
+        format=FILE_FORMAT.validate_python(record.format) if record.format else None,
         every_s=record.every_s,
         paused=record.paused,
         created=time_of(record.created_ms),

@@ -186,6 +186,8 @@ class SourceRecord:
     etag: str
     last_modified: str
     print: str  # of the content, as it was read last
+    format: str  # this and the next one: of a file
+    position: str
     documents: int
     failures: int  # in a row
     last_ms: int | None
@@ -207,6 +209,8 @@ class SourceRecord:
             etag=fields.get("etag", ""),
             last_modified=fields.get("last_modified", ""),
             print=fields.get("print", ""),
+            format=fields.get("format", ""),
+            position=fields.get("position", ""),
             documents=int(fields.get("documents", 0)),
             failures=int(fields.get("failures", 0)),
             last_ms=_number(fields.get("last_ms")),

@@ -12,7 +12,9 @@ from service.api.openapi import answers, takes
 from service.schemas import Page
 from service.schemas.fields import TopicId
 from service.schemas.sources import (
+    AnySource,
     ImportedFeeds,
+    NewFile,
     NewSource,
     Polled,
     Source,
@@ -24,7 +26,7 @@ from service.schemas.sources import (
 )
 from service.sources import opml
 
-NEW_SOURCE = TypeAdapter(NewSource)
+NEW_SOURCE: TypeAdapter[AnySource] = TypeAdapter(AnySource)
 CHANGE = TypeAdapter(SourceChange)
 TRY_SOURCE = TypeAdapter(TrySource)
 
@@ -37,9 +39,9 @@ EXAMPLE = opml.write([opml.Outline("Example", "https://example.org/feed.xml")])
 router = new_router()
 
 
-@router.post("/sources", status_code=201, tags=["sources"], **takes(NewSource), **answers(Source, 409))
+@router.post("/sources", status_code=201, tags=["sources"], **takes(NewSource, NewFile), **answers(Source, 409))
 async def create_source(request: Request, sluice: ReadySluice) -> Response:
-    """Add a feed: RSS, Atom or JSON Feed. It is polled at once, and then regularly."""
+    """Add a feed (RSS, Atom or JSON Feed), or a file that grows. It is read at once, and then regularly."""
     source = await sluice.sources.create(await read(request, NEW_SOURCE))
     return reply(source, 201, {"Location": f"/sources/{source.id}"})
 

@@ -100,13 +100,20 @@ class Inbox:
 
     # -- for producers -------------------------------------------------------------------------------------------------
 
-    async def add(self, documents: Sequence[Document]) -> None:
-        """Appends documents, in this order; they are durable when it returns."""
+    async def add(self, documents: Sequence[Document | bytes]) -> None:
+        """Appends documents, in this order; they are durable when it returns. Bytes are the JSON of a document, or else
+        become a dead letter."""
         for start in range(0, len(documents), ADDED):
-            batch = documents[start : start + ADDED]
-            await self._connection.run(
-                [("XADD", IN, "*", "document", each.model_dump_json(exclude_none=True)) for each in batch]
-            )
+            batch = [
+                each if isinstance(each, bytes) else each.model_dump_json(exclude_none=True)
+                for each in documents[start : start + ADDED]
+            ]
+            await self._connection.run([("XADD", IN, "*", "document", json) for json in batch])
+
+    async def waiting(self) -> int:
+        """How many documents are not decided yet."""
+        (entries,) = await self._connection.run([("XLEN", IN)])
+        return int(entries)
 
     # -- for consumers -------------------------------------------------------------------------------------------------
 

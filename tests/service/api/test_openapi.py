@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -73,8 +74,8 @@ JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application
 
 
 @pytest.fixture
-async def api(redis_url: str) -> AsyncIterator[Api]:
-    async with running_api(redis_url, access="keys", admin_key="k" * 32) as api:
+async def api(redis_url: str, tmp_path: Path) -> AsyncIterator[Api]:
+    async with running_api(redis_url, sources_files=tmp_path, access="keys", admin_key="k" * 32) as api:
         yield api
 
 

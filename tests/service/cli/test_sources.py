@@ -80,6 +80,18 @@ def test_subscriptions_come_and_go_as_opml(sluice: Client, run: Runner, publishe
     assert run("sources", "import", "-", stdin=b"nothing").code == 1
 
 
+def test_a_file_is_added(run: Runner, embedded: Embedded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("OPEC meets\n")
+    with live(embedded.url, sources_files=tmp_path) as server:
+        monkeypatch.setenv("SLUICE_URL", server.address)
+        (made,) = run("sources", "add-file", "log", "--format", "text", "--id", "log", "--every", "1m").lines
+        assert (made["path"], made["format"], made["every_s"]) == ("log", "text", 60)
+        assert run("sources", "poll", "log").lines[0]["new"] == 1
+        assert run("sources", "remove", "log").code == 0
+    refused = run("sources", "add-file", "log", "--url", server.address)
+    assert refused.code == 1
+
+
 def test_a_feed_that_cannot_be_read_is_a_failure(sluice: Client, run: Runner, publisher: Publisher) -> None:
     url = publisher.url("/none")
     tried = run("sources", "try", url)

@@ -44,7 +44,9 @@ async def test_a_child_that_dies_is_an_error_of_the_feed(
 
 async def test_the_child_limits_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     limited = "import service.sources.child as child; child.CPU_S = 1; child.main()"
-    monkeypatch.setattr("service.sources.parsing.command", lambda _, url: [sys.executable, "-c", limited, url])
+    monkeypatch.setattr(
+        "service.sources.parsing.command", lambda _, *arguments: [sys.executable, "-c", limited, *arguments]
+    )
     many = rss(*map(str, range(60_000)))
     with pytest.raises(CannotRead, match="too much time or memory"):
         await Parsing().parse(many, URL)

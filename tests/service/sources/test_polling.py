@@ -87,6 +87,21 @@ async def test_what_a_feed_offers_is_decided_once(api: Api, publisher: Publisher
     assert (await status(api))["documents"] == 4
 
 
+async def test_what_is_polled_again_after_a_crash_is_output_once(
+    api: Api, publisher: Publisher, store: "Redis"
+) -> None:
+    """The process died after the stories were appended, and before that was noted."""
+    await api.topic(rules={"accept_if": "crude"})
+    await add(api, publisher)
+    assert (await poll(api))["new"] == 3
+    store.delete("sluice:{sources}:seen:news")
+    await api.sluice.store.sources.change("news", 0, {"print": "", "etag": "", "last_modified": ""})
+    assert (await poll(api))["new"] == 3
+    async with consuming(api):
+        await wait_until_consumed(store)
+    assert len(output_documents(store)) == 3
+
+
 async def test_what_has_not_changed_is_neither_sent_nor_parsed(api: Api, publisher: Publisher) -> None:
     publisher.pages["/feed"] = conditional(rss(*OIL))
     await add(api, publisher)
