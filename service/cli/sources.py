@@ -123,8 +123,9 @@ def resume(source: Id, every: Every = None, url: Url = LOCALHOST, as_json: AsJso
 def poll(source: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
     """Poll a source now, and show what is new."""
     with connected(url) as sluice:
-        polled = sluice.poll_source(source)
-        Output(as_json).put(polled, _polled)
+        polled, output = sluice.poll_source(source), Output(as_json)
+        if not (polled.error and output.for_people):
+            output.put(polled, _polled)
     if polled.error:
         raise Failed(polled.error)
 
@@ -137,8 +138,9 @@ def try_source(
 ) -> None:
     """Fetch a feed and show what it offers; nothing is stored."""
     with connected(url) as sluice:
-        tried = sluice.try_source({"kind": "feed", "url": address})
-        Output(as_json).put(tried, _tried)
+        tried, output = sluice.try_source({"kind": "feed", "url": address}), Output(as_json)
+        if not (tried.error and output.for_people):
+            output.put(tried, _tried)
     if tried.error:
         raise Failed(tried.error)
 

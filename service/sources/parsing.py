@@ -38,7 +38,7 @@ class Parsing:
         try:
             parsed = Parsed.model_validate_json(answer)
         except ValidationError:
-            log.error("a feed could not be parsed", url=url, status=status, errors=errors.decode()[-MAX_LOGGED:])
+            log.error("a feed could not be parsed", status=status, errors=errors.decode()[-MAX_LOGGED:])
             raise CannotRead("The feed could not be parsed; the log of the service says why.") from None
         if parsed.feed is None:
             raise CannotRead(parsed.refused)

@@ -113,7 +113,8 @@ def test_people_are_shown_text(sluice: Client, server: Live, publisher: Publishe
         terminal = Terminal([*SLUICE, "sources", *arguments], SLUICE_URL=server.address)
         terminal.end()
         shown.append(terminal.shown)
-    polled, _, listed, one, tried = shown
+    polled, failed, listed, one, tried = shown
+    assert failed.strip() == "sluice: The server answered 500 (Internal Server Error)."
     assert "OPEC meets" in polled
     assert "2 new of 2" in polled
     assert "https://example.org/0" in polled
