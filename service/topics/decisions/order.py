@@ -12,7 +12,7 @@ import numpy as np
 
 from models.core.vectors import Bag, Reals
 from models.ranking import ranker
-from models.ranking.features import NAMES, Shown, held_out_source_means, matrix, source_means
+from models.ranking.features import NAMES, Shown, earlier_source_gains, matrix, source_gains
 from models.ranking.pairs import Label
 from models.ranking.ranker import Ranker
 from models.text.analysis import Analysis
@@ -84,7 +84,8 @@ class Output:
         labels = [self._judgements.documents[each].label for each in documents]
         psi = np.array([self._judged[each][1] for each in documents]).reshape(len(documents), len(NAMES))
         gains = np.array([label.gain for label in labels], float)
-        psi[:, SOURCE] = held_out_source_means([self._judged[each][0] for each in documents], gains)
+        # Judgements are newest first.
+        psi[:, SOURCE] = earlier_source_gains([self._judged[each][0] for each in documents][::-1], gains[::-1])[::-1]
         return documents, psi, labels
 
     def ranked(self, fitted: Ranker) -> Reals:
@@ -92,7 +93,7 @@ class Output:
         documents, _, labels = self.judged()
         gains = np.array([label.gain for label in labels], float)
         psi = np.concatenate(self._rows)
-        psi[:, SOURCE] = source_means(self._sources, [self._judged[each][0] for each in documents], gains)
+        psi[:, SOURCE] = source_gains(self._sources, [self._judged[each][0] for each in documents], gains)
         return fitted.scores(psi)
 
 

@@ -13,10 +13,10 @@ from models.ranking.features import (
     NAMES,
     PRIOR,
     Shown,
-    held_out_source_means,
+    earlier_source_gains,
     matrix,
     proximity,
-    source_means,
+    source_gains,
 )
 from models.text.analysis import Analysis, features_of
 from tests.support import reference
@@ -83,13 +83,24 @@ def test_many_documents_are_read_as_each_alone(documents: list[tuple[str, str]])
         assert psi.tolist() == matrix([each], query(*QUERY), PLAIN, np.zeros(1))[0].tolist()
 
 
-def test_a_source_is_known_by_the_other_documents_from_it() -> None:
+def test_a_source_is_known_by_how_much_more_its_documents_gain() -> None:
     judged, gains = ["wire", "wire", "blog", ""], np.array([7.0, 3.0, 0.0, 1.0])
     mean = 11 / 4
-    assert source_means(["wire", "blog", "new", ""], judged, gains).tolist() == pytest.approx(
-        [(10 + PRIOR * mean) / (2 + PRIOR), (0 + PRIOR * mean) / (1 + PRIOR), mean, mean]
+    assert source_gains(["wire", "blog", "new", ""], judged, gains).tolist() == pytest.approx(
+        [(10 + PRIOR * mean) / (2 + PRIOR) - mean, (0 + PRIOR * mean) / (1 + PRIOR) - mean, 0, 0]
     )
-    without = held_out_source_means(judged, gains)
-    assert without[0] == pytest.approx((3 + PRIOR * 4 / 3) / (1 + PRIOR))
-    assert without[2] == pytest.approx(11 / 3)
-    assert without[3] == pytest.approx(10 / 3)
+    assert earlier_source_gains(judged, gains).tolist() == pytest.approx([0, 0, 0, 0])
+    assert earlier_source_gains(["a", "b", "a"], np.array([3.0, 1.0, 7.0]))[2] == pytest.approx(
+        (3 + PRIOR * 2) / (1 + PRIOR) - 2
+    )
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "b", ""]), st.integers(0, 3)), min_size=1, max_size=12), st.integers(0, 3)
+)
+def test_a_source_does_not_tell_the_grade_of_its_own_document(rows: list[tuple[str, int]], grade: int) -> None:
+    sources, gains = [source for source, _ in rows], np.array([float(g) for _, g in rows])
+    changed = gains.copy()
+    changed[-1] = grade
+    assert earlier_source_gains(sources, gains)[-1] == earlier_source_gains(sources, changed)[-1]
+    assert earlier_source_gains(["one"] * len(rows), gains).tolist() == pytest.approx([0.0] * len(rows))
