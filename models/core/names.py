@@ -29,6 +29,9 @@ METHOD_KINDS = (*BATCH_NAMES, *LEARNER_NAMES)
 # What the members of a committee may be.
 MemberName = Literal[LearnerName, BatchName]
 
+# Scores that the pocket ranks judged documents by (online/pocket.py).
+PocketScores = Literal["both", "held_out", "learned"]
+
 # How a document came to be judged, which decides what the judgement is evidence of (goals/evidence.py).
 Origin = Literal["given", "shown", "audit", "found"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)

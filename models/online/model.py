@@ -10,6 +10,7 @@ from models.goals.promises import Targets
 from models.goals.sigmoid import Calibration
 from models.online.committee import Committee
 from models.online.pins import NONE, PinnedTerms
+from models.online.pocket import PocketParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Spec:
     query: Bag | None = None
     goal: Targets = field(default_factory=Targets)
     terms: PinnedTerms = NONE
+    pocket: PocketParams = field(default_factory=PocketParams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class ModelFigures:
 
     relevant: int = 0
     irrelevant: int = 0
-    sap: float | None = None  # of the vector that won the last check, on documents it has learned from
+    sap: float | None = None  # of the vector that won the last check, on the scores that it won by
     f1: float | None = None  # at the threshold, on scores without each document's own influence
 
 

@@ -1,7 +1,17 @@
 """The pocket: of all vectors that could be served, the one that ranks the judged documents best.
 
-Gallant's pocket algorithm as Lewis, Schapire, Callan & Papka (1996) use it: keep the best vector so far by SAP. Three
-things differ, because examples arrive one by one and the topic changes meanwhile:
+    L(v)    SAP of the judged documents, ranked by v with all that it has learned from them
+    H(v)    the same, each document's own step taken back first
+
+    1. Of the current vectors, of each learner the last and the average, that with the highest L + H is chosen.
+    2. If L of the pocketed vector is higher than L of this one, it is served as it was: Gallant's pocket, as in Lewis,
+       Schapire, Callan & Papka, "Training algorithms for linear text classifiers", SIGIR 1996, section 7.2. Otherwise
+       the chosen one is pocketed and served, and what its learner learns until the next check is served at once.
+
+By what they have learned by heart, current vectors cannot be compared: L is 1 in four checks of five, and the first
+would win by ties.
+
+Three things differ from the paper, because examples arrive one by one and the topic changes meanwhile:
 
 * all candidates, the pocketed one too, are ranked on the same *current* window of judged documents: a SAP measured long
   ago on other documents means nothing;
@@ -9,23 +19,20 @@ things differ, because examples arrive one by one and the topic changes meanwhil
   n log n, not n²;
 * the window has judged documents only: which vector wins depends on the log alone, not on the stream around it.
 
-Documents are ranked with all that a vector has learned from them. Taking each one's own step back first, as thresholds
-must, was tried and costs .04 of average precision: an old vector has not learned the newest documents and loses
-nothing, the current one loses its step on each, so the pocket goes stale.
+Why not H alone? A step that is taken back whole is taken back too far: had the document not been learned, later steps
+would have made up for some of it. An old vector has no steps of the newest documents to lose, so by H it wins in four
+checks of five, and goes stale: between old and new L decides, as in the paper. Current vectors lose alike, but not
+equally (a multiplicative learner most), and L + H serves all of them. docs/experiments.md#the-pocket has what each rule
+gains, with the background as irrelevant documents and without.
 
-Against the newest vector, from the same judgements, the pocket gains .004 to .027 of AP for EG, −.004 to .010 for
-Winnow and −.006 to .046 for Widrow-Hoff on three corpora. More candidates, other windows, margins and means do not
-help: docs/experiments.md#the-pocket.
-
-On a tie the newer vector wins. If the winner is the current vector of a learner, that learner is *live*: what it learns
-until the next check is served at once. If it is the pocketed copy, that is served as it was.
+On a tie the earlier vector wins: the first learner, what it prefers, and current ones before the pocketed one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from models.core.measures import Bools, sap
-from models.core.vectors import Reals
+from models.core.names import PocketScores
 from models.learners.base import Vector
 
 CHECK_EVERY = 10  # judgements
@@ -41,13 +48,28 @@ class PocketCandidate:
     vector: Vector
 
 
-def check_interval(n: int) -> int:
+@dataclass(frozen=True, slots=True)
+class PocketParams:
+    every: int | None = CHECK_EVERY  # judgements; None: no checks, the newest vector of the first learner is served
+    by: PocketScores = "both"  # what current vectors are compared by: L + H, H or L
+
+
+def check_interval(n: int, every: int = CHECK_EVERY) -> int:
     """The number of judgements from the n-th to the next check."""
-    return max(CHECK_EVERY, n // 50)
+    return max(every, n // 50)
 
 
-def best(rankings: Sequence[Reals], relevant: Bools) -> tuple[int, float]:
-    """The place of the ranking with the highest SAP, the earliest of equals, and that SAP."""
-    saps = [sap(ranking, relevant) for ranking in rankings]
-    winner = max(range(len(saps)), key=saps.__getitem__)
-    return winner, saps[winner]
+class Choice(NamedTuple):
+    """What is served: the current vector at this place, or, if that is None, the pocketed one as it was."""
+
+    place: int | None
+    sap: float
+
+
+def choose(by: PocketScores, held_out: Sequence[float], learned: Sequence[float], pocketed: float | None) -> Choice:
+    """H and L of the current vectors, the preferred ones first, and L of the pocketed one, if there is any."""
+    values = {"held_out": held_out, "learned": learned, "both": [h + s for h, s in zip(held_out, learned, strict=True)]}
+    winner = max(range(len(learned)), key=values[by].__getitem__)  # the earliest of equals
+    if pocketed is not None and pocketed > learned[winner]:
+        return Choice(None, pocketed)
+    return Choice(winner, learned[winner] if by == "learned" else held_out[winner])

@@ -23,7 +23,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from models.core.measures import Bools
+from models.core.measures import Bools, sap
 from models.core.vectors import SERVED_WEIGHTS, Bag, Linear, Reals
 from models.goals import calibration, promises
 from models.learners.base import Vector
@@ -72,7 +72,9 @@ class Trainer:
         else:
             self._resume(self._base.linear)
         self._judged = JudgedDocuments(list(dict.fromkeys(run.view for run in self._runs)))
-        self._check_at = pocket.CHECK_EVERY
+        # Members of a committee are fitted, and their estimates made, at checks: a committee has them in any case.
+        self._every = spec.pocket.every or (pocket.CHECK_EVERY if self._committee else None)
+        self._check_at = self._every
         self._voted = (0, np.empty(0))  # the number of judgements at the last vote, and the scores of the newest in it
 
     def learn(self, example: Example) -> None:
@@ -83,7 +85,7 @@ class Trainer:
         self._learned += 1
         self._judged.add(example, slots, seen)
         if self._judged.size == self._check_at:
-            self._check_at += pocket.check_interval(self._judged.size)
+            self._plan_check()
             self._check()
 
     def add_fitted(self, example: Example) -> None:
@@ -99,7 +101,7 @@ class Trainer:
             else:
                 run.learn(seen[run.view], example.relevant, times)
         self._judged.add(example, slots, seen)
-        self._check_at = self._judged.size + pocket.check_interval(self._judged.size)
+        self._plan_check()
 
     def model(self, background: Background) -> Model:
         """The model of all judgements so far; the background is a sample of the stream, for the thresholds."""
@@ -253,6 +255,10 @@ class Trainer:
             committee = dataclasses.replace(committee, members=tuple(map(self._features.adopted, committee.members)))
         return dataclasses.replace(base, linear=linear, committee=committee)
 
+    def _plan_check(self) -> None:
+        n = self._judged.size
+        self._check_at = n + pocket.check_interval(n, self._every) if self._every else None
+
     def _check(self) -> None:
         relevant = self._judged.relevant
         if self._committee:
@@ -260,19 +266,24 @@ class Trainer:
             return
         if not relevant.any():
             return
-        candidates = [PocketCandidate(i, k, v) for i, run in enumerate(self._runs) for k, v in enumerate(run.vectors())]
-        live = len(candidates)
-        if self._pocket:
-            candidates.append(self._pocket)
-        rankings = [self._ranking(self._runs[c.run], c.vector) for c in candidates]
-        winner, self._sap = pocket.best(rankings, relevant)
-        self._pocket = candidates[winner]
-        self._served = (self._pocket.run, self._pocket.which)
-        self._frozen = winner >= live
+        by = self._spec.pocket.by
+        live = [PocketCandidate(i, k, v) for i, run in enumerate(self._runs) for k, v in enumerate(run.vectors())]
+        learned = [self._sap_of(candidate, relevant) for candidate in live]
+        held_out = learned if by == "learned" else [self._sap_of(c, relevant, held_out=True) for c in live]
+        pocketed = self._sap_of(self._pocket, relevant) if self._pocket else None
+        place, self._sap = pocket.choose(by, held_out, learned, pocketed)
+        self._frozen = place is None
+        if place is not None:
+            self._pocket = live[place]
+            self._served = (self._pocket.run, self._pocket.which)
 
-    def _ranking(self, run: LearnerRun, v: Vector) -> Reals:
+    def _sap_of(self, candidate: PocketCandidate, relevant: Bools, *, held_out: bool = False) -> float:
+        """The SAP of its ranking of the judged documents, each without its own step or with it."""
+        run = self._runs[candidate.run]
         window = self._judged.window(run.view)
-        return run.held_out(v, window) if self._fitted and not run.has_base else run.scores(v, window)
+        if held_out or (self._fitted and not run.has_base):
+            return sap(run.held_out(candidate.vector, window), relevant)
+        return sap(run.scores(candidate.vector, window), relevant)
 
     def _base_model(self, base: Model) -> Model:
         """The base at its own cuts, as it is served before anything is learned."""

@@ -41,6 +41,7 @@ from scripts.evaluation.peers import Peers
 from scripts.evaluation.published import BatchRow
 from scripts.loop.reader import SimulatedReader
 from scripts.loop.stream import Stream
+from service.schemas import Pocket
 
 ALL = 10**6  # topics
 
@@ -52,10 +53,24 @@ class Feedback(StrEnum):
     all = "all"
 
 
-class Pocket(StrEnum):
+class Pockets(StrEnum):
     on = "on"
+    held_out = "held_out"
+    learned = "learned"
     off = "off"
     both = "both"
+
+    @property
+    def setting(self) -> Pocket:
+        """The topics' setting; of `both`, that which is compared with none."""
+        match self:
+            case Pockets.off:
+                return Pocket(every=None)
+            case Pockets.held_out:
+                return Pocket(by="held_out")
+            case Pockets.learned:
+                return Pocket(by="learned")
+        return Pocket()
 
 
 @app.callback()
@@ -83,9 +98,13 @@ class OnlineOptions:
         str, typer.Option(help='Learners, separated by commas, with parameters as JSON: wh{"average":false}.')
     ] = "wh"
     queries: Queries = None
-    pocket: Annotated[Pocket, typer.Option(help="Whether to keep the best vector in a pocket; `both` compares.")] = (
-        Pocket.on
-    )
+    pocket: Annotated[
+        Pockets,
+        typer.Option(
+            help="Whether to keep the best vector in a pocket; by held-out or learned scores alone; `both` compares it "
+            "with none."
+        ),
+    ] = Pockets.on
     peers: Annotated[
         bool, typer.Option(help="Also fit an SVM to as many random labels, to the same judgements, and to all labels.")
     ] = False
@@ -111,7 +130,7 @@ def run_online(options: OnlineOptions) -> None:
         raise typer.BadParameter("no topic has enough documents in training and in test", param_hint="topics")
     stream, queries = Stream(corpus, options.batch), read_queries(options.queries)
     settings = {
-        name: OnlineSettings(kind, params, options.reader, options.pocket is not Pocket.off)
+        name: OnlineSettings(kind, params, options.reader, options.pocket.setting)
         for name, (kind, params) in learners(options.learner).items()
     }
     peers = Peers(stream) if options.peers else None
@@ -128,9 +147,9 @@ def run_online(options: OnlineOptions) -> None:
     if options.each:
         for of_learner in results.values():
             report.topics(of_learner)
-    if options.pocket is Pocket.both:
+    if options.pocket is Pockets.both:
         without = {
-            name: runs(stream, names, queries, replace(chosen, pocket=False), f"{name} newest")
+            name: runs(stream, names, queries, replace(chosen, pocket=Pockets.off.setting), f"{name} newest")
             for name, chosen in settings.items()
         }
         report.pocketing(without, results, published.pocket_prototype() if comparable else {})

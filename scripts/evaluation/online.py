@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.online.model import Model
-from models.online.trainer import Trainer
 from scripts.evaluation.effectiveness import Compared, Effectiveness, measure
 from scripts.evaluation.peers import POINTS as PEER_POINTS
 from scripts.evaluation.peers import Peers
@@ -20,7 +19,7 @@ from scripts.loop.loop import Loop
 from scripts.loop.reader import Plan, SimulatedReader
 from scripts.loop.stream import Stream
 from scripts.loop.topic import TopicSpec
-from service.schemas import Decision
+from service.schemas import Decision, Pocket
 
 POINTS = (10, 20, 35, 50, 75, 100, 150, 250, 350, 500, 1000, 2000, 4000, 8000)
 
@@ -32,7 +31,7 @@ class OnlineSettings:
     kind: str = "wh"
     params: Mapping[str, object] = field(default_factory=dict)
     reader: SimulatedReader = field(default_factory=SimulatedReader)
-    pocket: bool = True
+    pocket: Pocket = field(default_factory=Pocket)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,6 @@ class OnlineRun:
         return self.curve[max(self.curve)]
 
 
-class TrainerWithoutPocket(Trainer):
-    """A trainer that always serves the learner's newest vector."""
-
-    def _check(self) -> None:
-        return
-
-
 def run(stream: Stream, topic: str, query: str, settings: OnlineSettings, peers: Peers | None = None) -> OnlineRun:
     """The topic's course, beside that of its peers if there are any."""
     relevant = stream.corpus.relevant(topic)
@@ -72,9 +64,10 @@ def run(stream: Stream, topic: str, query: str, settings: OnlineSettings, peers:
         if peers:
             compared.update({n: peers.compare(loop, topic) for n in reached if n in PEER_POINTS})
 
-    spec = TopicSpec(topic, query, kind=settings.kind, params=settings.params, audit=settings.reader.audit)
-    trainer = Trainer if settings.pocket else TrainerWithoutPocket
-    loop = Loop(stream, relevant, spec, Plan.of(settings.reader, relevant, topic), new_trainer=trainer, watch=watch)
+    spec = TopicSpec(
+        topic, query, kind=settings.kind, params=settings.params, audit=settings.reader.audit, pocket=settings.pocket
+    )
+    loop = Loop(stream, relevant, spec, Plan.of(settings.reader, relevant, topic), watch=watch)
     loop.advance(stream.train)
     end, judged = measure(loop, relevant), len(loop.reading.judged)
     if peers:

@@ -19,7 +19,7 @@ from scripts.loop.tally import Tally
 from service.feedback.goals import audit_chance, may_be_drawn, report
 from service.feedback.judge import with_decisions
 from service.feedback.review import AUDIT_EVERY, MAX_QUEUED, ReviewCandidate, choose, past_of
-from service.schemas import Decision, Document, Goal, Learner
+from service.schemas import Decision, Document, Goal, Learner, Pocket
 from service.schemas.review import Offer
 from service.store.events import Event, Head, Kind
 from service.store.stream.documents import partition_of
@@ -47,12 +47,14 @@ class TopicSpec:
     kind: str = "wh"
     params: Mapping[str, object] = field(default_factory=dict)
     audit: float | None = None
+    pocket: Pocket = field(default_factory=Pocket)
 
     def fields(self) -> dict[str, object]:
         """The same as a request has it."""
         goal = {name: value for name, value in asdict(self.goal).items() if value is not None}
         learner = {"kind": self.kind, "params": dict(self.params)}
-        return {"name": self.topic, "query": self.query, "goal": goal, "learner": learner, "audit": self.audit}
+        fields = {"name": self.topic, "query": self.query, "goal": goal, "learner": learner, "audit": self.audit}
+        return {**fields, "pocket": self.pocket.model_dump()}
 
 
 class LoopTopic:
@@ -67,6 +69,7 @@ class LoopTopic:
             learner=Learner.model_validate({"kind": spec.kind, "params": spec.params}),
             goal=Goal(**asdict(spec.goal)),
             audit=spec.audit,
+            pocket=spec.pocket,
             created_ms=now_ms,
         )
         self._query = spec.query

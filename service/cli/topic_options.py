@@ -51,6 +51,12 @@ class TopicOptions(NamedTuple):
     ranking: Annotated[
         str | None, typer.Option(help="How `ranked` is ordered: pairwise learns from feedback; '' is by score.")
     ] = None
+    pocket: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|off", help="Judgements between two choices of the vector that is served; off: always the newest."
+        ),
+    ] = None
     audit: Annotated[float | None, typer.Option(help="Share of rejected documents to draw for audit.")] = None
 
     def settings(self) -> dict[str, Any]:
@@ -76,6 +82,7 @@ class TopicOptions(NamedTuple):
             "terms": {name: list(filter(None, given)) for name, given in terms.items() if given} or None,
             "ranking": {"kind": self.ranking} if self.ranking else None,
             "semantic": self.semantic,
+            "pocket": None if self.pocket is None else {"every": _parse_every(self.pocket)},
             "audit": self.audit,
         }
         left = {name: None for name, given in (("group", self.group), ("ranking", self.ranking)) if given == ""}
@@ -126,6 +133,14 @@ def _number(number: str, text: str) -> float:
     if not math.isfinite(value):
         raise Misused(f"What to maximise has the form f_beta=2, break_even or hit=2, not {text!r}.")
     return value
+
+
+def _parse_every(text: str) -> int | None:
+    if text == "off":
+        return None
+    if not text.isascii() or not text.isdecimal():
+        raise Misused(f"Give --pocket a number of judgements, or off, not {text!r}.")
+    return int(text)
 
 
 def _parse_goal(text: str) -> tuple[str, float | str]:

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from models.core.names import GoalMode, GoalState
+from models.core.names import GoalMode, GoalState, PocketScores
 from service.schemas.fields import (
     NESTED,
     PLAIN,
@@ -168,6 +168,24 @@ class Pins(Request):
     ban: list[SingleTerm] = Field(default_factory=list, max_length=50, examples=[["reuters"]])
 
 
+class Pocket(Request):
+    """Of all vectors that a topic could be served by, the pocket chooses the one that ranks the judged documents best:
+    the newest, the average, one that was good before, and under `auto` those of every learner."""
+
+    every: int | None = Field(
+        default=10,
+        ge=1,
+        le=1000,
+        description="Judgements between two choices, more when there are many; null: none, so that the newest vector "
+        "is served.",
+    )
+    by: PocketScores = Field(
+        default="both",
+        description="What current vectors are compared by: how they rank judged documents without what each taught "
+        "(`held_out`), with it (`learned`, as in topics that are older than this setting), or `both`.",
+    )
+
+
 class Policy(Request):
     """When and how a topic is retrained automatically."""
 
@@ -208,6 +226,7 @@ class TopicFields(Request):
         description="Go by meaning, too: by which words go together in the stream. It starts after about 500 "
         "documents, if SLUICE_SEMANTIC is on and no term is banned.",
     )
+    pocket: Annotated[Pocket, Effect.MODEL] = Pocket()
     audit: Annotated[Share | None, Effect.NOTHING] = Field(
         default=None,
         description="Share of rejected documents that is drawn for audit and offered for review; "
@@ -356,6 +375,7 @@ class Topic(Answer):
     ranking: LearnedRanking | None = Field(default=None, description="Absent if what it lets through is by score.")
     terms: Pins = Pins()
     semantic: bool = True
+    pocket: Pocket = Pocket()
     audit: float | None
     retrain: Policy | None
     created: datetime

@@ -5,7 +5,7 @@ the settings: a fold must not depend on how the deployment analyses text today.
 """
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
@@ -18,7 +18,7 @@ from models.online.registry import parse_params
 from models.text.analysis import Analysis, features_of, occurrences
 from service.clock import now_ms
 from service.errors import BadInput, FieldError
-from service.schemas import EFFECTS, TARGETS, Effect, Goal, Learner, Measure, Pins, Policy, TopicFields
+from service.schemas import EFFECTS, TARGETS, Effect, Goal, Learner, Measure, Pins, Pocket, Policy, TopicFields
 from service.schemas.fields import Canonical, Millis, Request, Share
 from service.sentences import as_sentence
 from service.topics.decisions import rules
@@ -54,9 +54,11 @@ class TopicSettings(TopicFields):
     canonical form (`read`), and its past audit rates, oldest first (`drawn`).
 
     In the JSON, settings other than `ALWAYS_STORED` stand only where they are not the default, so that a new setting
-    does not change the digests of models that do without it. A goal without a mode is strict: once all were.
+    does not change the digests of models that do without it. A goal without a mode is strict, and without a pocket
+    vectors are ranked with all that they have learned: once all were.
     """
 
+    pocket: Annotated[Pocket, Effect.MODEL] = Pocket(by="learned")
     created_ms: Millis
     read: CanonicalTerms = CanonicalTerms()
     drawn: list[PastAuditRate] = Field(default_factory=list, max_length=MAX_AUDIT_RATES)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from models.core.latent import tag_of
 from models.core.vectors import Bag
 from models.online.model import Example, Spec
+from models.online.pocket import PocketParams
 from models.online.trainer import Trainer
 from models.text.analysis import features_of_lines
 from models.text.minhash import Groups
@@ -211,9 +212,11 @@ def spec_of(resolved: Resolved) -> Spec:
     """The part of a topic's settings and query that a trainer has to know."""
     settings = settings_of(resolved)
     query = to_bag(resolved.settings.features)
-    goal = targets_of(settings.goal)
+    goal, vectors = targets_of(settings.goal), PocketParams(**settings.pocket.model_dump())
     learner = settings.learner
-    return Spec(learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms)
+    return Spec(
+        learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms, vectors
+    )
 
 
 def train(

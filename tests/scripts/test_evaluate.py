@@ -26,6 +26,7 @@ from scripts.loop.reader import Plan, SimulatedReader
 from scripts.loop.stream import Stream
 from scripts.loop.topic import TopicSpec
 from service.config import Config
+from service.schemas import Pocket
 
 TOPICS = ("copper", "wheat", "ships")
 TRAIN, TEST = 450, 150
@@ -107,7 +108,8 @@ def test_the_curve_ends_with_what_is_served(corpus: Corpus) -> None:
 def test_without_a_pocket_the_newest_vector_is_served(corpus: Corpus) -> None:
     stream = Stream(corpus)
     with_, without = (
-        run(stream, "copper", "copper", OnlineSettings("winnow", pocket=pocket)) for pocket in (True, False)
+        run(stream, "copper", "copper", OnlineSettings("winnow", pocket=pocket))
+        for pocket in (Pocket(), Pocket(every=None))
     )
     assert with_.model.figures.sap is not None
     assert without.model.figures.sap is None

@@ -15,6 +15,7 @@ from models.core.views import view
 from models.learners.documents import Background
 from models.online import committee, pocket
 from models.online.model import Example, Model, Spec
+from models.online.pocket import PocketParams
 from models.online.trainer import Trainer, fold
 from models.text.analysis import Analysis, bags
 from models.text.idf import Frequencies
@@ -332,11 +333,78 @@ def test_checks_grow_rarer_so_that_a_replay_stays_cheap() -> None:
     assert checks < 200
 
 
-def test_on_a_tie_the_newer_vector_wins_and_otherwise_the_better_ranking() -> None:
-    relevant = np.array([True, False])
-    good, bad = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    assert pocket.best([good, good, bad], relevant) == (0, 1.0)
-    assert pocket.best([bad, good], relevant) == (1, 1.0)
+def test_current_vectors_are_compared_by_what_they_did_not_learn_too_and_with_the_pocketed_one_by_all() -> None:
+    assert pocket.choose("both", [0.5, 0.7], [1.0, 0.9], None) == (1, 0.7)
+    assert pocket.choose("both", [0.5, 0.7], [1.0, 0.9], 0.95) == (None, 0.95)
+    assert pocket.choose("held_out", [0.5, 0.6], [1.0, 0.8], 0.8) == (1, 0.6)
+    assert pocket.choose("learned", [0.5, 0.9], [1.0, 0.9], 1.0) == (0, 1.0)
+
+
+def test_on_a_tie_the_preferred_vector_wins_and_current_ones_before_the_pocketed() -> None:
+    assert pocket.choose("both", [0.5, 0.5], [1.0, 1.0], 1.0) == (0, 0.5)
+    assert pocket.choose("learned", [1.0, 1.0], [1.0, 1.0], 1.0) == (0, 1.0)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6), st.none() | st.floats(0, 1))
+def test_by_learned_scores_alone_it_is_the_pocket_of_the_paper(
+    pairs: list[tuple[float, float]], pocketed: float | None
+) -> None:
+    """All vectors, the pocketed one last, and the highest SAP on the training documents wins."""
+    held_out, learned = ([pair[i] for pair in pairs] for i in (0, 1))
+    every = [*learned, *([] if pocketed is None else [pocketed])]
+    place = every.index(max(every))
+    expected = None if place == len(learned) else place
+    assert pocket.choose("learned", held_out, learned, pocketed) == (expected, max(every))
+
+
+def test_without_a_pocket_the_newest_vector_of_the_first_learner_is_served() -> None:
+    """Also where the pocket would keep the vector of before a burst of wrong judgements."""
+    right = [Example(str(i), i % 2 == 0, bag([1 if i % 2 == 0 else 2, 10 + i % 20])) for i in range(30)]
+    wrong = [Example(f"w{i}", i % 2 == 1, bag([1 if i % 2 == 0 else 2, 10 + i])) for i in range(10)]
+    params = {"average": False, "alpha": 5.0}
+    with_, without = (
+        fold(Spec("perceptron", params, bag([1]), pocket=p), right + wrong, EMPTY)
+        for p in (PocketParams(), PocketParams(every=None))
+    )
+    assert without.figures.sap is None
+    assert with_.figures.sap is not None
+    assert weight_of(with_, 1) > weight_of(without, 1)
+
+
+def weight_of(model: Model, feature: int) -> float:
+    weights = dict(zip(model.linear.features.tolist(), model.linear.weights.tolist(), strict=True))
+    return float(weights.get(feature, 0.0))
+
+
+@pytest.mark.parametrize("every", [1, 5, 25])
+def test_checks_come_as_often_as_is_asked(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = []
+    monkeypatch.setattr(Trainer, "_check", lambda trainer: checks.append(trainer._judged.size))
+    trainer = Trainer(Spec("wh", {}, bag([1]), pocket=PocketParams(every)))
+    for example in STREAM[:50]:
+        trainer.learn(example)
+    assert checks == list(range(every, 51, every))
+
+
+def test_documents_learned_by_heart_do_not_choose_among_learners() -> None:
+    """Every document has a word of its own, so all learners rank what they have learned perfectly; only held-out scores
+    tell that they know different things."""
+    served = set()
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        stream = [
+            Example(
+                str(i),
+                i % 3 == 0,
+                bag([100 + i, *(int(f) for f in random.integers(1, 12, 4)), *([1] if i % 3 == 0 else [])]),
+            )
+            for i in range(60)
+        ]
+        trainer = Trainer(Spec("auto", {}, bag([1])))
+        for example in stream:
+            trainer.learn(example)
+        served.add(trainer._served[0])
+    assert len(served) > 1
 
 
 def test_the_pocket_saves_a_topic_from_a_burst_of_wrong_judgements() -> None:

@@ -234,6 +234,11 @@ def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     assert pinned["terms"] == {"pin": ["silo", "Acre"], "ban": ["reuters"]}
     (fewer,) = run("topics", "change", "grain", "--pin", "").lines
     assert fewer["terms"] == {"pin": [], "ban": ["reuters"]}
+    (rare,) = run("topics", "change", "grain", "--pocket", "25").lines
+    assert rare["pocket"]["every"] == 25
+    assert run("topics", "create", "newest", "--query", "wheat", "--pocket", "off").lines[0]["pocket"]["every"] is None
+    assert run("topics", "delete", "newest").code == 0
+    assert run("topics", "change", "grain", "--pocket", "never").err.endswith("or off, not 'never'.\n")
     (freed,) = run("topics", "change", "grain", "--goal", "").lines
     assert freed["goal"] == {}
     (grouped,) = run("topics", "change", "grain", "--group", "queue", "--group-rule", "exactly_one").lines
@@ -244,8 +249,8 @@ def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     assert run("topics", "create", "pinned", "--pin", "silo").lines[0]["terms"]["pin"] == ["silo"]
     assert run("topics", "delete", "pinned").code == 0
     assert [topic["id"] for topic in run("topics").lines] == [topic["id"] for topic in run("topics", "list").lines]
-    assert [version["version"] for version in run("topics", "versions", "grain").lines] == [7, 6, 5, 4, 3, 2, 1]
-    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 8
+    assert [version["version"] for version in run("topics", "versions", "grain").lines] == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert run("topics", "restore", "grain", "1").lines[0]["status"]["version"] == 9
     assert run("topics", "show", "grain").lines[0]["learner"]["kind"] == "wh"
     assert run("topics", "metrics", "grain").lines[0]["judgements"] == 0
     assert run("topics", "delete", "grain") == (0, "", "")

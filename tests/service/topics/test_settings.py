@@ -1,6 +1,6 @@
 """A topic's settings: what a change of each leads to, and that requests follow from one declaration."""
 
-from service.schemas import EFFECTS, Effect, Goal, Learner, TopicChange, TopicFields
+from service.schemas import EFFECTS, Effect, Goal, Learner, Pocket, TopicChange, TopicFields
 from service.schemas.metrics import PreviewRequest
 from service.topics.settings import TopicSettings, effect_of
 
@@ -46,3 +46,12 @@ def test_a_goal_that_was_stored_before_there_were_modes_is_strict_and_stored_as_
     assert '"goal":{"min_precision":0.9,"mode":"best"}' in new
     assert TopicSettings.model_validate_json(new).goal == Goal(min_precision=0.9)
     assert '"goal":{}' in TopicSettings(created_ms=7, goal=Goal(mode="strict")).model_dump_json()
+
+
+def test_a_topic_that_was_stored_before_there_were_pockets_to_choose_keeps_the_one_it_had() -> None:
+    stored = TopicSettings(created_ms=7).model_dump_json()
+    assert "pocket" not in stored
+    assert TopicSettings.model_validate_json(stored).pocket == Pocket(every=10, by="learned")
+    new = TopicSettings(created_ms=7, pocket=Pocket()).model_dump_json()
+    assert '"pocket":{"every":10,"by":"both"}' in new
+    assert TopicSettings.model_validate_json(new).pocket == Pocket()
