@@ -68,6 +68,11 @@ class Config(BaseSettings):
     data: Path = Field(
         Path("data"), description="Directory of the embedded store, which holds everything Sluice remembers."
     )
+    search: Path | None = Field(
+        None,
+        description="Directory of the search index, which can be deleted at any time; default: `search` in the data "
+        "directory. It is made when somebody searches for the first time.",
+    )
     redis: StoreAddress | None = Field(
         None,
         repr=False,

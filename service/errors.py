@@ -143,6 +143,12 @@ class GroupGone(StoreUnavailable):
     """A stream was deleted, and with it the consumer group that reads it."""
 
 
+class SearchUnavailable(ServiceError):
+    status = 503
+    title = "Search unavailable"
+    retry_after_s = 1
+
+
 class Busy(ServiceError):
     status = 503
     title = "Busy"

@@ -16,6 +16,7 @@ from service.access.keys import Keys
 from service.archive.transfer import Transfer
 from service.config import Config
 from service.documents.one import Documents
+from service.documents.search import Search
 from service.feedback.goal_cost import GoalCosts
 from service.feedback.goals import Goals
 from service.feedback.judge import Judge
@@ -69,6 +70,7 @@ class Sluice:
         self.documents = Documents(
             store, self.topics, self.registry, self.learning, self.epochs, self.classifier.signatures, pool
         )
+        self.search = Search(store, self.topics, config.search or config.data / "search", pool)
 
         self.goals = Goals(store, self.counters, self.registry, self.classifier.signatures, config)
         self.judge = Judge(
@@ -104,6 +106,10 @@ class Sluice:
         self._background.start(self.classifier.signatures.catch_up())
         if self.keys is not None:
             self._background.start(_print_first(self.keys))
+
+    def start_indexing(self) -> None:
+        """Keeps the search index up to date, in a process that answers searches."""
+        self._background.start(self.search.follower.run())
 
     async def stop(self) -> None:
         await self._background.stop()

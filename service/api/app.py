@@ -46,6 +46,7 @@ def create_app(config: Config | None = None, store: Store | None = None) -> Fast
         gauges = asyncio.create_task(_update_gauges(sluice, app.state.telemetry))
         try:
             await sluice.start()
+            sluice.start_indexing()
             yield {"answered": app.state.telemetry.answered}
         finally:
             await cancel_all([gauges])

@@ -16,6 +16,7 @@ from service.client.lines import NDJSON, Lines, to_json
 from service.client.sse import Listener
 from service.client.transport import PagedList
 from service.schemas import (
+    Decision,
     Document,
     Health,
     Judgement,
@@ -37,7 +38,7 @@ from service.schemas.flow import DeadDelivery, Flow, Passed, Ranked, RankedPage,
 from service.schemas.jobs import Job
 from service.schemas.metrics import Curve, Metrics, Overview, Preview, PreviewRequest, Tradeoff
 from service.schemas.models import ModelFile, ModelInfo, Version
-from service.schemas.remembered import RememberedDocument
+from service.schemas.remembered import Found, FoundPage, RememberedDocument
 from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
 from service.schemas.sources import (
     ImportedFeeds,
@@ -168,6 +169,24 @@ def document(
     includes rejections."""
     params = {"topics": topics, "now": now, "explain": explain, "include": "all" if all else None}
     return Call("GET", f"/documents/{_quote(document)}", parse_as(RememberedDocument), params=params)
+
+
+def search(
+    q: str = "",
+    *,
+    topic: str | None = None,
+    decision: Decision | None = None,
+    source: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    sort: Literal["newest", "best"] = "newest",
+    limit: int = 100,
+) -> PagedList[Found]:
+    """Searches the documents that are remembered, for words, "phrases", -words and prefix*; with a topic only what it
+    did not reject, or what it decided as `decision` says. Times without a zone are in UTC."""
+    times = {"since": since and since.isoformat(), "until": until and until.isoformat()}
+    params = {"q": q or None, "topic": topic, "decision": decision, "source": source, "sort": sort}
+    return PagedList("/documents", FoundPage, limit, params | times)
 
 
 # -- review, metrics ---------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 CANONICAL = r"^[^\n\x00]{1,400}$"  # a term in canonical form
 PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"  # an entry's id in a Redis stream
 RANK = r"^-?[0-9]{1,40}([.][0-9]{1,40})?(e[+-]?[0-9]{1,3})?(_[0-9]{1,19}-[0-9]{1,19}){1,2}$"  # a score, and places
+HIT = r"^-?[0-9]{1,40}([.][0-9]{1,40})?(e[+-]?[0-9]{1,3})?_[0-9]{1,18}$"  # a score, and a number of the search index
 JOB_ID = r"^[0-9a-f]{20}$"
 KEY_ID = r"^[0-9a-f]{16}$"
 FEATURE = r"^[0-9a-f]{16}$"  # the hash of a term
@@ -24,6 +25,7 @@ SHAPES = {  # patterns in words, for errors
     CANONICAL: "A term has 1 to 400 characters, on one line.",
     PLACE: "A place in a stream is a number, or two numbers joined by a hyphen.",
     RANK: "A cursor of a ranking is the `next` of an earlier page.",
+    HIT: "A cursor of a search is the `next` of an earlier page.",
     JOB_ID: "A job's id has 20 characters out of 0-9 and a-f.",
     FEATURE: "A feature has 16 characters out of 0-9 and a-f.",
     NUMBER: "This must be a whole number above 0.",

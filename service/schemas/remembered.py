@@ -4,8 +4,39 @@ from datetime import datetime
 
 from pydantic import Field, JsonValue
 
+from service.schemas.common import Page
 from service.schemas.documents import Decision, Verdict
 from service.schemas.fields import Answer, Grade
+
+
+class Matches(Answer):
+    """Where the words are that were looked for: pairs of places in the text, counted in characters (Unicode code
+    points), of the first one and after the last."""
+
+    title: list[tuple[int, int]]
+    snippet: list[tuple[int, int]]
+
+
+class Found(Answer):
+    document: str
+    title: str
+    snippet: str = Field(description="The text around words that were looked for, or its beginning.")
+    matches: Matches
+    source: str | None = Field(description="This and the fields up to `language` are as the document was sent.")
+    published: str | None
+    url: str | None
+    author: str | None
+    language: str | None
+    at: datetime = Field(description="When the document first came.")
+    score: float | None = Field(description="How well it fits the words, with `sort=best`; else null.")
+    decision: Decision | None = Field(description="What the `topic` decided when it passed; null without one.")
+    relevant: bool | None = Field(description="Its judgement in the `topic`; null without one.")
+
+
+class FoundPage(Page[Found]):
+    complete: bool = Field(
+        description="false while the index is being built: documents that are remembered may be missing."
+    )
 
 
 class Delivered(Answer):

@@ -152,6 +152,14 @@ class LogStore:
         replies = await self._connection.run(steps)
         return [topic for topic, found in zip(topics, replies, strict=True) if found]
 
+    async def labels(self, topic: str, documents: Sequence[str]) -> dict[str, bool]:
+        """The judgements in force of those of the documents that have one."""
+        if not documents:
+            return {}
+        (labels,) = await self._connection.run([("HMGET", topic_key(topic, "judged"), *documents)])
+        pairs = zip(documents, labels, strict=True)
+        return {document: label.startswith(b"1") for document, label in pairs if label is not None}
+
     async def topics(self) -> AsyncIterator[str]:
         """Every topic that has a log, listed or not."""
         async with self._connection.acquire():

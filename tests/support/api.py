@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -44,9 +46,10 @@ async def running_api(redis_url: str, **settings: Any) -> AsyncIterator[Api]:
     """A client of an app that serves all topics of the store already. It shows the administrator's key, if there is
     one."""
     headers = {"Authorization": f"Bearer {settings['admin_key']}"} if "admin_key" in settings else {}
-    app = create_app(Config(redis=redis_url, **settings))
-    async with app.router.lifespan_context(app):
-        await app.state.sluice.sync.ready.wait()
-        async with Api(transport=httpx.ASGITransport(app), base_url="http://sluice", headers=headers) as api:
-            api.app, api.sluice = app, app.state.sluice
-            yield api
+    with TemporaryDirectory() as directory:
+        app = create_app(Config(redis=redis_url, **({"search": Path(directory)} | settings)))
+        async with app.router.lifespan_context(app):
+            await app.state.sluice.sync.ready.wait()
+            async with Api(transport=httpx.ASGITransport(app), base_url="http://sluice", headers=headers) as api:
+                api.app, api.sluice = app, app.state.sluice
+                yield api

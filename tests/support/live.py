@@ -3,9 +3,10 @@
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import httpx
@@ -33,11 +34,16 @@ class Live(NamedTuple):
 @contextmanager
 def live(redis_url: str, **settings: object) -> Iterator[Live]:
     """An API process, as the supervisor starts it, until the end of the block."""
+    with TemporaryDirectory() as directory:
+        yield from _live({"redis": redis_url, "log_level": "warning", "search": directory} | settings)
+
+
+def _live(settings: Mapping[str, object]) -> Iterator[Live]:
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         fd = listener.fileno()
         process = subprocess.Popen(
             command(API, str(fd), APPLICATION),
-            env=environment(**settings | {"redis": redis_url, "log_level": "warning"}),
+            env=environment(**settings),
             pass_fds=[fd],
         )
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -38,6 +38,8 @@ documents.py, the documents that are remembered, in PARTITIONS parts:
 
     sluice:documents:{P}           hash     document -> blob
     sluice:documents:{P}:order     list     the same ids, oldest first, so that the oldest can be forgotten
+    sluice:documents:{P}:changes   stream   ids (JSON) of documents that came or changed, and of forgotten ones; bounded
+    sluice:documents:store         string   a random name of this store: what is derived from another one is of no use
 
 epochs.py, what the stream as a whole looks like:
 
@@ -118,6 +120,8 @@ LENT_EPOCHS = "sluice:{background}:lent"
 PROJECTED_EPOCHS = "sluice:{background}:projected"
 PROJECTIONS = "sluice:{background}:projections"
 
+STORE_NAME = "sluice:documents:store"
+
 NOTED = "sluice:{repeats}:noted"
 SIGNATURES = "sluice:{repeats}:signatures"
 
@@ -153,6 +157,10 @@ def documents_key(partition: int) -> str:
 
 def documents_order_key(partition: int) -> str:
     return f"sluice:documents:{{{partition}}}:order"
+
+
+def documents_changes_key(partition: int) -> str:
+    return f"sluice:documents:{{{partition}}}:changes"
 
 
 def consumer_key(name: str) -> str:

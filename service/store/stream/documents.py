@@ -4,31 +4,38 @@ A blob is a stamp of eight bytes, then the whole document as JSON, compressed if
 the document first arrived, in milliseconds, plus NAMED_FLAG if the request named its topics. So the stamp shows which
 topics the document has passed: all that existed at that time, or only some of them.
 
+Beside each partition stands a log of its changes: which documents came, or came again with something else in them, and
+which were forgotten. Whoever reads it in order knows what is remembered without asking for all of it (see
+service/documents). It is cut when it is long; then all of the partition must be read.
+
 Short documents are not compressed: 900 bytes would shrink to 500, but take as long as all topics take to decide on
 them.
 """
 
+import json
+import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from service.schemas import Document
 from service.store.redis.connection import Connection
-from service.store.redis.keys import documents_key, documents_order_key
+from service.store.redis.keys import STORE_NAME, documents_changes_key, documents_key, documents_order_key
 from service.store.redis.scripts import Script, Step
 
 STAMP_BYTES = 8
 NAMED_FLAG = 1 << 48
 MIN_COMPRESSED = 4000  # bytes of JSON; shorter documents are not compressed
 PARTITIONS = 16
+START = "0-0"  # before every change
 
 # Remembers documents in one partition and deletes the oldest beyond the limit. Replies 1 for each new document; one
-# that is sent again keeps its first stamp. There is one command for BATCH documents: one for each would take the store
-# twice as long. Arguments: limit, then document, blob, …
+# that is sent again keeps its first stamp. What has changed is noted in the log of the partition. There is one command
+# for BATCH documents: one for each would take the store twice as long. Arguments: limit, then document, blob, …
 REMEMBER = f"""
-local documents, order, BATCH = KEYS[1], KEYS[2], 500
-local ids, fresh = {{}}, {{}}
+local documents, order, changes, BATCH = KEYS[1], KEYS[2], KEYS[3], 500
+local ids, fresh, put, gone = {{}}, {{}}, {{}}, {{}}
 for at = 2, #ARGV, 2 do ids[#ids + 1] = ARGV[at] end
 for from = 1, #ids, BATCH do
   local to, pairs, new = math.min(from + BATCH - 1, #ids), {{}}, {{}}
@@ -40,6 +47,7 @@ for from = 1, #ids, BATCH do
     else
       new[#new + 1] = ids[i]
     end
+    if blob ~= known then put[#put + 1] = ids[i] end
     fresh[i] = known and 0 or 1
     pairs[#pairs + 1] = ids[i]
     pairs[#pairs + 1] = blob
@@ -49,9 +57,15 @@ for from = 1, #ids, BATCH do
 end
 local over = redis.call('HLEN', documents) - tonumber(ARGV[1])
 while over > 0 do
-  redis.call('HDEL', documents, unpack(redis.call('LPOP', order, math.min(over, BATCH))))
+  local oldest = redis.call('LPOP', order, math.min(over, BATCH))
+  redis.call('HDEL', documents, unpack(oldest))
+  for _, id in ipairs(oldest) do gone[#gone + 1] = id end
   over = over - BATCH
 end
+local noted = {{}}
+if #put > 0 then noted[1], noted[2] = 'put', cjson.encode(put) end
+if #gone > 0 then noted[#noted + 1], noted[#noted + 2] = 'gone', cjson.encode(gone) end
+if #noted > 0 then redis.call('XADD', changes, 'MAXLEN', '~', ARGV[1], '*', unpack(noted)) end
 return fresh
 """
 
@@ -84,6 +98,19 @@ def unpack(blob: bytes) -> Remembered:
     return Remembered(Document.model_validate_json(json), stamp % NAMED_FLAG, stamp < NAMED_FLAG)
 
 
+class Change(NamedTuple):
+    """Documents of one partition that came or changed, and documents that were forgotten; in this order."""
+
+    place: str
+    put: list[str]
+    gone: list[str]
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        place, fields = row
+        return cls(place.decode(), *(json.loads(fields.get(name, b"[]")) for name in (b"put", b"gone")))
+
+
 class DocumentStore:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -103,6 +130,30 @@ class DocumentStore:
                 pipe.lrange(documents_order_key(partition), -last, -first - 1)
             return [document.decode() for ids in await pipe.execute() for document in reversed(ids)]
 
+    async def store_name(self) -> str:
+        """A name that this store, as it is filled now, has and no other."""
+        steps: list[Step] = [("SET", STORE_NAME, secrets.token_hex(8), "NX"), ("GET", STORE_NAME)]
+        _, name = await self._connection.run(steps)
+        return str(name.decode())
+
+    async def change_spans(self) -> list[tuple[str, str]]:
+        """Of each partition, the oldest and the newest place in its log; both START where it is empty."""
+        keys = [documents_changes_key(partition) for partition in range(PARTITIONS)]
+        steps: list[Step] = [step for key in keys for step in _ends_cmds(key)]
+        ends = [rows[0][0].decode() if rows else START for rows in await self._connection.run(steps)]
+        return list(zip(ends[::2], ends[1::2], strict=True))
+
+    async def changes_after(self, partition: int, place: str, count: int) -> list["Change"]:
+        """The next changes of a partition after that place, oldest first."""
+        step: Step = ("XRANGE", documents_changes_key(partition), f"({place}", "+", "COUNT", count)
+        (rows,) = await self._connection.run([step])
+        return [Change.from_row(row) for row in rows]
+
+    async def newest_of(self, partition: int, start: int, stop: int) -> list[str]:
+        """Ids of a partition's documents, newest first, from place `start` to `stop`."""
+        (ids,) = await self._connection.run([("LRANGE", documents_order_key(partition), -stop, -start - 1)])
+        return [id.decode() for id in reversed(ids)]
+
 
 class RememberCall:
     """Commands that remember documents by id, delete the oldest, and load the `wanted` ones; and a parser of the
@@ -115,7 +166,7 @@ class RememberCall:
         remember: list[Step] = []
         for partition, ids in self._partitions.items():
             blobs = [arg for document in ids for arg in (document, documents[document])]
-            keys = [documents_key(partition), documents_order_key(partition)]
+            keys = [documents_key(partition), documents_order_key(partition), documents_changes_key(partition)]
             remember.append(Script(REMEMBER, keys, [limit, *blobs]))
         self._load = _LoadCall(wanted)
         self.cmds = [*remember, *self._load.cmds]
@@ -141,6 +192,10 @@ class _LoadCall:
         pairs = zip(self._partitions.values(), replies, strict=True)
         blobs = {document: blob for ids, row in pairs for document, blob in zip(ids, row, strict=True)}
         return [blobs[document] for document in self._documents]
+
+
+def _ends_cmds(key: str) -> list[Step]:
+    return [("XRANGE", key, "-", "+", "COUNT", 1), ("XREVRANGE", key, "+", "-", "COUNT", 1)]
 
 
 def _partitioned(documents: Iterable[str]) -> dict[int, list[str]]:

@@ -23,6 +23,7 @@ CONTRACT = [
     ("patch", "/topics/{topic}"),
     ("post", "/classify"),
     ("post", "/feedback"),
+    ("get", "/documents"),
     ("get", "/documents/{document}"),
     ("get", "/topics/{topic}/accepted"),
     ("get", "/topics/{topic}/ranked"),

@@ -114,6 +114,18 @@ def test_a_remembered_document_is_shown_with_its_decisions_and_judgements(sluice
     assert (ran.code, ran.err) == (1, "sluice: This document is not remembered (any more).\n")
 
 
+def test_what_is_remembered_can_be_searched(sluice: Client, run: Runner) -> None:
+    run("classify", stdin=[{"id": "oil", "source": "searched"} | OIL, {"id": "grain", "source": "searched"} | GRAIN])
+    here = ["documents", "search", "--source", "searched"]
+    assert {one["document"] for one in run(*here).lines} == {"grain", "oil"}
+    assert [one["document"] for one in run(*here, '"crude oil" barrel*', "--best").lines] == ["oil"]
+    assert [one["document"] for one in run(*here, "--topic", "crude", "--decision", "reject").lines] == ["grain"]
+    assert run(*here, "--limit", "1", "--", "-opec").lines[0]["document"] == "grain"
+    assert run(*here, "--since", "2099-01-01").lines == []
+    assert run(*here, "--decision", "reject").err.startswith("sluice: The search cannot be understood.")
+    assert run(*here, "--decision", "maybe").code == 2
+
+
 def test_judgements_are_listed_and_taken_back(sluice: Client, run: Runner) -> None:
     run("classify", stdin=oil(2))
     run("feedback", "crude", "o0", "yes", "--by", "ann")
@@ -463,6 +475,7 @@ def test_people_are_shown_text(sluice: Client, server: Live) -> None:
         (["topics", "tradeoff", "crude"], "No relevant document"),
         (["ranked", "crude"], "Report o0"),
         (["documents", "show", "o0", "--now"], "Report o0"),
+        (["documents", "search", "o0"], "1;4mo0"),
         (["topics", "--json"], '{"id":"crude"'),
     ):
         terminal = Terminal([*SLUICE, *arguments], SLUICE_URL=server.address)

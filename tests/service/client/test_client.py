@@ -113,6 +113,7 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         assert [delivery async for delivery in client.dead("crude", route.id)] == []
         assert (await client.replay("crude", route.id)).deliveries == 0
         assert (await client.flow()).pending == 0
+        assert [one.document async for one in client.search("opec", topic="crude", limit=1)] == ["d1"]
         assert (await client.document("d1", ["crude"], now=True)).decisions[0].topic == "crude"
         assert [passed.document async for passed in client.accepted("crude")]
         now = datetime.now(UTC)

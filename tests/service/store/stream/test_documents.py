@@ -72,3 +72,32 @@ async def test_very_many_documents_at_once_are_remembered_and_the_newest_of_them
     kept = [i for i, blob in enumerate(await redis_store.documents.load(newer)) if blob]
     assert len(kept) == 20 * PARTITIONS
     assert min(kept) > 149_000
+
+
+async def test_what_came_changed_and_was_forgotten_is_in_the_log_in_this_order(redis_store: Store) -> None:
+    stamp, other = (1).to_bytes(8), (2).to_bytes(8)
+    await remember(redis_store, {"a": stamp + b"1", "b": stamp + b"1"}, 10_000)
+    await remember(redis_store, {"a": other + b"1", "b": other + b"2"}, 10_000)
+    many = {f"d{i}": stamp for i in range(2000)}
+    await remember(redis_store, many, 160)
+    standing: dict[str, list[str]] = {}
+    for partition, (oldest, newest) in enumerate(await redis_store.documents.change_spans()):
+        changes = await redis_store.documents.changes_after(partition, "0-0", 1000)
+        assert (changes[0].place, changes[-1].place) == (oldest, newest)
+        for change in changes:
+            assert change.put or change.gone
+            for document in change.put:
+                standing.setdefault(document, []).append("put")
+            for document in change.gone:
+                standing[document].append("gone")
+    kept = [document for document, said in standing.items() if said[-1] == "put"]
+    assert {"a": standing["a"], "b": standing["b"]} == {"a": ["put", "gone"], "b": ["put", "put", "gone"]}
+    assert len(kept) == 160
+    assert all(await redis_store.documents.load(kept))
+
+
+async def test_a_store_has_a_name_of_its_own_until_it_is_emptied(redis_store: Store) -> None:
+    name = await redis_store.documents.store_name()
+    assert await redis_store.documents.store_name() == name
+    await redis_store.connection.redis.flushall()
+    assert await redis_store.documents.store_name() != name
