@@ -7,6 +7,7 @@ Reading order:
     deps.py         what handlers share: the `Sluice`, parameters, reading a body, writing an answer, guards
     scopes.py       which scope each operation needs of a caller's key
     bodies.py       request bodies: media type, size limits, lines as they arrive
+    feeds.py        Atom and JSON Feed
     present.py      from the service's values to the contract's types
     problems.py     every error as a problem document (RFC 9457)
     ndjson.py       streams of lines in both directions

@@ -13,6 +13,7 @@ from service.api.openapi import Documented
 from service.api.routes import (
     archive,
     documents,
+    feeds,
     flow,
     health,
     jobs,
@@ -56,7 +57,21 @@ def create_app(config: Config | None = None, store: Store | None = None) -> Fast
         title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False
     )
     app.state.telemetry = Telemetry()
-    pages = (topics, documents, remembered, versions, health, flow, review, metrics, jobs, sources, archive, keys)
+    pages = (
+        topics,
+        documents,
+        remembered,
+        versions,
+        health,
+        flow,
+        feeds,
+        review,
+        metrics,
+        jobs,
+        sources,
+        archive,
+        keys,
+    )
     for page in pages:
         app.include_router(page.router)
     problems.install(app, [route for page in pages for route in page.router.routes])

@@ -165,7 +165,8 @@ def caller_of(request: Request) -> Caller | None:
 
 async def _known_parameters(request: Request) -> None:
     """Refuses unknown query parameters: a misspelt one is an error, as a misspelt field is."""
-    known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
+    dependant = request.scope["route"].dependant
+    known = {each.alias for part in (dependant, *dependant.dependencies) for each in part.query_params}
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
         errors = [

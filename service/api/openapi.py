@@ -21,6 +21,7 @@ from service.archive import file
 from service.archive.lines import ArchiveLine
 from service.schemas import Problem, flow, jobs, review, sources
 from service.schemas.access import NewKey
+from service.schemas.feeds import JsonFeed
 from service.schemas.metrics import PreviewRequest
 from service.schemas.models import ModelFile
 
@@ -101,12 +102,13 @@ def answers(
     line: type[BaseModel] | None = None,
     events: type[BaseModel] | None = None,
     text: str | None = None,
+    media: tuple[str, type[BaseModel]] | None = None,
     tagged: bool = False,
     created: bool = False,
 ) -> dict[str, Any]:
     """The answer is this model, with an ETag if `tagged`, and status 201 if `created`; or NDJSON, with a `line` on each
-    line; or server-sent events, each with such a model; or text of this media type; or one of the `problems`, by
-    status."""
+    line; or server-sent events, each with such a model; or text, or a model, of this media type; or one of the
+    `problems`, by status."""
     responses: dict[int | str, Any] = {status: _problem(status) for status in (*problems, 422, 503)}
     if line:
         responses[200] = {"content": {NDJSON: _lines(line, " or a `Problem`")}}
@@ -114,6 +116,8 @@ def answers(
         responses[200] = {"content": {EVENTS: _events(events)}}
     if text:
         responses[200] = {"content": {text: {"schema": {"type": "string"}}}}
+    if media:
+        responses[200] = {"content": {media[0]: {"schema": {"$ref": _REF.format(model=media[1].__name__)}}}}
     if tagged:
         responses[201 if created else 200] = {"headers": _ETAG}
     return {"response_model": model, "responses": responses}
@@ -125,7 +129,7 @@ class Documented(FastAPI):
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
             document = super().openapi()
-            models: set[type[BaseModel]] = {*EXAMPLES, schemas.Result, schemas.Learned, flow.Passed, Problem}
+            models: set[type[BaseModel]] = {*EXAMPLES, schemas.Result, schemas.Learned, flow.Passed, JsonFeed, Problem}
             _, extra = models_json_schema([(model, _MODE) for model in models], ref_template=_REF)
             document["components"]["schemas"] = extra["$defs"] | document["components"]["schemas"]
             for path in document["paths"].values():

@@ -33,6 +33,9 @@ OPERATIONS: dict[str, Scope | Literal["public"]] = {
     # documents and judgements
     "classify": "ingest",
     "feedback": "judge",
+    "search_documents": "read",
+    "search_atom": "read",
+    "search_json_feed": "read",
     "show_document": "read",
     "list_judgements": "read",
     "withdraw_judgement": "judge",
@@ -45,6 +48,8 @@ OPERATIONS: dict[str, Scope | Literal["public"]] = {
     "listen": "read",
     "list_passed": "read",
     "list_ranked": "read",
+    "topic_atom": "read",
+    "topic_json_feed": "read",
     "flow": "read",
     "put_routes": "manage",
     "list_routes": "read",

@@ -9,7 +9,7 @@ In reading order:
     documents.py       `sluice classify` and `sluice feedback`
     remembered.py      `sluice documents`: those that are remembered
     review.py          `sluice review`: judging with one key per document
-    ranked.py          `sluice ranked`
+    ranked.py          `sluice ranked` and `sluice feed`
     tail.py            `sluice tail`
     jobs.py            `sluice jobs`
     keys.py            `sluice keys`

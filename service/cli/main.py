@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from service.cli import archive, documents, jobs, keys, remembered, review, sources, topics
 from service.cli.demo import demo
-from service.cli.ranked import ranked
+from service.cli.ranked import feed, ranked
 from service.cli.tail import tail
 from service.cli.terminal import Failed, print_error
 from service.cli.watch import watch
@@ -109,6 +109,7 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(sources.app, name="sources")
 app.command()(watch)
 app.command()(ranked)
+app.command()(feed)
 app.command()(tail)
 app.command("export")(archive.export_topic)
 app.command("import")(archive.import_topic)

@@ -1,8 +1,9 @@
-"""`sluice ranked`: lists what a topic let through, highest score first."""
+"""`sluice ranked` and `sluice feed`: what a topic let through, highest score first, or as a feed."""
 
+import sys
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -45,3 +46,20 @@ def ranked(
         listed = sluice.ranked(topic, since, "exclude" if unjudged else "include", min(limit, 1000))
         columns = ("document", "[score]", "was", "judged", "title")
         Output(as_json).put_all(islice(listed, limit), columns, row)
+
+
+def feed(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's id.")],
+    form: Annotated[Literal["atom", "json"], typer.Option("--form", help="Atom or JSON Feed.")] = "atom",
+    unsure: Annotated[bool, typer.Option("--unsure", help="Also what the topic abstained on.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of entries.")] = 50,
+    url: Url = LOCALHOST,
+) -> None:
+    """Print what a topic accepted lately as a feed.
+
+    Feed readers take it from the service: /topics/TOPIC/feed.atom or feed.json.
+    """
+    with connected(url) as sluice:
+        content = sluice.feed(topic, form, unsure=unsure, limit=limit)
+    sys.stdout.buffer.write(content + b"\n")
+    sys.stdout.buffer.flush()

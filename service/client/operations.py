@@ -189,6 +189,20 @@ def search(
     return PagedList("/documents", FoundPage, limit, params | times)
 
 
+def search_feed(
+    q: str = "",
+    form: Literal["atom", "json"] = "atom",
+    *,
+    topic: str | None = None,
+    decision: Decision | None = None,
+    source: str | None = None,
+    limit: int = 50,
+) -> Call[bytes]:
+    """Returns what such a search finds now as a feed, Atom or JSON Feed."""
+    params = {"q": q or None, "topic": topic, "decision": decision, "source": source, "limit": limit}
+    return Call("GET", f"/documents.{form}", bytes, params=params)
+
+
 # -- review, metrics ---------------------------------------------------------------------------------------------------
 
 
@@ -269,6 +283,11 @@ def ranked(
     `judged="exclude"` only what has no judgement yet. A `since` without a time zone is in UTC."""
     params = {"since": since.isoformat() if since else None, "judged": judged}
     return PagedList(f"{_topic(topic)}/ranked", RankedPage, limit, params)
+
+
+def feed(topic: str, form: Literal["atom", "json"] = "atom", *, unsure: bool = False, limit: int = 50) -> Call[bytes]:
+    """Returns what the topic accepted lately as a feed, Atom or JSON Feed; with `unsure` also what it abstained on."""
+    return Call("GET", f"{_topic(topic)}/feed.{form}", bytes, params={"unsure": unsure, "limit": limit})
 
 
 def routes(topic: str) -> Call[RouteList]:

@@ -7,7 +7,7 @@ Reading order:
     topics.py       topics and their settings. `TopicFields` declares each setting once, with the effect of a change
     documents.py    documents and decisions
     feedback.py     judgements
-    models.py, remembered.py, review.py, metrics.py, jobs.py, flow.py, sources.py, access.py
+    models.py, remembered.py, review.py, metrics.py, jobs.py, flow.py, feeds.py, sources.py, access.py
                     a module for each further subject
     parsing.py      from raw bytes to these types, bounded and strict; not imported here, because it loads numba
 

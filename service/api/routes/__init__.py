@@ -7,6 +7,7 @@
     review.py      what to judge next, known items, pooled recall
     metrics.py     how a topic has done; previews of other settings
     flow.py        what topics let through: events, lists, routes; the stream of incoming documents
+    feeds.py       the same, and searches, for feed readers
     jobs.py        background jobs
     sources.py     feeds that documents are fetched from
     archive.py     export and import of topics

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import Query
+from fastapi import Depends, Query
 from starlette.responses import Response
 
 from service.api.deps import DocumentPath, Limit, ReadySluice, new_router, reply
@@ -26,9 +26,7 @@ HitCursor = Annotated[str | None, Query(pattern=HIT, description="`next` of the 
 router = new_router()
 
 
-@router.get("/documents", tags=["documents"], **answers(FoundPage, 404))
-async def search_documents(
-    sluice: ReadySluice,
+async def _asked(
     q: Q = "",
     topic: OfTopic = None,
     decision: WithDecision = None,
@@ -36,12 +34,19 @@ async def search_documents(
     since: Since = None,
     until: Until = None,
     sort: Sorted = "newest",
-    limit: Limit = 100,
-    cursor: HitCursor = None,
+) -> Asked:
+    since_ms, until_ms = ms_of(since) if since else 0, ms_of(until) if until else MAX_MS
+    return Asked(q, topic, decision, source, since_ms, until_ms, sort)
+
+
+AskedFor = Annotated[Asked, Depends(_asked)]
+
+
+@router.get("/documents", tags=["documents"], **answers(FoundPage, 404))
+async def search_documents(
+    sluice: ReadySluice, asked: AskedFor, limit: Limit = 100, cursor: HitCursor = None
 ) -> Response:
     """Search the documents that are remembered, by words, topic, decision, source and time."""
-    since_ms, until_ms = ms_of(since) if since else 0, ms_of(until) if until else MAX_MS
-    asked = Asked(q, topic, decision, source, since_ms, until_ms, sort)
     return reply(await sluice.search.page(asked, cursor, limit))
 
 

@@ -24,6 +24,10 @@ CONTRACT = [
     ("post", "/classify"),
     ("post", "/feedback"),
     ("get", "/documents"),
+    ("get", "/documents.atom"),
+    ("get", "/documents.json"),
+    ("get", "/topics/{topic}/feed.atom"),
+    ("get", "/topics/{topic}/feed.json"),
     ("get", "/documents/{document}"),
     ("get", "/topics/{topic}/accepted"),
     ("get", "/topics/{topic}/ranked"),
@@ -99,7 +103,7 @@ def check_answer(document: Any, operation: Any, answer: httpx.Response) -> None:
         assert "content" not in declared
         return
     content = declared["content"][answer.headers["content-type"]]
-    if answer.headers["content-type"].startswith("text/"):
+    if answer.headers["content-type"].startswith("text/") or answer.headers["content-type"].endswith("+xml"):
         check(document, content["schema"], answer.text)
     elif "x-line" in content:
         for line in answer.text.splitlines():

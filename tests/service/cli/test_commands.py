@@ -17,6 +17,7 @@ from service.cli.terminal import literal
 from service.client import Client
 from service.store.redis.embedded import Embedded
 from tests.support.api import GRAIN, OIL, QUERY
+from tests.support.feeds import check_atom, check_json_feed
 from tests.support.job_workers import running_workers
 from tests.support.live import Live, live
 from tests.support.streaming import grain, oil
@@ -112,6 +113,14 @@ def test_a_remembered_document_is_shown_with_its_decisions_and_judgements(sluice
     assert found["now"]
     ran = run("documents", "show", "never")
     assert (ran.code, ran.err) == (1, "sluice: This document is not remembered (any more).\n")
+
+
+def test_a_feed_is_printed(sluice: Client, run: Runner) -> None:
+    run("classify", stdin=[{"id": "oil"} | OIL])
+    check_atom(run("feed", "crude").out.encode())
+    (feed,) = run("feed", "crude", "--form", "json", "--unsure", "--limit", "1").lines
+    assert [item["title"] for item in check_json_feed(json.dumps(feed).encode())["items"]] == [OIL["title"]]
+    assert run("feed", "nowhere").code == 1
 
 
 def test_what_is_remembered_can_be_searched(sluice: Client, run: Runner) -> None:

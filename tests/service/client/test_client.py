@@ -113,6 +113,10 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         assert [delivery async for delivery in client.dead("crude", route.id)] == []
         assert (await client.replay("crude", route.id)).deliveries == 0
         assert (await client.flow()).pending == 0
+        assert b"<entry>" in await client.feed("crude")
+        assert b"jsonfeed.org" in await client.feed("crude", "json", unsure=True)
+        assert b"<entry>" in await client.search_feed("opec")
+        assert b"jsonfeed.org" in await client.search_feed("opec", "json", topic="crude")
         assert [one.document async for one in client.search("opec", topic="crude", limit=1)] == ["d1"]
         assert (await client.document("d1", ["crude"], now=True)).decisions[0].topic == "crude"
         assert [passed.document async for passed in client.accepted("crude")]
