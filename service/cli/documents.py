@@ -131,7 +131,8 @@ def _decided(result: "Result | Problem") -> str:
     if isinstance(result, Problem):
         return _refused(result)
     copy = f"  [dim]copy of {literal(result.duplicate_of)}[/]" if result.duplicate_of else ""
-    lines = [f"[bold]{literal(result.document)}[/]{copy}"]
+    update = "  [dim]updated[/]" if result.updated else ""
+    lines = [f"[bold]{literal(result.document)}[/]{copy}{update}"]
     colours = {"accept": "green", "abstain": "yellow", "reject": "dim"}
     for row in result.decisions:
         why = literal(", ".join(part.term for part in (row.explanation or ())[:5]))

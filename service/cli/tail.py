@@ -33,4 +33,5 @@ def _line(passed: "Passed") -> str:
     colour = {"accept": "green", "abstain": "yellow"}[passed.decision]
     title = literal(passed.title or passed.text[:80].replace("\n", " "))
     copy = f"  [dim]copy of {literal(passed.duplicate_of)}[/]" if passed.duplicate_of else ""
-    return f"[dim]{passed.at:%H:%M:%S}[/] [{colour}]{passed.decision:7}[/] {passed.score:6.3f}  {title}{copy}"
+    update = "  [dim]updated[/]" if passed.updated else ""
+    return f"[dim]{passed.at:%H:%M:%S}[/] [{colour}]{passed.decision:7}[/] {passed.score:6.3f}  {title}{copy}{update}"

@@ -82,7 +82,7 @@ class Documents:
         passed = [topic for topic in topics if remembered.passed(self._registry.get(topic).settings.created_ms)]
         # A document that is not in the topic's stream was rejected, if it was put to all topics.
         rejected_ms = came_ms if remembered.everywhere else NEVER_MS
-        known = await self._store.outbox.decisions({topic: {id: rejected_ms} for topic in passed})
+        known = await self._store.outbox.decisions({topic: {id: rejected_ms} for topic in passed}, latest=True)
         decisions = {topic: decision for (topic, _), decision in known.items()}
         kept = [topic for topic in topics if decisions.get(topic, "reject") != "reject"]
         entries = await self._store.outbox.find(id, kept, came_ms - SKEW_MS)

@@ -108,7 +108,7 @@ class Search:
             return [Kept(hit, None) for hit in hits]
         # A document that is not in the topic's stream was rejected, if it was put to all topics.
         came = {hit.id: hit.came_ms if hit.everywhere and hit.came_ms >= created_ms else NEVER_MS for hit in hits}
-        decisions = await self._store.outbox.decisions({asked.topic: came})
+        decisions = await self._store.outbox.decisions({asked.topic: came}, latest=True)
         wanted = (asked.decision,) if asked.decision else ("accept", "abstain")
         pairs = ((hit, decisions.get((asked.topic, hit.id))) for hit in hits)
         return [Kept(hit, decision) for hit, decision in pairs if decision in wanted]

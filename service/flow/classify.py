@@ -136,6 +136,7 @@ class Batch:
     _remembering: RememberCall
     # by `write_cmds`:
     _seen_before: set[str]
+    _updated: frozenset[str]
     _classified: Classified
     _count_cmds: list[Step]
     _counting: "asyncio.Task[None]"
@@ -165,12 +166,13 @@ class Batch:
     async def write_cmds(self, replies: Sequence[Any]) -> list[Step]:
         classifier, decided = self._classifier, self._decided
         noted, *remembered = replies
-        new, known = self._remembering.results(remembered)
+        new, known, earlier = self._remembering.results(remembered)
         self._seen_before = set(decided.ids) - new
+        self._updated = await classifier.pool.run(_updated, decided, earlier) if earlier else frozenset()
         copied = await self._originals(await classifier.signatures.repeats(decided.ids, noted), known)
         async with self._turn:
             results = await classifier.pool.run(
-                classified, classifier.registry, decided, self._options, self._epoch, copied
+                classified, classifier.registry, decided, self._options, self._epoch, copied, self._updated
             )
         self._classified = results
         self._count_cmds = await classifier.counters.count_cmds(results, new, self._options.topics)
@@ -234,4 +236,12 @@ class Batch:
             document.url or "",
             document.author or "",
             document.language or "",
+            to_json(True).decode() if id in self._updated else "",
         )
+
+
+def _updated(decided: Decided, earlier: Mapping[str, bytes]) -> frozenset[str]:
+    """Those of the documents that came before with another title or text."""
+    texts = {id: (document.title, document.text) for id, document in zip(decided.ids, decided.documents, strict=True)}
+    remembered = {id: unpack(blob).document for id, blob in earlier.items()}
+    return frozenset(id for id, before in remembered.items() if (before.title, before.text) != texts[id])

@@ -160,9 +160,10 @@ class Deliveries:
             return
         try:
             if isinstance(target, ToWebhook):
-                body = message(route.topic, Placed(arrived.place, entry))
+                placed = Placed(arrived.place, entry)
+                body = message(route.topic, placed)
                 secret, now_s = target.secret or "", int(time.time())
-                await webhooks.send(target.url, secret, f"{entry.id}-{entry.decision}", body, now_s)
+                await webhooks.send(target.url, secret, message_id(placed), body, now_s)
             elif refusal := await self._routes.add(target.key, route.topic, arrived, self._config.out_kept):
                 raise NotDelivered(f"The store refused the entry: {refusal}")
         except NotDelivered as error:
@@ -176,6 +177,13 @@ class Deliveries:
             return None
         delay_s = min(self._config.retry_s, 2.0 ** min(attempts - 1, 20)) * RANDOM.uniform(0.5, 1)
         return self._config.retry_s - delay_s
+
+
+def message_id(placed: Placed) -> str:
+    """What names a message, whoever delivers it. An update may be decided as an earlier text was, so its place in the
+    stream is a part of the name."""
+    entry = placed.entry
+    return f"{entry.id}-{entry.decision}" + (f"-{placed.place}" if entry.updated else "")
 
 
 def message(topic: str, placed: Placed) -> bytes:

@@ -92,6 +92,9 @@ class Result(Answer):
     duplicate_of: str | None = Field(
         default=None, description="The document that this one is a near-duplicate of; absent if there is none."
     )
+    updated: bool | None = Field(
+        default=None, description="Whether it came before under this id with another text; absent if it did not."
+    )
 
 
 class Results(Answer):

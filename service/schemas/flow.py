@@ -31,6 +31,7 @@ class Passed(Answer):
     title: str
     text: str
     duplicate_of: str | None = Field(default=None, description="The document that this one is a near-duplicate of.")
+    updated: bool = Field(default=False, description="Whether it came before under this id with another text.")
     source: str | None = Field(
         default=None, description="This and the fields from `published` to `metadata` are as the document was sent."
     )

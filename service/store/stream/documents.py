@@ -30,8 +30,9 @@ MIN_COMPRESSED = 4000  # bytes of JSON; shorter documents are not compressed
 PARTITIONS = 16
 START = "0-0"  # before every change
 
-# Remembers documents in one partition and deletes the oldest beyond the limit. Replies 1 for each new document; one
-# that is sent again keeps its first stamp. What has changed is noted in the log of the partition. There is one command
+# Remembers documents in one partition and deletes the oldest beyond the limit. Replies for each
+# document 1 if it is new, 0 if it was there already, or the earlier blob if that had something else in it. One that is
+# sent again keeps its first stamp. What has changed is noted in the log of the partition. There is one command
 # for BATCH documents: one for each would take the store twice as long. Arguments: limit, then document, blob, …
 REMEMBER = f"""
 local documents, order, changes, BATCH = KEYS[1], KEYS[2], KEYS[3], 500
@@ -48,7 +49,7 @@ for from = 1, #ids, BATCH do
       new[#new + 1] = ids[i]
     end
     if blob ~= known then put[#put + 1] = ids[i] end
-    fresh[i] = known and 0 or 1
+    fresh[i] = not known and 1 or blob == known and 0 or known
     pairs[#pairs + 1] = ids[i]
     pairs[#pairs + 1] = blob
   end
@@ -171,13 +172,20 @@ class RememberCall:
         self._load = _LoadCall(wanted)
         self.cmds = [*remember, *self._load.cmds]
 
-    def results(self, replies: Sequence[Any]) -> tuple[set[str], dict[str, bytes | None]]:
-        """The ids of new documents; and the blobs of the remembered and of the wanted ones."""
+    def results(self, replies: Sequence[Any]) -> "RememberResults":
         count = len(self._partitions)
         pairs = zip(self._partitions.values(), replies[:count], strict=True)
-        new = {document for ids, flags in pairs for document, flag in zip(ids, flags, strict=True) if flag}
+        noted = {document: flag for ids, flags in pairs for document, flag in zip(ids, flags, strict=True)}
+        new = {document for document, flag in noted.items() if flag == 1}
+        earlier = {document: flag for document, flag in noted.items() if isinstance(flag, bytes)}
         blobs = zip(self._wanted, self._load.blobs(replies[count:]), strict=True)
-        return new, {**dict(blobs), **{name: self._documents[name] for name in new}}
+        return RememberResults(new, {**dict(blobs), **{name: self._documents[name] for name in new}}, earlier)
+
+
+class RememberResults(NamedTuple):
+    new: set[str]
+    blobs: dict[str, bytes | None]  # of new documents, and of the wanted ones
+    earlier: dict[str, bytes]  # the earlier blobs of documents that have changed
 
 
 class _LoadCall:

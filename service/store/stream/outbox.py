@@ -6,9 +6,9 @@ write to the stream of a new topic of the same name: `owner` prevents that. Afte
 
 An entry is appended after its document is remembered and before the request is answered. If the process is killed in
 between, the document is sent again, so the entry is there at least once. The sets `lately` and `before` make it exactly
-once, except for documents that are sent again after at least `kept` others, or that are decided differently by then;
-such entries have the same `id`. When `lately` has `kept` members it becomes `before`, so nothing has to be sorted by
-time. (A sorted set, and entries in JSON, took the store half as long again.)
+once, except for documents that are sent again after at least `kept` others, or that are decided differently than the
+last time; such entries have the same `id`. When `lately` has `kept` members it becomes `before`, so nothing has to be
+sorted by time. (A sorted set, and entries in JSON, took the store half as long again.)
 
 When a topic's goal changes its state, that is an entry, too, with the decision `goal`. The state that was announced
 last is stored beside the stream, and compared and set in the same script that appends the entry: however many processes
@@ -40,7 +40,7 @@ APPEND_SIZE = 500  # entries that are appended together: a script cannot unpack 
 ALWAYS = 8
 FIELDS = (
     *("id", "decision", "score", "version", "document", "title", "text", "duplicate_of"),
-    *("source", "published", "metadata", "certain", "url", "author", "language"),
+    *("source", "published", "metadata", "certain", "url", "author", "language", "updated"),
 )
 GOAL = "goal"
 START = "0-0"  # before every entry
@@ -48,10 +48,12 @@ POLL_S = 0.05  # between two reads of streams of a cluster
 
 # A member of the sets is the 16 bytes of an entry's id, and a byte for the decision and for whether the document was
 # new. Only the decision on a new document is the one that was made when it passed. Either byte means that the entry was
-# appended: a batch that was claimed from another consumer may be written before the original.
+# appended: a batch that was claimed from another consumer may be written before the original. Of the two marks for a
+# document that was sent again at most the newer is kept, so that it is known what was appended last.
 MEMBER_BYTES = 17
 ACCEPTED, ABSTAINED = b"+", b"?"
 ACCEPTED_AGAIN, ABSTAINED_AGAIN = b"*", b"!"
+MARKS = (ACCEPTED, ABSTAINED, ACCEPTED_AGAIN, ABSTAINED_AGAIN)
 
 # Appends the entries that have not been appended yet. Arguments: born, maximum length of the stream, the entries'
 # members, and the entries, each value after its length: one argument is sent and read in a fraction of the time that
@@ -64,19 +66,33 @@ if not standing then redis.call('SET', owner, ARGV[1]) end
 local FIELDS = {{{", ".join(map(repr, FIELDS))}}}
 local names, here, new, form, at = {{}}, {{}}, {{}}, string.rep('>I4c0', {len(FIELDS)}), 1
 for from = 1, #ARGV[3], {MEMBER_BYTES} do names[#names + 1] = string.sub(ARGV[3], from, from + {MEMBER_BYTES - 1}) end
-local known = redis.call('SMISMEMBER', lately, unpack(names))
-local older = redis.call('SMISMEMBER', before, unpack(names))
-local other = {{['+'] = '*', ['*'] = '+', ['?'] = '!', ['!'] = '?'}}
-local others = {{}}
-for i, name in ipairs(names) do others[i] = string.sub(name, 1, -2) .. other[string.sub(name, -1)] end
-for _, set in ipairs({{lately, before}}) do
-  for i, found in ipairs(redis.call('SMISMEMBER', set, unpack(others))) do known[i] = known[i] + found end
+local function noted(mark)
+  local marked, found = {{}}, {{}}
+  for i, name in ipairs(names) do marked[i] = string.sub(name, 1, -2) .. mark end
+  local older = redis.call('SMISMEMBER', before, unpack(marked))
+  for i, here in ipairs(redis.call('SMISMEMBER', lately, unpack(marked))) do found[i] = here + older[i] > 0 end
+  return found, marked
+end
+local accepted, abstained = noted('+'), noted('?')
+local again = {{}}
+again['*'], again['!'] = {{noted('*')}}, {{noted('!')}}
+local function appended(i, mark)  -- whether the last entry about the document had this decision
+  local to_accept = mark == '+' or mark == '*'
+  local one, other = again[to_accept and '*' or '!'][1][i], again[to_accept and '!' or '*'][1][i]
+  if one or other then return one end
+  if to_accept then return accepted[i] else return abstained[i] end
 end
 for i, name in ipairs(names) do
   local values = {{struct.unpack(form, ARGV[4], at)}}
   at = values[#FIELDS + 1]
-  if known[i] + older[i] == 0 and not here[name] then
+  local mark = string.sub(name, -1)
+  if not appended(i, mark) and not here[name] then
     here[name], new[#new + 1] = true, name
+    local stale = mark == '*' and '!' or mark == '!' and '*'
+    if stale and again[stale][1][i] then
+      redis.call('SREM', lately, again[stale][2][i])
+      redis.call('SREM', before, again[stale][2][i])
+    end
     local fields = {{}}
     for n, field in ipairs(FIELDS) do
       if n <= {ALWAYS} or values[n] ~= '' then fields[#fields + 1], fields[#fields + 2] = field, values[n] end
@@ -170,6 +186,7 @@ class Entry(NamedTuple):
     url: str = ""  # this and the fields below are the document's, too
     author: str = ""
     language: str = ""
+    updated: str = ""  # JSON; empty if the document did not come before with another text
     before: str = ""  # this and the field below: the states of a goal that has changed
     state: str = ""
 
@@ -209,6 +226,7 @@ class Placed(NamedTuple):
         del fields["before"], fields["state"]
         fields |= {name: fields[name] or None for name in ("duplicate_of", *ORIGIN)}
         fields |= {name: from_json(fields[name]) if fields[name] else None for name in ("metadata", "certain")}
+        fields["updated"] = bool(fields["updated"])
         return Passed(topic=topic, at=time_of(order(self.place)[0]), **fields)
 
 
@@ -268,19 +286,25 @@ class Outbox:
         newest = await self._rows_before(topic, None, 1)
         return newest[0][0].decode() if newest else START
 
-    async def decisions(self, came: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], Decision]:
-        """By topic and document, the decision that was made when the document passed, as far as it is still known.
-        `came` has the time when it did, in milliseconds, by topic and document."""
+    async def decisions(
+        self, came: Mapping[str, Mapping[str, int]], latest: bool = False
+    ) -> dict[tuple[str, str], Decision]:
+        """By topic and document, the decision that was made when the document passed, as far as it is still known; or
+        the `latest` that was appended, where it was sent again. `came` has the time when it passed, in milliseconds, by
+        topic and document."""
         parts = [
-            (topic, list(documents)[start : start + APPEND_SIZE // 2])
+            (topic, list(documents)[start : start + APPEND_SIZE // len(MARKS)])
             for topic, documents in came.items()
-            for start in range(0, len(documents), APPEND_SIZE // 2)
+            for start in range(0, len(documents), APPEND_SIZE // len(MARKS))
         ]
         decisions: dict[tuple[str, str], Decision] = {}
         replies = await self._connection.run([_look_up_cmd(*part) for part in parts])
         for (topic, documents), (since, known) in zip(parts, replies, strict=True):
-            for document, accepted, abstained in zip(documents, known[::2], known[1::2], strict=True):
-                if accepted or abstained:
+            rows = zip(*(known[n :: len(MARKS)] for n in range(len(MARKS))), strict=True)
+            for document, (accepted, abstained, accepted_again, abstained_again) in zip(documents, rows, strict=True):
+                if latest and accepted_again != abstained_again:
+                    decisions[topic, document] = "accept" if accepted_again else "abstain"
+                elif accepted or abstained:
                     decisions[topic, document] = "accept" if accepted else "abstain"
                 elif 0 <= since <= came[topic][document]:
                     decisions[topic, document] = "reject"
@@ -342,7 +366,7 @@ def end_cmd(topic: str, born: str) -> Script:
 
 def _look_up_cmd(topic: str, documents: Sequence[str]) -> Script:
     ids = [bytes.fromhex(entry_id(topic, document)) for document in documents]
-    return Script(LOOK_UP, _keys(topic), [b"".join(id + mark for id in ids for mark in (ACCEPTED, ABSTAINED))])
+    return Script(LOOK_UP, _keys(topic), [b"".join(id + mark for id in ids for mark in MARKS)])
 
 
 def entry_id(topic: str, document: str) -> str:

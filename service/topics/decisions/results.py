@@ -4,7 +4,7 @@ A result lists the decisions that are shown: those of topics requested by name, 
 results comes what a stored batch leads to: what each topic keeps, and which documents repeat others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ class DocumentResult(NamedTuple):
     decisions: list[tuple[Decision, TopicVerdict]]  # those that are shown, each with the verdict it follows from
     explanations: Sequence[Explanation] = ()  # of each decision, if they were requested
     duplicate_of: str | None = None
+    updated: bool = False  # it came before with another text
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of `schemas.Result`."""
@@ -63,7 +64,11 @@ class DocumentResult(NamedTuple):
             for explained, explanation in zip(decisions, self.explanations, strict=True):
                 explained |= explanation.to_dict()
         result: dict[str, Any] = {"document": self.document, "decisions": decisions}
-        return result | {"duplicate_of": self.duplicate_of} if self.duplicate_of else result
+        if self.duplicate_of:
+            result["duplicate_of"] = self.duplicate_of
+        if self.updated:
+            result["updated"] = True
+        return result
 
 
 class Kept(NamedTuple):
@@ -96,9 +101,15 @@ def classify(
 
 
 def classified(
-    registry: Registry, decided: Decided, options: ClassifyOptions, epoch: Epoch, originals: Mapping[int, Original]
+    registry: Registry,
+    decided: Decided,
+    options: ClassifyOptions,
+    epoch: Epoch,
+    originals: Mapping[int, Original],
+    updated: Collection[str] = (),
 ) -> Classified:
-    """The results of documents, and what follows from them; `originals` are those that documents repeat, by place."""
+    """The results of documents, and what follows from them; `originals` are those that documents repeat, by place, and
+    `updated` those that came before with another text."""
     results: list[DocumentResult] = []
     kept: dict[str, list[Kept]] = {}
     repeats: dict[int, Repeat] = {}
@@ -132,7 +143,8 @@ def classified(
                 for decision, verdict in decisions
             ]
         duplicate_of = original.id if original else None
-        results.append(DocumentResult(decided.ids[place], decisions, explanations, duplicate_of))
+        id = decided.ids[place]
+        results.append(DocumentResult(id, decisions, explanations, duplicate_of, id in updated))
     return Classified(decided.ids, decided.bags, results, kept, repeats)
 
 

@@ -42,8 +42,7 @@ def test_all_that_was_said_of_one_comes_back() -> None:
 async def remember(redis_store: Store, documents: dict[str, bytes], kept: int) -> set[str]:
     """Which ones are new."""
     remembering = RememberCall(documents, kept)
-    new, _ = remembering.results(await redis_store.run(remembering.cmds))
-    return new
+    return remembering.results(await redis_store.run(remembering.cmds)).new
 
 
 async def test_documents_are_remembered_once_and_the_oldest_are_forgotten(redis_store: Store) -> None:
