@@ -149,7 +149,7 @@ def test_calls_that_are_printed_without_an_answer_are_taken(sluice: ServeProcess
         for command in re.findall(r"^curl .*", block, flags=re.S)
         if command not in dict(exchanges(page))
     ]
-    assert len(bare) == 4
+    assert len(bare) == 5
     for command in (creation[0], *bare):
         endless = "curl -sN" in command  # a stream, which is read until the timeout
         options = f"--fail --max-time {2 if endless else PATIENCE_S}"
