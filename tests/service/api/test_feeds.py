@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
+from tests.service.api.feed_checks import ATOM, XML_LANG, check_atom, check_json_feed
 from tests.support.api import GRAIN, OIL, Api, running_api
-from tests.support.feeds import ATOM, XML_LANG, check_atom, check_json_feed
 from tests.support.refusals import pointers, refused
 from tests.support.streaming import classify, grain, oil
 

@@ -16,8 +16,8 @@ from service.cli import main
 from service.cli.terminal import literal
 from service.client import Client
 from service.store.redis.embedded import Embedded
+from tests.service.api.feed_checks import check_atom, check_json_feed
 from tests.support.api import GRAIN, OIL, QUERY
-from tests.support.feeds import check_atom, check_json_feed
 from tests.support.job_workers import running_workers
 from tests.support.live import Live, live
 from tests.support.streaming import grain, oil
