@@ -21,6 +21,7 @@ from service.feedback.goal_cost import GoalCosts
 from service.feedback.goals import Goals
 from service.feedback.judge import Judge
 from service.feedback.known import Known
+from service.feedback.newest import Newest
 from service.feedback.preview import Previews
 from service.feedback.review import Review
 from service.flow.classify import Classifier
@@ -91,6 +92,7 @@ class Sluice:
             store, self.registry, self.learning, self.epochs, self.counters, config.served_weights, pool
         )
 
+        self.newest = Newest(store, self.epochs, self.registry.analysis, config.served_weights, pool)
         self.goal_costs = GoalCosts(self.previews)
         self.transfer = Transfer(store, self.topics, self.learning, self.epochs, self.counters, config, pool)
         self.jobs = Jobs(store.jobs, config)

@@ -19,5 +19,8 @@ Reading order:
 The types of requests and answers are in `service/schemas`, and so is the parser (`schemas/parsing.py`), because streams
 and jobs read the same documents without HTTP.
 
+Beside it is the console (`service/console`), which shares its guards, its types and its way to show a topic, and which
+`create_app` includes.
+
 From outside: `create_app` alone. Nothing below this room may import it.
 """

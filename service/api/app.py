@@ -27,11 +27,15 @@ from service.api.routes import (
 )
 from service.api.telemetry import CountingApp, Telemetry
 from service.config import Config, StartError
+from service.console import static
+from service.console.routes import access, inbox, topic
+from service.console.routes import topics as topic_list
 from service.sluice import Sluice
 from service.store.topics import Store
 from service.tasks import cancel_all
 
 DESCRIPTION = "Filter and route a stream of documents by standing queries that learn."
+CONSOLE = (access, inbox, topic_list, topic)
 GAUGES_S = 5.0  # between two updates of the gauges
 
 
@@ -74,7 +78,10 @@ def create_app(config: Config | None = None, store: Store | None = None) -> Fast
     )
     for page in pages:
         app.include_router(page.router)
-    problems.install(app, [route for page in pages for route in page.router.routes])
+    for page in CONSOLE:
+        app.include_router(page.router)
+    app.mount(static.PATH, static.files(), name="static")
+    problems.install(app, [route for page in (*pages, *CONSOLE) for route in page.router.routes])
     return app
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Annotated, TypeVar
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.routing import APIRoute
@@ -64,7 +65,7 @@ NumberCursor = Annotated[str | None, Query(pattern=NUMBER, description="`next` o
 def new_router() -> APIRouter:
     return APIRouter(
         dependencies=[Depends(_own_name), Depends(_own_page), Depends(_allowed), Depends(_known_parameters)],
-        route_class=_Route,
+        route_class=Route,
         generate_unique_id_function=lambda route: route.name,  # what a generated client calls the operation
     )
 
@@ -149,13 +150,21 @@ async def _allowed(request: Request) -> None:
     keys, needed = (await _any_sluice(request)).keys, scope_of(request.scope["route"].name)
     if keys is None or needed == PUBLIC:
         return
-    shown = request.headers.get("authorization", "")
+    shown = _shown(request)
     if not shown.lower().startswith(BEARER):
         raise Unauthorized("A key is needed: send `Authorization: Bearer KEY`. Commands take it from SLUICE_KEY.")
     caller = await keys.authenticate(shown[len(BEARER) :].strip())
     if not caller.may(needed):
         raise Forbidden(f"This key may not do that: it needs the scope {needed!r}.")
     request.state.caller = caller
+
+
+def _shown(request: Request) -> str:
+    """What the caller shows: the header, or, on a page, the key that the browser keeps."""
+    header, cookie = request.headers.get("authorization"), request.scope["route"].key_cookie
+    if header is None and cookie and (kept := request.cookies.get(cookie)):
+        return f"{BEARER}{unquote(kept)}"
+    return header or ""
 
 
 def caller_of(request: Request) -> Caller | None:
@@ -176,8 +185,11 @@ async def _known_parameters(request: Request) -> None:
         raise BadInput("Some parameters are not valid.", errors)
 
 
-class _Route(APIRoute):
+class Route(APIRoute):
     """A route that answers HEAD as it answers GET; the server leaves out the body."""
+
+    # Where a browser shows its key. Only pages have this: a cookie is sent whoever asks, a header is not.
+    key_cookie: str | None = None
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         return super().matches(_as_get(scope))

@@ -17,6 +17,7 @@ OPERATIONS: dict[str, Scope | Literal["public"]] = {
     "healthz": PUBLIC,
     "readyz": PUBLIC,
     "scrape": "read",
+    "home": "read",
     # topics
     "create_topic": "manage",
     "list_topics": "read",
@@ -82,6 +83,31 @@ OPERATIONS: dict[str, Scope | Literal["public"]] = {
     "revoke_key": "admin",
 }
 
+PAGES: dict[str, Scope | Literal["public"]] = {  # of the console
+    "page_access_enter": PUBLIC,
+    "page_access_leave": PUBLIC,
+    "page_access_sign": PUBLIC,
+    "page_inbox_items": "read",
+    "page_inbox_text": "read",
+    "page_inbox_judge": "judge",
+    "page_inbox_withdraw": "judge",
+    "page_topics_list_topics": "read",
+    "page_topics_volume": "read",
+    "page_topics_preview": "read",
+    "page_topics_create": "manage",
+    "page_topic_show": "read",
+    "page_topic_show_charts": "read",
+    "page_topic_show_jobs": "read",
+    "page_topic_preview": "read",
+    "page_topic_change": "manage",
+    "page_topic_change_terms": "manage",
+    "page_topic_restore": "manage",
+    "page_topic_withdraw": "judge",
+    "page_topic_start_job": "manage",
+    "page_topic_replay": "manage",
+    "page_topic_delete": "manage",
+}
+
 
 def scope_of(operation: str) -> Scope | Literal["public"]:
-    return OPERATIONS.get(operation, "admin")
+    return (OPERATIONS | PAGES).get(operation, "admin")

@@ -61,6 +61,7 @@ def _document(called: Callable[..., Any], operation: Callable[..., Any], *first:
 class Client(BlockingSender):
     """A client whose methods block until the service replies."""
 
+    about = method(operations.about, BlockingSender.send)
     create = method(operations.create, BlockingSender.send)
     topic = method(operations.topic, BlockingSender.send)
     topics = method(operations.topics, BlockingSender.pages)
@@ -125,6 +126,7 @@ class Client(BlockingSender):
 class AsyncClient(AsyncSender):
     """A client with the same methods, to be awaited or iterated with `async for`."""
 
+    about = method(operations.about, AsyncSender.send)
     create = method(operations.create, AsyncSender.send)
     topic = method(operations.topic, AsyncSender.send)
     topics = method(operations.topics, AsyncSender.pages)

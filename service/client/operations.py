@@ -16,6 +16,7 @@ from service.client.lines import NDJSON, Lines, to_json
 from service.client.sse import Listener
 from service.client.transport import PagedList
 from service.schemas import (
+    About,
     Decision,
     Document,
     Health,
@@ -453,6 +454,11 @@ def export_sources() -> Call[bytes]:
 
 
 # -- health ------------------------------------------------------------------------------------------------------------
+
+
+def about() -> Call[About]:
+    """Fetches the service's name and version, and where to go on."""
+    return Call("GET", "/", parse_as(About), headers={"Accept": "application/json"})
 
 
 def ready() -> Call[Health]:

@@ -125,6 +125,10 @@ class Review:
             published.topic, published.born, document, at_ms=now_ms(), kept=self._skipped_kept
         )
 
+    async def skipped(self, published: PublishedModel) -> list[str]:
+        """The documents that are not to be offered again, the latest first."""
+        return (await self._store.review.queued(published.topic, published.born)).skipped
+
     async def _load(
         self, published: PublishedModel, documents: Sequence[str], since_ms: int = 0
     ) -> list[ReviewCandidate]:

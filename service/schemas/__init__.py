@@ -17,7 +17,7 @@ strict: no coercion, no unknown field. Answers may gain fields.
 The path `service.schemas` is public: clients import the types from it. No module here knows HTTP or Redis.
 """
 
-from service.schemas.common import Health, Page, Problem
+from service.schemas.common import About, Health, Page, Problem
 from service.schemas.documents import (
     ORIGIN,
     Classify,
@@ -77,6 +77,7 @@ __all__ = [
     "EFFECTS",
     "ORIGIN",
     "TARGETS",
+    "About",
     "Before",
     "Classify",
     "ClassifyOptions",

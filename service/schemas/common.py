@@ -24,6 +24,14 @@ class Health(Answer):
     topics: int | None = None
 
 
+class About(Answer):
+    """What serves here, and where to go on."""
+
+    name: str
+    version: str
+    links: dict[str, str]
+
+
 class Page(Answer, Generic[T]):
     items: list[T]
     next: str | None = Field(description="Cursor of the next page; null on the last.")

@@ -64,6 +64,24 @@ def test_debian_without_venv_is_told_the_command_or_given_the_package(
     assert os.access(tmp_path / ".venv" / "bin" / "pip", os.X_OK)
 
 
+def test_chromium_is_installed_where_only_tests_run_and_missed_aloud_elsewhere(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    apt = '#!/bin/sh\necho "$@" >> "$PROGRAMS/asked"\n'
+    absent = 'command() { [ "$2" != chromium ] && builtin command "$@"; }; '
+    root = "#!/bin/sh\necho 0\n"
+    elsewhere = run(f"{absent} install_chromium", apt_get=apt, id=root)
+    assert "THERE IS NO CHROMIUM, SO NO PAGE OF THE CONSOLE IS TESTED" in elsewhere.stderr
+    assert not (tmp_path / "programs" / "asked").exists()
+    result = run(f"{absent} CI=true install_chromium", apt_get=apt, id=root)
+    assert result.returncode == 0, result.stderr
+    asked = (tmp_path / "programs" / "asked").read_text()
+    assert asked == "update -qq\ninstall -y --no-install-recommends -qq chromium\n"
+    (tmp_path / "programs" / "asked").unlink()
+    assert not run("install_chromium", apt_get=apt, id=root, chromium="#!/bin/sh\n").stderr
+    assert not (tmp_path / "programs" / "asked").exists()
+
+
 def test_what_is_in_place_is_left_alone_and_what_changed_is_noticed(
     run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

@@ -93,14 +93,14 @@ async def put_routes(request: Request, sluice: ReadySluice, topic: TopicPath) ->
     """Set where the topic's decisions go. Replaces all routes; one with the same target as before continues."""
     await sluice.topics.find(topic)
     asked = await read(request, ROUTES)
-    return reply(await _route_list(sluice, await sluice.topics.put_routes(topic, asked.routes)))
+    return reply(await route_list(sluice, await sluice.topics.put_routes(topic, asked.routes)))
 
 
 @router.get("/topics/{topic}/routes", tags=["flow"], **answers(RouteList, 404))
 async def list_routes(sluice: ReadySluice, topic: TopicPath) -> Response:
     """Where the topic's decisions go, and the state of the deliveries."""
     await sluice.topics.find(topic)
-    return reply(await _route_list(sluice, await sluice.routes.load(topic)))
+    return reply(await route_list(sluice, await sluice.routes.load(topic)))
 
 
 @router.get("/topics/{topic}/routes/{route}/dead", tags=["flow"], **answers(Page[DeadDelivery], 404))
@@ -108,7 +108,7 @@ async def list_dead(
     sluice: ReadySluice, topic: TopicPath, route: RoutePath, limit: Limit = 100, cursor: PlaceCursor = None
 ) -> Response:
     """Deliveries that were given up, newest first."""
-    dead = await sluice.routes.load_dead(await _find_route(sluice, topic, route), cursor, limit + 1)
+    dead = await sluice.routes.load_dead(await find_route(sluice, topic, route), cursor, limit + 1)
     items = [
         DeadDelivery(document=delivery.document, reason=delivery.reason, at=time_of(order(place)[0]))
         for place, delivery in dead[:limit]
@@ -119,7 +119,7 @@ async def list_dead(
 @router.post("/topics/{topic}/routes/{route}/replay", tags=["flow"], **takes(Replay), **answers(Replayed, 404))
 async def replay(request: Request, sluice: ReadySluice, topic: TopicPath, route: RoutePath) -> Response:
     """Deliver again what was given up, or everything after a place in the topic's stream."""
-    stored = await _find_route(sluice, topic, route)
+    stored = await find_route(sluice, topic, route)
     asked = await read(request, REPLAY)
     deliveries = await sluice.routes.replay(stored, asked.after, sluice.config.retry_s)
     return reply(Replayed(topic=topic, route=route, deliveries=deliveries))
@@ -128,10 +128,14 @@ async def replay(request: Request, sluice: ReadySluice, topic: TopicPath, route:
 @router.get("/flow", tags=["flow"], **answers(Flow))
 async def flow(sluice: ReadySluice) -> Response:
     """The state of the stream of incoming documents: how far behind it is, and what each consumer does."""
+    return reply(await load_flow(sluice))
+
+
+async def load_flow(sluice: Sluice) -> Flow:
     inbox = await sluice.inbox.load_status()
     consumers = [_consumer_info(consumer) for consumer in inbox.consumers if consumer.stats or consumer.pending]
     lag_s = inbox.lag_s(now_ms())
-    return reply(Flow(lag=inbox.lag, lag_s=lag_s, pending=inbox.pending, dead=inbox.dead, consumers=consumers))
+    return Flow(lag=inbox.lag, lag_s=lag_s, pending=inbox.pending, dead=inbox.dead, consumers=consumers)
 
 
 def _consumer_info(consumer: ConsumerStatus) -> ConsumerInfo:
@@ -148,7 +152,7 @@ def _consumer_info(consumer: ConsumerStatus) -> ConsumerInfo:
     )
 
 
-async def _find_route(sluice: Sluice, topic: str, id: str) -> StoredRoute:
+async def find_route(sluice: Sluice, topic: str, id: str) -> StoredRoute:
     await sluice.topics.find(topic)
     for stored in await sluice.routes.load(topic):
         if stored.id == id:
@@ -156,7 +160,7 @@ async def _find_route(sluice: Sluice, topic: str, id: str) -> StoredRoute:
     raise NotFound("The topic has no such route.")
 
 
-async def _route_list(sluice: Sluice, routes: Sequence[StoredRoute]) -> RouteList:
+async def route_list(sluice: Sluice, routes: Sequence[StoredRoute]) -> RouteList:
     return RouteList(items=[_route_info(route, await sluice.routes.load_status(route)) for route in routes])
 
 

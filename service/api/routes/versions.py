@@ -23,6 +23,7 @@ from service.api.deps import (
 from service.api.openapi import answers, takes
 from service.clock import time_of
 from service.schemas.models import ModelFile, ModelInfo, Version
+from service.sluice import Sluice
 from service.topics.state import TopicState
 
 router = new_router()
@@ -36,9 +37,14 @@ async def list_versions(
 ) -> Response:
     """Published models, newest first."""
     await sluice.topics.find(topic)
-    records = await sluice.learning.versions(topic, int(cursor or 0), limit + 1)
+    return paged(*await load_versions(sluice, topic, int(cursor or 0), limit))
+
+
+async def load_versions(sluice: Sluice, topic: str, before: int, limit: int) -> tuple[list[Version], str | None]:
+    """Published models before that version (0: all), newest first, and where the next page begins."""
+    records = await sluice.learning.versions(topic, before, limit + 1)
     items = [Version(created=time_of(record.pop("created_ms")), **record) for record in records[:limit]]
-    return paged(items, str(items[-1].version) if records[limit:] else None)
+    return items, str(items[-1].version) if records[limit:] else None
 
 
 @router.post(

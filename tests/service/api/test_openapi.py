@@ -14,6 +14,7 @@ from tests.support.api import Api, running_api
 
 # In an order in which each finds what it needs.
 CONTRACT = [
+    ("get", "/"),
     ("get", "/healthz"),
     ("get", "/readyz"),
     ("get", "/metrics"),

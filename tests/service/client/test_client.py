@@ -148,6 +148,7 @@ async def test_a_topic_lives_through_the_client(api: Api) -> None:
         issued = await client.issue_key({"name": "ann", "scopes": ["read"]})
         assert [key.id async for key in client.list_keys()] == [issued.id]
         await client.revoke_key(issued.id)
+        assert (await client.about()).links["docs"] == "/docs"
     for path, methods in api.app.openapi()["paths"].items():
         pattern = path.replace("{document}", ".+")
         for method in methods:

@@ -1,0 +1,9 @@
+"""The pages, by subject. A handler reads the request, asks the `Sluice`, and renders; it decides nothing.
+
+    access.py      the key that a browser shows, and the name that signs its judgements
+    inbox.py       the first page: what waits for a judgement; judging, skipping, withdrawing
+    topics.py      all topics, and a new one
+    topic.py       one topic: charts, words, settings, versions, judgements, routes, jobs
+
+Each module has a `router`, made by `pages.new_router`. The pages are not part of the contract, and may change.
+"""
