@@ -212,7 +212,7 @@ class Config(BaseSettings):
     )
     sources_files: Path | None = Field(
         None,
-        description="Directory of files that sources may read, and its subdirectories; without it, they read none.",
+        description="Directory of files and folders that sources may read; without it, they read none.",
     )
     sources_private: bool = Field(
         False, description="Allow sources at addresses that are not public, such as 127.0.0.1."

@@ -69,6 +69,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     NewKey,
     sources.NewSource,
     sources.NewFile,
+    sources.NewFolder,
     sources.SourceChange,
     sources.TrySource,
 )

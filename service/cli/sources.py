@@ -97,6 +97,23 @@ def add_file(
         Output(as_json).put(sluice.create_source(source), _source)
 
 
+@app.command("add-folder")
+def add_folder(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Within the directory of SLUICE_SOURCES_FILES.")],
+    format: Annotated[str, typer.Option(help="maildir, or text: each file is a document.")] = "maildir",
+    id: Annotated[str | None, typer.Option(help="The source's id; made from the path if absent.")] = None,
+    every: Every = None,
+    paused: Annotated[bool, typer.Option("--paused", help="Do not read it yet.")] = False,
+    url: Url = LOCALHOST,
+    as_json: AsJson = False,
+) -> None:
+    """Add a folder of the service's machine. It is read as it fills."""
+    source: dict[str, Any] = {"kind": "folder", "path": path, "format": format, "paused": paused}
+    source |= ({"id": id} if id else {}) | ({"every_s": seconds(every)} if every else {})
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.create_source(source), _source)
+
+
 @app.command()
 def show(source: Id, url: Url = LOCALHOST, as_json: AsJson = False) -> None:
     """Show a source, and how its polls went."""
@@ -187,7 +204,7 @@ def seconds(text: str) -> float:
 def _source(source: "Source") -> "RenderableType":
     status = source.status
     rows: list[tuple[str, object]] = [("source", source.id)]
-    rows += [("url", source.url)] if source.url else [("file", source.path), ("format", source.format)]
+    rows += [("url", source.url)] if source.url else [(source.kind, source.path), ("format", source.format)]
     rows.append(("state", status.state))
     rows += [("title", status.title)] if status.title else []
     rows += [("documents", f"{status.documents:,}"), ("polled every", f"{source.every_s:g} seconds")]

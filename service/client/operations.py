@@ -44,6 +44,7 @@ from service.schemas.review import KnownAdded, KnownItem, ReviewPage, Skipped
 from service.schemas.sources import (
     ImportedFeeds,
     NewFile,
+    NewFolder,
     NewSource,
     Polled,
     Source,
@@ -409,7 +410,7 @@ def revoke_key(key: str) -> Call[None]:
 # -- sources -----------------------------------------------------------------------------------------------------------
 
 
-def create_source(source: NewSource | NewFile | Fields) -> Call[Source]:
+def create_source(source: NewSource | NewFile | NewFolder | Fields) -> Call[Source]:
     """Adds a source of documents. Not retried: the second attempt would be told that the first has taken its id."""
     return Call("POST", "/sources", parse_as(Source), repeatable=False, json=to_json(source))
 

@@ -34,8 +34,8 @@ SHAPES = {  # patterns in words, for errors
 # Tags of the members of unions. Pydantic puts them into the location of an error, though they are not in the request.
 SINGLE, BATCH, BY_ID, WHOLE, PLAIN, NESTED = "<single>", "<batch>", "<id>", "<document>", "<plain>", "<nested>"
 WEBHOOK, STREAM = "<webhook>", "<stream>"
-FEED, FILE = "<feed>", "<file>"
-TAGS = (SINGLE, BATCH, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM, FEED, FILE)
+FEED, FILE, FOLDER = "<feed>", "<file>", "<folder>"
+TAGS = (SINGLE, BATCH, BY_ID, WHOLE, PLAIN, NESTED, WEBHOOK, STREAM, FEED, FILE, FOLDER)
 
 DOCUMENT_ID_CHARS = 256
 URL_CHARS = 2000

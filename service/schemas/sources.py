@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from service.schemas.fields import FEED, FILE, Answer, Request, TopicId
+from service.schemas.fields import FEED, FILE, FOLDER, Answer, Request, TopicId
 from service.schemas.flow import web_address
 from service.schemas.jobs import UNKNOWN_KIND
 
@@ -18,6 +18,9 @@ Every = Annotated[
     Field(ge=MIN_EVERY_S, le=MAX_EVERY_S, allow_inf_nan=False, description="Seconds between two polls, about."),
 ]
 FileFormat = Literal["ndjson", "text", "mbox"]
+FolderFormat = Literal["maildir", "text"]
+Format = Literal["ndjson", "text", "mbox", "maildir"]
+PATH = "Within the directory of SLUICE_SOURCES_FILES."
 SourceState = Literal["waiting", "ok", "failing", "paused"]
 
 
@@ -25,6 +28,9 @@ def _below(path: str) -> str:
     if not path.isprintable() or path.startswith("/") or ".." in path.split("/"):
         raise ValueError("This must be a path within the directory, without `..` and control characters.")
     return path
+
+
+BelowPath = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_below)]
 
 
 class NewSource(Request):
@@ -42,10 +48,19 @@ class NewFile(Request):
 
     id: SourceId | None = Field(default=None, description="Made from the path if absent.")
     kind: Literal["file"]
-    path: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_below)] = Field(
-        description="Within the directory of SLUICE_SOURCES_FILES.", examples=["wire/news.ndjson"]
-    )
+    path: BelowPath = Field(description=PATH, examples=["wire/news.ndjson"])
     format: FileFormat = Field(description="`ndjson`, `text`: a document on each line; `mbox`: messages.")
+    every_s: Every | None = Field(default=None, description="Seconds between two looks, about; null: the default.")
+    paused: bool = False
+
+
+class NewFolder(Request):
+    """A folder to read as it fills, below the directory of SLUICE_SOURCES_FILES."""
+
+    id: SourceId | None = Field(default=None, description="Made from the path if absent.")
+    kind: Literal["folder"]
+    path: BelowPath = Field(description=PATH, examples=["mail"])
+    format: FolderFormat = Field(description="`maildir`: messages; `text`: each file is a document.")
     every_s: Every | None = Field(default=None, description="Seconds between two looks, about; null: the default.")
     paused: bool = False
 
@@ -53,12 +68,12 @@ class NewFile(Request):
 def _kind(asked: object) -> str | None:
     """The tag of a source's kind; None if there is no such kind. What is no object is refused as a feed."""
     kind = asked.get("kind") if isinstance(asked, dict) else getattr(asked, "kind", "feed")
-    return {"feed": FEED, "file": FILE}.get(str(kind))
+    return {"feed": FEED, "file": FILE, "folder": FOLDER}.get(str(kind))
 
 
 AnySource = Annotated[
-    Annotated[NewSource, Tag(FEED)] | Annotated[NewFile, Tag(FILE)],
-    Discriminator(_kind, custom_error_type=UNKNOWN_KIND, custom_error_message="This must be feed or file."),
+    Annotated[NewSource, Tag(FEED)] | Annotated[NewFile, Tag(FILE)] | Annotated[NewFolder, Tag(FOLDER)],
+    Discriminator(_kind, custom_error_type=UNKNOWN_KIND, custom_error_message="This must be feed, file or folder."),
 ]
 
 
@@ -93,10 +108,10 @@ class SourceStatus(Answer):
 
 class Source(Answer):
     id: str
-    kind: Literal["feed", "file"]
+    kind: Literal["feed", "file", "folder"]
     url: str | None = Field(description="Of a feed.")
-    path: str | None = Field(description="Of a file, as is its format.")
-    format: FileFormat | None
+    path: str | None = Field(description="Of a file or folder, as is its format.")
+    format: Format | None
     every_s: float
     paused: bool
     created: datetime

@@ -1,4 +1,4 @@
-"""Sources: documents that Sluice fetches itself, from feeds and files, and passes on to be decided.
+"""Sources: documents that Sluice fetches itself, from feeds, files and folders, and passes on to be decided.
 
 In reading order:
 
@@ -9,6 +9,7 @@ In reading order:
     parsing.py     starts that process, and kills it
     fetching.py    one look at an address: conditional, bounded, every redirect checked
     files.py       the next records of a file that grows, is rotated or truncated
+    folders.py     the files of a folder that are new
     records.py     from lines and messages to documents
     schedule.py    when to look again
     seen.py        which items are new

@@ -20,11 +20,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, Literal, Self
+from typing import BinaryIO, Self
 
+from service.schemas.sources import FileFormat
 from service.sources.fetching import CannotRead
-
-Format = Literal["ndjson", "text", "mbox"]
 
 HEAD_BYTES = 256
 QUIET_S = 2.0  # after which the last message of an mbox is taken to be complete
@@ -57,14 +56,14 @@ class Piece:
     more: bool
 
 
-def read(root: Path, path: str, format: Format, position: Position | None, limit: int) -> Piece:
+def read(root: Path, path: str, format: FileFormat, position: Position | None, limit: int) -> Piece:
     """The next records of a file, at most `limit` bytes of them; CannotRead if it cannot be read."""
     try:
         resolved = (root / path).resolve(strict=True)
         if not resolved.is_relative_to(root.resolve(strict=True)):
             raise CannotRead(NO_FILE)
         with ExitStack() as stack:
-            file = stack.enter_context(_opened(resolved))
+            file = stack.enter_context(opened(resolved))
             if position is None or _is_same(file, position):
                 return _next(file, format, position.at if position else 0, limit, ended=False)
             if old := _renamed(resolved.parent, position):
@@ -78,7 +77,7 @@ def read(root: Path, path: str, format: Format, position: Position | None, limit
         raise CannotRead(f"The file cannot be read: {error.strerror}.") from None
 
 
-def _next(file: BinaryIO, format: Format, at: int, limit: int, ended: bool) -> Piece:
+def _next(file: BinaryIO, format: FileFormat, at: int, limit: int, ended: bool) -> Piece:
     """The records from there on; all that is left if the file has `ended`. A record longer than the limit is cut."""
     found = os.fstat(file.fileno())
     file.seek(at)
@@ -92,7 +91,7 @@ def _next(file: BinaryIO, format: Format, at: int, limit: int, ended: bool) -> P
     return Piece(content, position, more=bool(content) and not at_end)
 
 
-def _whole(content: bytes, format: Format, quiet: bool) -> int:
+def _whole(content: bytes, format: FileFormat, quiet: bool) -> int:
     """How many bytes of it are whole records."""
     if format != "mbox":
         return content.rfind(b"\n") + 1
@@ -121,14 +120,14 @@ def _renamed(directory: Path, position: Position) -> BinaryIO | None:
         ]
     if not names:
         return None
-    file = _opened(directory / names[0])
+    file = opened(directory / names[0])
     if _is_same(file, position):
         return file
     file.close()
     return None
 
 
-def _opened(path: Path) -> BinaryIO:
+def opened(path: Path) -> BinaryIO:
     """The file, opened without following a link or waiting for a pipe."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -2,6 +2,7 @@
 
     claim → fetch → parse → compare with what was seen → append to sluice:in → commit       a feed
     claim → read on from the position → append to sluice:in → commit                        a file
+    claim → list → compare with what was seen → append to sluice:in → commit                a folder
 
 Every housekeeper runs this, and each source is polled by one process at a time, which holds a lease on it (see
 store/sources.py, which also says why a process that dies in between loses nothing and repeats nothing).
@@ -18,6 +19,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from pathlib import Path
 
 import structlog
 from pydantic import TypeAdapter
@@ -26,14 +28,16 @@ from service.clock import now_ms
 from service.config import Config
 from service.errors import StoreUnavailable
 from service.schemas import Document
-from service.schemas.sources import FileFormat
+from service.schemas.sources import FileFormat, FolderFormat
 from service.sources.fetching import CannotRead, Fetcher, Marks
 from service.sources.files import Position, read
-from service.sources.items import LINE_CHARS, Feed, document, keyed
+from service.sources.folders import content, list_files, mailbox, take
+from service.sources.items import LINE_CHARS, Feed, Keyed, document, keyed
 from service.sources.parsing import Parsing
 from service.sources.records import from_ndjson, from_text
 from service.sources.schedule import next_poll_s
-from service.sources.seen import Change, compare
+from service.sources.seen import Change, Fresh, compare
+from service.sources.text import tidy
 from service.store.sources import Fields, SourceClaim, SourceRecord
 from service.store.topics import Store
 from service.tasks import cancel_all
@@ -44,6 +48,7 @@ RANDOM = secrets.SystemRandom()
 UNCHANGED = Change((), {}, ())
 MAX_WAITING, WAIT_S = 10_000, 5.0  # undecided documents, above which files wait; for how long
 FILE_FORMAT: TypeAdapter[FileFormat] = TypeAdapter(FileFormat)
+FOLDER_FORMAT: TypeAdapter[FolderFormat] = TypeAdapter(FolderFormat)
 
 log = structlog.get_logger("sluice.sources")
 
@@ -126,7 +131,15 @@ class Polling:
         return [document(source, feed.title, each, self._config.max_text_chars) for each in keyed(feed.items)]
 
     async def _look(self, claim: SourceClaim, record: SourceRecord) -> Outcome:
-        return await (self._read_file if record.kind == "file" else self._read_feed)(claim, record)
+        if record.kind == "feed":
+            return await self._read_feed(claim, record)
+        if self._config.sources_files is None:
+            raise CannotRead("No files are read here (SLUICE_SOURCES_FILES).")
+        if await self._inbox.waiting() > MAX_WAITING:
+            await self._commit(claim, record, {}, UNCHANGED, 0, WAIT_S)
+            return Outcome()
+        read = self._read_file if record.kind == "file" else self._read_folder
+        return await read(claim, record, self._config.sources_files)
 
     async def _read_feed(self, claim: SourceClaim, record: SourceRecord) -> Outcome:
         fetched = await self._fetcher.fetch(record.url, Marks(record.etag, record.last_modified), now_ms())
@@ -145,23 +158,50 @@ class Polling:
         await self._commit(claim, record, {**fields, **title}, change, len(fresh))
         return Outcome(len(offered), fresh)
 
-    async def _read_file(self, claim: SourceClaim, record: SourceRecord) -> Outcome:
-        """Passes on the next records of a file, unless consumers are far behind; if there are more, it goes on at once.
-        What is read twice because a process died has the same ids (see records.py)."""
-        config = self._config
-        if config.sources_files is None:
-            raise CannotRead("No files are read here (SLUICE_SOURCES_FILES).")
-        if await self._inbox.waiting() > MAX_WAITING:
-            await self._commit(claim, record, {}, UNCHANGED, 0, WAIT_S)
-            return Outcome()
+    async def _read_file(self, claim: SourceClaim, record: SourceRecord, root: Path) -> Outcome:
+        """Passes on the next records of a file; if there are more, it goes on at once. What is read twice because a
+        process died has the same ids (see records.py)."""
         position, format = Position.from_text(record.position), FILE_FORMAT.validate_python(record.format)
-        limit = config.sources_max_bytes
-        piece = await asyncio.to_thread(read, config.sources_files, record.url, format, position, limit)
+        limit = self._config.sources_max_bytes
+        piece = await asyncio.to_thread(read, root, record.url, format, position, limit)
         records = await self._records(record, format, piece.content)
         await self._inbox.add(records)
         fields: Fields = {"position": piece.position.to_text()}
         await self._commit(claim, record, fields, UNCHANGED, len(records), 0.0 if piece.more else None)
         return Outcome(len(records), [each for each in records if isinstance(each, Document)])
+
+    async def _read_folder(self, claim: SourceClaim, record: SourceRecord, root: Path) -> Outcome:
+        """Passes on the files of a folder that are new or have changed, some at a time."""
+        format = FOLDER_FORMAT.validate_python(record.format)
+        files = {each.keyed.key: each for each in await asyncio.to_thread(list_files, root, record.url, format)}
+        seen = await self._store.load_seen(record.id)
+        change = compare(seen, [each.keyed for each in files.values()], now_ms())
+        taken, limit = take(change.fresh, files, self._config.sources_max_bytes), self._config.sources_max_bytes
+        paths = [files[each.offered.key].path for each in taken]
+        if format == "maildir":
+            mails = await asyncio.to_thread(mailbox, paths, limit)
+            messages = (await self._parsing.parse(mails, "", "mbox")).items if mails else ()
+            documents = [document(record.id, "", each, self._config.max_text_chars) for each in keyed(messages)]
+        else:
+            documents = await asyncio.to_thread(self._texts, record.id, taken, paths)
+        await self._inbox.add(documents)
+        left = {each.offered.key for each in change.fresh[len(taken) :]}
+        put = {key: value for key, value in change.put.items() if key not in left}
+        noted = Change(taken, put, change.drop)
+        await self._commit(claim, record, {}, noted, len(documents), 0.0 if left else None)
+        return Outcome(len(change.fresh), documents)
+
+    def _texts(self, source: str, files: Sequence[Fresh], paths: Sequence[Path]) -> list[Document]:
+        limit = self._config.max_text_chars
+        offered = [
+            (
+                Keyed(each.offered.key, each.offered.print, each.offered.item.model_copy(update={"text": words})),
+                each.update,
+            )
+            for each, path in zip(files, paths, strict=True)
+            if (words := tidy(content(path, self._config.sources_max_bytes).decode(errors="replace")))
+        ]
+        return [document(source, "", each, limit, update) for each, update in offered]
 
     async def _records(self, record: SourceRecord, format: FileFormat, content: bytes) -> Sequence[Document | bytes]:
         limit = self._config.max_text_chars

@@ -16,7 +16,7 @@ from service.errors import BadInput, Conflict, FieldError, NotFound
 from service.schemas import Document
 from service.schemas.sources import (
     AnySource,
-    FileFormat,
+    Format,
     FoundDocument,
     ImportedFeed,
     ImportedFeeds,
@@ -41,7 +41,8 @@ MAX_SHOWN, MAX_TRIED = 100, 20  # documents in an answer
 SNIPPET_CHARS = 300
 MAX_NAMES = 10  # that are tried for a source without an id, before one with a part of its address's hash
 MAX_URL_CHARS = 2000  # of an address in an answer
-FILE_FORMAT: TypeAdapter[FileFormat] = TypeAdapter(FileFormat)
+KIND: TypeAdapter[Literal["feed", "file", "folder"]] = TypeAdapter(Literal["feed", "file", "folder"])
+FORMAT: TypeAdapter[Format] = TypeAdapter(Format)
 RESERVED = ("try", "opml")  # /sources/try and /sources/opml are calls
 COMMON = {
     "http",
@@ -235,10 +236,10 @@ def _source(record: SourceRecord) -> Source:
     feed = record.kind == "feed"
     return Source(
         id=record.id,
-        kind="feed" if feed else "file",
+        kind=KIND.validate_python(record.kind),
         url=record.url if feed else None,
         path=None if feed else record.url,
-        format=FILE_FORMAT.validate_python(record.format) if record.format else None,
+        format=FORMAT.validate_python(record.format) if record.format else None,
         every_s=record.every_s,
         paused=record.paused,
         created=time_of(record.created_ms),

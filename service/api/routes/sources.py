@@ -15,6 +15,7 @@ from service.schemas.sources import (
     AnySource,
     ImportedFeeds,
     NewFile,
+    NewFolder,
     NewSource,
     Polled,
     Source,
@@ -39,9 +40,11 @@ EXAMPLE = opml.write([opml.Outline("Example", "https://example.org/feed.xml")])
 router = new_router()
 
 
-@router.post("/sources", status_code=201, tags=["sources"], **takes(NewSource, NewFile), **answers(Source, 409))
+@router.post(
+    "/sources", status_code=201, tags=["sources"], **takes(NewSource, NewFile, NewFolder), **answers(Source, 409)
+)
 async def create_source(request: Request, sluice: ReadySluice) -> Response:
-    """Add a feed (RSS, Atom or JSON Feed), or a file that grows. It is read at once, and then regularly."""
+    """Add a feed (RSS, Atom or JSON Feed), or a file or folder that grows. It is read at once, and then regularly."""
     source = await sluice.sources.create(await read(request, NEW_SOURCE))
     return reply(source, 201, {"Location": f"/sources/{source.id}"})
 

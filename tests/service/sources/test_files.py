@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
+from service.schemas.sources import FileFormat
 from service.sources.fetching import CannotRead
-from service.sources.files import Format, Position, read
+from service.sources.files import Position, read
 from service.sources.records import from_mbox, from_ndjson
 from tests.support.api import Api, running_api
 from tests.support.consuming import consuming, dead_letters, output_documents, wait_until_consumed
@@ -157,7 +158,7 @@ async def reading(redis_url: str, root: Path, **settings: Any) -> AsyncIterator[
         yield api
 
 
-async def add(api: Api, path: str, format: Format) -> Any:
+async def add(api: Api, path: str, format: FileFormat) -> Any:
     return await api.ok("POST", "/sources", {"id": "wire", "kind": "file", "path": path, "format": format})
 
 
@@ -185,7 +186,7 @@ async def test_a_file_is_decided_as_it_grows(redis_url: str, store: "Redis", tmp
 
 @pytest.mark.parametrize("format", ["ndjson", "text"])
 async def test_what_is_read_again_after_a_crash_is_the_same_document(
-    redis_url: str, store: "Redis", tmp_path: Path, format: Format
+    redis_url: str, store: "Redis", tmp_path: Path, format: FileFormat
 ) -> None:
     """The process died after the records were appended, and before the position was."""
     (tmp_path / "log").write_text('{"title": "crude", "text": "one"}\n{"title": "crude", "text": "two"}\n')
@@ -248,4 +249,4 @@ async def test_no_files_are_read_unless_a_directory_is_named(redis_url: str) -> 
         answer = await api.post("/sources", json={"kind": "file", "path": "x", "format": "text"})
         assert (answer.status_code, "SLUICE_SOURCES_FILES" in answer.text) == (422, True)
         answer = await api.post("/sources", json={"kind": "fax"})
-        assert answer.json()["errors"] == [{"pointer": "/kind", "detail": "This must be feed or file."}]
+        assert answer.json()["errors"] == [{"pointer": "/kind", "detail": "This must be feed, file or folder."}]
