@@ -25,12 +25,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
-from pydantic_core import to_json
 
 from service.clock import now_ms
 from service.config import Config
 from service.errors import GroupGone, StoreUnavailable
-from service.flow.webhooks import NotDelivered, Webhooks
+from service.flow.formats import payload
+from service.flow.webhooks import NotDelivered, Webhooks, signature_headers
 from service.schemas.flow import ToWebhook
 from service.store.redis.consumer_group import Arrived, ConsumerGroup
 from service.store.stream.inbox import SILENT_S
@@ -44,7 +44,6 @@ MAX_CONCURRENT = 8  # deliveries of a route
 MAX_ATTEMPTS = 50
 POLL_S = 1.0  # between two checks for changed routes, and for entries that are due again
 RETRY_S = 0.5  # before the store is tried again
-EVENT_TYPE, GOAL_TYPE = "sluice.decision", "sluice.goal"
 RANDOM = secrets.SystemRandom()  # jitter, so that deliveries that failed together are not retried together
 
 log = structlog.get_logger("sluice.flow")
@@ -161,9 +160,11 @@ class Deliveries:
         try:
             if isinstance(target, ToWebhook):
                 placed = Placed(arrived.place, entry)
-                body = message(route.topic, placed)
-                secret, now_s = target.secret or "", int(time.time())
-                await webhooks.send(target.url, secret, message_id(placed), body, now_s)
+                sent, now_s = payload(target, route.topic, placed), int(time.time())
+                headers = {"Content-Type": sent.media_type} | sent.headers
+                if target.secret:
+                    headers |= signature_headers(target.secret, message_id(placed), sent.body, now_s)
+                await webhooks.send(target.url, headers, sent.body)
             elif refusal := await self._routes.add(target.key, route.topic, arrived, self._config.out_kept):
                 raise NotDelivered(f"The store refused the entry: {refusal}")
         except NotDelivered as error:
@@ -184,15 +185,6 @@ def message_id(placed: Placed) -> str:
     stream is a part of the name."""
     entry = placed.entry
     return f"{entry.id}-{entry.decision}" + (f"-{placed.place}" if entry.updated else "")
-
-
-def message(topic: str, placed: Placed) -> bytes:
-    """The body of a webhook, in the form that Standard Webhooks recommends."""
-    if placed.is_goal:
-        change = placed.goal_change(topic)
-        return to_json({"type": GOAL_TYPE, "timestamp": change.at, "data": change})
-    passed = placed.passed(topic)
-    return to_json({"type": EVENT_TYPE, "timestamp": passed.at, "data": passed})
 
 
 async def _wait(event: asyncio.Event, timeout_s: float) -> None:

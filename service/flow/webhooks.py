@@ -15,6 +15,7 @@ import base64
 import hashlib
 import hmac
 import ssl
+from collections.abc import Mapping
 
 import httpx
 
@@ -46,11 +47,11 @@ class Webhooks:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def send(self, url: str, secret: str, message_id: str, body: bytes, now_s: int) -> None:
+    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """Sends a message; NotDelivered unless the receiver answers with success."""
         try:
             async with asyncio.timeout(self._timeout_s):
-                status = await self._post(httpx.URL(url), signature_headers(secret, message_id, body, now_s), body)
+                status = await self._post(httpx.URL(url), headers, body)
         except (TimeoutError, httpx.TimeoutException):
             raise NotDelivered(f"The receiver did not answer within {self._timeout_s:g} seconds.") from None
         except httpx.HTTPError as error:
@@ -60,9 +61,9 @@ class Webhooks:
         if not 200 <= status < 300:
             raise NotDelivered(f"The receiver answered {status}.")
 
-    async def _post(self, url: httpx.URL, headers: dict[str, str], body: bytes) -> int:
+    async def _post(self, url: httpx.URL, headers: Mapping[str, str], body: bytes) -> int:
         target = url.copy_with(host=await self._resolve(url))
-        headers |= {"Host": url.netloc.decode(), "Content-Type": "application/json"}
+        headers = {"Host": url.netloc.decode(), **headers}
         extensions = {"sni_hostname": url.host} if url.scheme == "https" else {}
         request = self._client.stream("POST", target, headers=headers, content=body, extensions=extensions)
         async with request as response:

@@ -3,16 +3,17 @@
 import base64
 import re
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
+from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag, model_validator
+from pydantic_core import to_json
 
 from models.core.names import GoalState
 from service.schemas.common import Page
 from service.schemas.documents import Decision
-from service.schemas.fields import STREAM, WEBHOOK, Answer, Grade, Place, Request
+from service.schemas.fields import STREAM, WEBHOOK, Answer, Grade, Place, Request, bounded
 from service.schemas.metrics import Figure
 
 NAME = re.compile(r"(?a:[\w-]{1,63}(\.[\w-]{1,63})*\.?)")  # on the internet or in a private network
@@ -157,15 +158,45 @@ def _both() -> list[Routed]:
     return ["accept", "abstain"]
 
 
+PLACEHOLDER = re.compile(r"\{\{ *([a-z]+) *\}\}")
+PLACEHOLDERS = ("topic", "decision", "score", "document", "title", "text", "url", "source", "author", "published")
+Format = Literal["sluice", "slack", "mattermost", "discord", "ntfy", "template"]
+
+
+def _template(template: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuses placeholders that stand for nothing."""
+    unknown = sorted(set(PLACEHOLDER.findall(to_json(template).decode())) - set(PLACEHOLDERS))
+    if unknown:
+        raise ValueError(f"There is no placeholder {unknown[0][:40]}; there are {', '.join(PLACEHOLDERS)}.")
+    return bounded(template)
+
+
 class ToWebhook(Request):
-    """Sends each decision to a URL as a POST request, signed according to Standard Webhooks."""
+    """Sends each decision to a URL as a POST request: signed according to Standard Webhooks, or in the form that a chat
+    or a notifier understands."""
 
     to: Literal["webhook"]
     url: Annotated[str, Field(max_length=2000), AfterValidator(web_address)]
     on: On = Field(default_factory=_both)
     secret: Annotated[str, Field(max_length=200), AfterValidator(_secret)] | None = Field(
-        default=None, description="Never shown again. May be omitted if the topic has this route already."
+        default=None,
+        description="Never shown again. May be omitted if the topic has this route already, and in other formats than "
+        "`sluice`, which are signed if there is one.",
     )
+    format: Format = Field(
+        default="sluice", description="What is sent: our own message, or what the receiver shows to people."
+    )
+    template: Annotated[dict[str, JsonValue], AfterValidator(_template)] | None = Field(
+        default=None,
+        description="With the format `template`: the JSON to send. In its strings {{title}}, {{url}} and so on are "
+        "replaced.",
+    )
+
+    @model_validator(mode="after")
+    def _has_a_template_if_it_needs_one(self) -> Self:
+        if (self.format == "template") != (self.template is not None):
+            raise ValueError("The format `template` needs a `template`, and no other format has one.")
+        return self
 
 
 class ToStream(Request):
@@ -204,6 +235,7 @@ class RouteInfo(Answer):
     to: Literal["webhook", "stream"]
     url: str | None
     key: str | None
+    format: Format | None = Field(default=None, description="Of a webhook; null for a stream.")
     on: On
     state: Literal["waiting", "delivering", "failing"]
     delivered: int

@@ -171,6 +171,7 @@ def _route_info(stored: StoredRoute, status: DeliveryStatus) -> RouteInfo:
         to=route.to,
         url=route.url if isinstance(route, ToWebhook) else None,
         key=route.key if isinstance(route, ToStream) else None,
+        format=route.format if isinstance(route, ToWebhook) else None,
         on=route.on,
         state=status.state,
         delivered=status.delivered,

@@ -265,7 +265,7 @@ def _errors(i: int, route: StoredRoute, others: Sequence[StoredRoute], private: 
     if route.id in [other.id for other in others]:
         yield FieldError(pointer=f"/routes/{i}", detail="Another route has the same target.")
     if isinstance(route.route, ToWebhook):
-        if route.route.secret is None:
+        if route.route.secret is None and route.route.format == "sluice":
             yield FieldError(pointer=f"/routes/{i}/secret", detail="A new webhook needs a secret.")
         if not private and not may_be_public(route.route.url):
             detail = "This is not a public address; SLUICE_WEBHOOKS_PRIVATE allows others."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.flow.deliveries import message
+from service.flow.formats import message
 from service.flow.subscribers import event
 from service.run.housekeeping import save_goals
 from service.store.stream.outbox import START, Placed, announce_cmd

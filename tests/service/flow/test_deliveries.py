@@ -339,11 +339,11 @@ async def test_a_name_is_looked_up_once_and_every_address_it_has_must_be_public(
     for addresses in (["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["93.184.216.34", "::1"]):
         answers[:] = [addresses, ["127.0.0.1"]]
         with pytest.raises(NotDelivered, match="public"):
-            await strict.send(url, SECRET, "m", b'{"data": 1}', 1)
+            await strict.send(url, signature_headers(SECRET, "m", b'{"data": 1}', 1), b'{"data": 1}')
         assert len(answers) == 1
     assert receiver.requests == 0
     answers[:] = [["127.0.0.1"]]
-    await lax.send(url, SECRET, "m", b'{"data": 1}', 1)
+    await lax.send(url, signature_headers(SECRET, "m", b'{"data": 1}', 1), b'{"data": 1}')
     assert (receiver.requests, answers) == (1, [])
     assert set(resolved) == {"rebinding.example"}
     for webhooks in (strict, lax):

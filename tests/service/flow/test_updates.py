@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from service.flow.deliveries import message, message_id
+from service.flow.deliveries import message_id
+from service.flow.formats import message
 from service.store.stream.outbox import Placed
 from tests.support.api import GRAIN, OIL, Api, running_api
 from tests.support.streaming import classify
