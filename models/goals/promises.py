@@ -60,7 +60,7 @@ from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PRO
 from models.goals.objectives import Objective
 from models.goals.restrictive import Sample, error_bound, tuned
 from models.goals.spending import LEARNING_SHARE, undecided
-from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, all_cuts
+from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, HandCuts, all_cuts
 from models.goals.tracking import tracked_cut
 
 DEFAULT_ABSTAIN = 0.15  # the limit on abstention where recall is asked for and no limit is set
@@ -76,12 +76,13 @@ class Targets:
     max_abstain: float | None = None
     mode: GoalMode = "strict"
     maximise: Objective | None = None  # by which the cut is chosen, if no precision or error is asked for
+    cuts: HandCuts | None = None  # set by the user: then the targets are only watched
 
     @property
     def asks(self) -> bool:
-        """Whether a target is set."""
+        """Whether a target is set, or the cuts are."""
         shares = self.max_error, self.min_precision, self.min_recall, self.max_abstain
-        return self.maximise is not None or any(each is not None for each in shares)
+        return self.maximise is not None or self.cuts is not None or any(each is not None for each in shares)
 
     @property
     def restrictive(self) -> bool:
@@ -107,6 +108,8 @@ def choose(
     """Chooses the band for a goal. `usual` is the band that the topic would have without one; `background` are
     held-out scores of recent documents. A committee that votes rejects by other scores of the same documents:
     `rejecting` (see online/committee.py)."""
+    if goal.cuts:
+        return goal.cuts.of(usual)
     if goal.restrictive:
         below, passed = rejecting or (judged, background)
         return _restrictive_band(goal, (judged, below), Sample(background, passed, np.zeros(len(background))), usual)

@@ -93,6 +93,25 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class HandCuts:
+    """Cuts that a user has set, and that stay: two scores, or a distance to either side of where the topic would cut
+    by itself, which moves as it learns (of a support vector machine, the "don't know" band along its hyperplane)."""
+
+    reject_below: float = 0.0
+    accept_above: float = 0.0
+    band: float | None = None
+
+    def of(self, usual: Band) -> Band:
+        """The band, in place of the usual one. Around a cut that accepts nothing there is none."""
+        low, high = self.reject_below, self.accept_above
+        if self.band is not None:
+            if usual.accept_above >= NEVER:
+                return usual
+            low, high = usual.accept_above - self.band, min(usual.accept_above + self.band, NEVER)
+        return replace(usual, reject_below=low, accept_above=high, certified=None)
+
+
+@dataclass(frozen=True, slots=True)
 class Scale:
     zero: float  # the score of an unrelated document
     one: float  # the score of a document of nothing but what the topic looks for

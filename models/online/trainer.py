@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from models.core.measures import Bools, sap
 from models.core.vectors import SERVED_WEIGHTS, Bag, Linear, Reals
 from models.goals import calibration, promises
+from models.goals.thresholds import Band
 from models.learners.base import Vector
 from models.learners.documents import Background, DocumentWindow
 from models.online import pins, pocket
@@ -286,8 +287,11 @@ class Trainer:
         return sap(run.scores(candidate.vector, window), relevant)
 
     def _base_model(self, base: Model) -> Model:
-        """The base at its own cuts, as it is served before anything is learned."""
-        terms = self._spec.terms
+        """The base at its own cuts, or those that its user has set, as it is served before anything is learned."""
+        terms, cuts = self._spec.terms, self._spec.goal.cuts
+        if cuts:
+            band = cuts.of(Band(base.reject_below, base.accept_above))
+            base = dataclasses.replace(base, reject_below=band.reject_below, accept_above=band.accept_above)
         if terms == NONE:
             return base
         linear, committee = pins.applied(base.linear, terms), base.committee

@@ -28,6 +28,14 @@ class TopicOptions(NamedTuple):
             "each with an option of its own.",
         ),
     ] = None
+    cuts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REJECT,ACCEPT",
+            help="Thresholds that stay, such as .1,.3; a single number is a band to either side of the topic's own; "
+            "'' removes them.",
+        ),
+    ] = None
     accept_if: Annotated[str | None, typer.Option(help="Accept what matches this rule, whatever the model says.")] = (
         None
     )
@@ -77,6 +85,7 @@ class TopicOptions(NamedTuple):
             "name": self.name,
             "learner": {"kind": self.learner, "params": parse_params(self.param)} if self.learner else None,
             "goal": self._goal(),
+            "cuts": _parse_cuts(self.cuts) if self.cuts else None,
             "rules": {name: rule for name, rule in rules.items() if rule is not None} or None,
             "group": {name: value for name, value in group.items() if value is not None} if self.group else None,
             "terms": {name: list(filter(None, given)) for name, given in terms.items() if given} or None,
@@ -85,7 +94,8 @@ class TopicOptions(NamedTuple):
             "pocket": None if self.pocket is None else {"every": _parse_every(self.pocket)},
             "audit": self.audit,
         }
-        left = {name: None for name, given in (("group", self.group), ("ranking", self.ranking)) if given == ""}
+        given = (("group", self.group), ("ranking", self.ranking), ("cuts", self.cuts))
+        left = {name: None for name, value in given if value == ""}
         return {name: value for name, value in settings.items() if value is not None} | left
 
     def _goal(self) -> dict[str, Any] | None:
@@ -111,6 +121,17 @@ def with_topic_options(command: Callable[..., None]) -> Callable[..., None]:
         parameters += declared.values() if name == "options" else [parameter]
     vars(called)["__signature__"] = inspect.Signature(parameters)
     return called
+
+
+def _parse_cuts(text: str) -> dict[str, float]:
+    """Thresholds set by hand, as the API takes them."""
+    try:
+        numbers = [float(number) for number in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not 1 <= len(numbers) <= 2 or not all(map(math.isfinite, numbers)):
+        raise Misused(f"Thresholds have the form .1,.3, and a band is a number such as .2, not {text!r}.")
+    return {"band": numbers[0]} if len(numbers) == 1 else {"reject_below": numbers[0], "accept_above": numbers[1]}
 
 
 def _parse_measure(texts: Sequence[str]) -> str | dict[str, Any]:

@@ -148,7 +148,7 @@ def may_be_drawn(
 
 def report(published: PublishedModel, counts: TopicCounts, default_rate: float) -> Report | None:
     """How a goal stands; `default_rate` is the deployment's rate of audits."""
-    goal = targets_of(published.settings.goal)
+    goal = targets_of(published.settings)
     audits = audit_rate(published.settings, default_rate) > 0
     return assurance.report(goal, published.model.evidence, counts.ever, counts.as_now, audits)
 

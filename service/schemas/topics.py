@@ -18,6 +18,7 @@ from pydantic import (
 
 from models.core.names import GoalMode, GoalState, PocketScores
 from service.schemas.fields import (
+    MAX_NUMBER,
     NESTED,
     PLAIN,
     TOPIC_ID,
@@ -27,6 +28,7 @@ from service.schemas.fields import (
     Rule,
     Scalar,
     Share,
+    Threshold,
     TopicId,
     no_nul,
 )
@@ -135,6 +137,33 @@ class Goal(Request):
         return {name: value for name, value in serialize(self).items() if value is not None} if self.asks else {}
 
 
+class Cuts(Request):
+    """Thresholds set by hand, which stay until they are changed: two scores, or a band."""
+
+    reject_below: Threshold | None = None
+    accept_above: Threshold | None = None
+    band: Annotated[float, Field(ge=0, le=MAX_NUMBER, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="Abstain where a score is this near to the threshold that the topic would have by itself, and that "
+        "moves as it learns; in place of the two scores.",
+    )
+
+    @model_validator(mode="after")
+    def _two_scores_or_a_band(self) -> Self:
+        low, high = self.reject_below, self.accept_above
+        if (self.band is None) == (low is None and high is None):
+            raise ValueError("Give either `reject_below` and `accept_above`, or `band`.")
+        if self.band is None and (low is None or high is None):
+            raise ValueError("Give both `reject_below` and `accept_above`.")
+        if low is not None and high is not None and low > high:
+            raise ValueError("`reject_below` must not be above `accept_above`.")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if value is not None}
+
+
 class Rules(Request):
     accept_if: Rule | None = None
     reject_if: Rule | None = None
@@ -215,6 +244,9 @@ class TopicFields(Request):
     )
     learner: Annotated[Learner, Effect.START] = Learner(kind="wh")
     goal: Annotated[Goal, Effect.MODEL] = Goal()
+    cuts: Annotated[Cuts | None, Effect.MODEL] = Field(
+        default=None, description="Thresholds set by hand, which stay until they are changed; null: the topic's own."
+    )
     rules: Annotated[Rules, Effect.DECISIONS] = Rules()
     group: Annotated[Group | None, Effect.DECISIONS] = None
     ranking: Annotated[LearnedRanking | None, Effect.NOTHING] = Field(
@@ -361,7 +393,7 @@ class PooledRecall(Answer):
     detail: str
 
 
-ABSENT = ("warnings", "group", "ranking")  # from a topic, where there is none
+ABSENT = ("warnings", "group", "ranking", "cuts")  # from a topic, where there is none
 
 
 class Topic(Answer):
@@ -373,6 +405,7 @@ class Topic(Answer):
     rules: Rules
     group: Group | None = Field(default=None, description="Absent if the topic is in none.")
     ranking: LearnedRanking | None = Field(default=None, description="Absent if what it lets through is by score.")
+    cuts: Cuts | None = Field(default=None, description="Absent if no thresholds are set by hand.")
     terms: Pins = Pins()
     semantic: bool = True
     pocket: Pocket = Pocket()

@@ -13,12 +13,13 @@ from models.batch import registry
 from models.core.names import METHOD_KINDS
 from models.goals.objectives import BreakEven, FBeta, Objective, Utility
 from models.goals.promises import Targets
+from models.goals.thresholds import HandCuts
 from models.online.pins import PinnedTerms
 from models.online.registry import parse_params
 from models.text.analysis import Analysis, features_of, occurrences
 from service.clock import now_ms
 from service.errors import BadInput, FieldError
-from service.schemas import EFFECTS, TARGETS, Effect, Goal, Learner, Measure, Pins, Pocket, Policy, TopicFields
+from service.schemas import EFFECTS, TARGETS, Cuts, Effect, Learner, Measure, Pins, Pocket, Policy, TopicFields
 from service.schemas.fields import Canonical, Millis, Request, Share
 from service.sentences import as_sentence
 from service.topics.decisions import rules
@@ -159,10 +160,19 @@ def effect_of(settings: TopicFields, before: TopicFields) -> Effect:
     return max(effects, default=Effect.NOTHING)
 
 
-def targets_of(goal: Goal) -> Targets:
-    """The goal as the models take it."""
+def targets_of(settings: TopicFields) -> Targets:
+    """The goal, and cuts set by hand, as the models take them."""
+    goal, cuts = settings.goal, settings.cuts
     shares = {name: getattr(goal, name) for name in TARGETS}
-    return Targets(**shares, mode=goal.mode, maximise=_objective(goal.maximise))
+    return Targets(**shares, mode=goal.mode, maximise=_objective(goal.maximise), cuts=_by_hand(cuts))
+
+
+def _by_hand(cuts: Cuts | None) -> HandCuts | None:
+    if cuts is None:
+        return None
+    if cuts.band is not None:
+        return HandCuts(band=cuts.band)
+    return HandCuts(cuts.reject_below or 0.0, cuts.accept_above or 0.0)
 
 
 def _objective(asked: Measure | str | None) -> Objective | None:

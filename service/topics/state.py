@@ -212,7 +212,7 @@ def spec_of(resolved: Resolved) -> Spec:
     """The part of a topic's settings and query that a trainer has to know."""
     settings = settings_of(resolved)
     query = to_bag(resolved.settings.features)
-    goal, vectors = targets_of(settings.goal), PocketParams(**settings.pocket.model_dump())
+    goal, vectors = targets_of(settings), PocketParams(**settings.pocket.model_dump())
     learner = settings.learner
     return Spec(
         learner.kind, learner.params, query if len(query.features) else None, goal, settings.pinned_terms, vectors

@@ -11,7 +11,7 @@ from models.core import intervals
 from models.goals import spending
 from models.goals.evidence import BOUND_CONFIDENCE, EDGE_SIZE, MIN_RELEVANT, PROMISE_CONFIDENCE
 from models.goals.promises import Targets, certified_cut, choose
-from models.goals.thresholds import MIN_SAMPLE, NEVER, Band
+from models.goals.thresholds import MIN_SAMPLE, NEVER, Band, HandCuts
 from tests.models.goals.judged import judged, ranking
 
 STEADY = settings(derandomize=True, max_examples=100, deadline=None)
@@ -256,3 +256,18 @@ def test_error_comes_before_abstention() -> None:
     sample = replace(judged(scores, scores > 0.5, "audit"), chance=np.full(2000, 0.5))
     band = choose(Targets(max_error=0.05, max_abstain=0.01), sample, np.linspace(0, 1, 1000), Band(0.9, 0.95))
     assert band.reject_below < 0.56
+
+
+# -- cuts set by hand --------------------------------------------------------------------------------------------------
+
+
+def test_cuts_set_by_hand_stay_whatever_the_goal_and_a_band_follows_the_cut_of_the_topic() -> None:
+    scores, relevant = ranking([True] * 60 + [False] * 60)
+    sample = judged(scores / 120, relevant)
+    for goal in (Targets(), Targets(min_precision=0.9), Targets(max_abstain=0.3, mode="best")):
+        fixed = choose(replace(goal, cuts=HandCuts(0.4, 0.7)), sample, NO_STREAM, USUAL)
+        assert (fixed.reject_below, fixed.accept_above, fixed.f1) == (0.4, 0.7, USUAL.f1)
+        band = choose(replace(goal, cuts=HandCuts(band=0.05)), sample, NO_STREAM, USUAL)
+        assert (band.reject_below, band.accept_above) == pytest.approx((0.25, 0.35))
+    silent = Band(0.2, NEVER)
+    assert choose(Targets(cuts=HandCuts(band=0.05)), sample, NO_STREAM, silent) == silent

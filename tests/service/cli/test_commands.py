@@ -235,6 +235,16 @@ def test_a_measure_to_maximise_is_given_on_the_command_line(run: Runner) -> None
     assert run("topics", "delete", "best").code == 0
 
 
+def test_thresholds_are_set_on_the_command_line_and_given_back(run: Runner) -> None:
+    (made,) = run("topics", "create", "fixed", "--query", "wheat", "--cuts", ".1,.3").lines
+    assert made["cuts"] == {"reject_below": 0.1, "accept_above": 0.3}
+    assert (made["status"]["reject_below"], made["status"]["accept_above"]) == (0.1, 0.3)
+    assert run("topics", "change", "fixed", "--cuts", ".2").lines[0]["cuts"] == {"band": 0.2}
+    assert "cuts" not in run("topics", "change", "fixed", "--cuts", "").lines[0]
+    assert run("topics", "change", "fixed", "--cuts", ".1,.2,.3").code == 2
+    assert run("topics", "delete", "fixed").code == 0
+
+
 def test_a_topic_lives_on_the_command_line(sluice: Client, run: Runner) -> None:
     settings = [
         "--query",
