@@ -24,7 +24,7 @@ import structlog
 
 from service.documents.index import Writer, delete, exists, reading
 from service.errors import SearchUnavailable, StoreUnavailable
-from service.store.stream.documents import DocumentStore, unpack
+from service.store.stream.documents import START, DocumentStore, unpack
 from service.store.stream.outbox import order
 from service.tasks import Pool
 
@@ -79,9 +79,9 @@ class Follower:
         self._waiting += 1
         try:
             store = await self._documents.store_name()
-            upto = [newest for _, newest in await self._documents.change_spans()]
+            spans = await self._documents.change_spans()
             deadline_s = time.monotonic() + WAIT_S
-            while not await asyncio.to_thread(self._has, store, upto):
+            while not await asyncio.to_thread(self._has, store, spans):
                 self._wanted.set()
                 if time.monotonic() > deadline_s:
                     return False
@@ -146,18 +146,24 @@ class Follower:
         except TimeoutError:
             return
 
-    def _has(self, store: str, upto: list[str]) -> bool:
+    def _has(self, store: str, spans: list[tuple[str, str]]) -> bool:
+        """Whether the index has been read up to the end of each log, as these spans say. Where a log was emptied, it
+        must have been read again since."""
         try:
             with reading(self.directory, store) as reader:
                 places = reader.places()
         except SearchUnavailable:
             return False
-        return all(n in places and order(places[n]) >= order(place) for n, place in enumerate(upto))
+        if len(places) < len(spans):
+            return False
+        read = [order(place) for _, place in sorted(places.items())]
+        ends = [order(newest) for _, newest in spans]
+        return all(place >= end if end > order(START) else place == end for place, end in zip(read, ends, strict=True))
 
     def _is_leader(self) -> bool:
         """Whether this process writes the index; the lock ends with the process."""
         if self._lock is None:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds the texts of documents
             file = os.open(self.directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -57,6 +57,13 @@ async def test_nothing_is_indexed_until_somebody_searches(api: Api, tmp_path: Pa
     assert exists(tmp_path)
 
 
+async def test_only_its_owner_may_read_the_index(redis_url: str, tmp_path: Path) -> None:
+    async with running_api(redis_url, search=tmp_path / "search") as api:
+        await classify(api, oil(1))
+        assert await found(api) == {"o0"}
+    assert (tmp_path / "search").stat().st_mode & 0o777 == 0o700
+
+
 async def test_a_process_that_starts_later_goes_on_where_the_last_one_stopped(
     api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
