@@ -33,7 +33,7 @@ from models.core import intervals
 from models.core.intervals import Interval
 from models.core.names import GoalState
 from models.goals.evidence import BOUND_CONFIDENCE, MIN_RELEVANT, PROMISE_CONFIDENCE, Evidence
-from models.goals.objectives import Objective
+from models.goals.objectives import BreakEven, Objective
 from models.goals.promises import Targets
 from models.goals.reporting.needed import MAX_SPAN, QUARTILES
 from models.goals.reporting.volume import StreamCounts
@@ -359,7 +359,9 @@ def _maximised(objective: Objective, evidence: Evidence) -> PartReport:
     if evidence.silent:
         detail = f"By the best estimate no threshold has a {objective} that is worth it, so nothing is accepted."
         return PartReport("learning" if evidence.kept < MIN_RELEVANT else "met", value, n, detail)
-    detail = f"Documents are accepted above the threshold with the best {objective}, about {evidence.value:.3g}"
+    about = f"{evidence.value:,.0f}" if abs(evidence.value) >= 100 else f"{evidence.value:.3g}"
+    which = "at the" if isinstance(objective, BreakEven) else "with the best"
+    detail = f"Documents are accepted above the threshold {which} {objective}, about {about}"
     if evidence.kept < MIN_RELEVANT:
         few = f"fewer than {MIN_RELEVANT} relevant documents that were shown have been judged"
         return PartReport("learning", value, n, f"{detail}; {few}.")

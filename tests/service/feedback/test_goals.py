@@ -106,7 +106,7 @@ async def test_a_measure_is_maximised_and_said_to_be(api: Api) -> None:
         goal = changed["status"]["goal"]
         assert goal["state"] == goal["maximise"]["state"] == "met", goal
         assert goal["maximise"]["estimate"] > 0
-        assert "above the threshold with the best" in goal["detail"]
+        assert "accepted above the threshold" in goal["detail"]
         assert (await api.ok("GET", "/topics/crude"))["goal"]["maximise"] == changed["goal"]["maximise"]
     assert cuts["cheap"] <= cuts["complete"] <= cuts["precise"] <= cuts["dear"]
     assert cuts["cheap"] < cuts["dear"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.goals.evidence import Evidence
 from models.goals.ledger import Ledger
-from models.goals.objectives import FBeta, Utility
+from models.goals.objectives import BreakEven, FBeta, Utility
 from models.goals.promises import Targets
 from models.goals.reporting.report import HOW_TO_AUDIT, Report, pooled_recall, recall, report
 from models.goals.reporting.volume import StreamCounts
@@ -396,5 +396,9 @@ def test_what_is_maximised_is_told_with_its_estimate_and_never_promised() -> Non
     assert known.state == "met"
     assert known.share is not None
     assert known.share.estimate == 0.71
+    worth = report_on(Targets(maximise=Utility()), Evidence(value=1712.6, kept=30))
+    assert worth.detail == "Documents are accepted above the threshold with the best utility, about 1,713."
+    even = report_on(Targets(maximise=BreakEven()), Evidence(value=0.9, kept=30))
+    assert even.detail == "Documents are accepted above the threshold at the break-even point, about 0.9."
     silent = report_on(Targets(maximise=Utility()), Evidence(value=0.0, kept=30, silent=True))
     assert "no threshold has a utility that is worth it, so nothing is accepted" in silent.detail
