@@ -4,6 +4,9 @@
     w₀ = (1, 0, …, 0)                                                     the ranking by score alone
     w by the ranking SVM                                                  svm.py
 
+What lies beyond all judged documents in a feature counts as the most extreme of them, except in the score: if all were
+judged within a minute, how much an age of a day weighs was not learned.
+
 Its own scores of the documents that it was fitted to say little. `held_out` gives each the score of a ranker that was
 fitted without its fold; `gain` is how much higher their NDCG is than that of the scores, with the delete-a-group
 jackknife of batch/comparison.py, the groups being the folds' size: both orders lose the same documents.
@@ -34,10 +37,14 @@ CONFIDENCE = 0.9
 class Ranker:
     mean: Reals
     deviation: Reals
+    low: Reals  # of the judged documents
+    high: Reals
     w: Reals
 
     def scores(self, psi: Reals) -> Reals:
-        scores: Reals = (psi - self.mean) / self.deviation @ self.w
+        known = np.clip(psi, self.low, self.high)
+        known[:, SCORE] = psi[:, SCORE]
+        scores: Reals = (known - self.mean) / self.deviation @ self.w
         return scores
 
 
@@ -61,7 +68,9 @@ def learn(psi: Reals, labels: Sequence[Label], C: float) -> Ranker:
     deviation = np.where(constant, np.inf, spread)
     start = np.zeros(psi.shape[1])
     start[SCORE] = 1.0
-    return Ranker(mean, deviation, fit((psi - mean) / deviation, pairs(labels), C, start))
+    return Ranker(
+        mean, deviation, psi.min(axis=0), psi.max(axis=0), fit((psi - mean) / deviation, pairs(labels), C, start)
+    )
 
 
 def held_out(psi: Reals, labels: Sequence[Label], C: float, seed: int = 0) -> Reals:

@@ -96,6 +96,19 @@ def test_held_out_scores_do_not_know_their_own_grade() -> None:
     assert np.mean(held_out) < 0.1
 
 
+def test_what_lies_beyond_all_judged_documents_counts_as_the_most_extreme() -> None:
+    psi, labels = judged(50, 4, by_score=0.5)
+    age = NAMES.index("age")
+    psi[:, age] = np.linspace(0, 0.01, 50)
+    fitted = ranker.learn(psi, labels, 1.0)
+    older, oldest = psi.copy(), psi.copy()
+    older[:, age], oldest[:, age] = 0.01, 9.0
+    assert fitted.scores(oldest).tolist() == fitted.scores(older).tolist()
+    better = psi.copy()
+    better[:, ranker.SCORE] += 100
+    assert (fitted.scores(better) > fitted.scores(psi).max()).all() == (fitted.w[ranker.SCORE] > 0)
+
+
 def test_a_constant_feature_counts_for_nothing() -> None:
     psi, labels = judged(50, 4, by_score=0.5)
     psi[:, NAMES.index("source")] = 0.3
