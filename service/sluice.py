@@ -65,7 +65,7 @@ class Sluice:
         self.classifier = Classifier(
             store, self.topics, self.registry, self.epochs, self.counters, config, pool, self._background
         )
-        self.ranking = Ranking(self.outbox, self.registry, self.learning, self.epochs, pool)
+        self.ranking = Ranking(store, self.registry, self.learning, self.epochs, config.served_weights, pool)
         self.subscribers = Subscribers(self.outbox, self.registry.topics, config.max_listeners)
 
         self.documents = Documents(

@@ -9,8 +9,10 @@ Where the topic's `ranking` is learned, they are ordered by what a ranker makes 
 the query (topics/decisions/order.py), once enough was judged.
 
 A page ends with a rank and a place in the stream, and the next one begins below them. Its cursor also names the newest
-entry of the first page: later pages leave out what has come since. So nothing is shown twice or lost while documents
-arrive. If the topic learns in between, a document may be on both pages, or on neither.
+entry, the version and the epoch of the first page. Later pages leave out what has come since, and if the topic has
+learned or the stream's background changed, its log is folded again up to that version: nothing is shown twice or lost
+meanwhile. (Only if that version cannot be restored any more, or the epoch is forgotten, the ranking of the moment has
+to do.)
 
 Beside the page stands the NDCG of those that were judged, by the grades they were given. There each document has the
 rank that it would have if it had not been learned from: with its own, a judged document is nearly always where it
@@ -21,20 +23,22 @@ the end.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from models.goals.reporting import prequential, rankings
 from models.ranking import ranker
-from service.schemas import Document
+from models.text.analysis import bags
 from service.schemas.flow import Passed, Ranked, RankedPage
 from service.schemas.metrics import Figure
 from service.store.resolve import StandingJudgement
-from service.store.stream.outbox import START, Outbox, Placed, order
+from service.store.stream.outbox import START, Placed, order
+from service.store.topics import Store
 from service.tasks import Pool
-from service.topics.background import Epochs
-from service.topics.decisions.deciding import verdicts_of
+from service.topics.background import Epoch, Epochs
+from service.topics.decisions.deciding import bag_of
 from service.topics.decisions.order import Judgements, Output, learned
 from service.topics.decisions.registry import Registry
 from service.topics.learning import Learning
@@ -56,15 +60,33 @@ class Rank(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """Where a page ended, and the newest entry that its ranking has."""
+    """Where a page ended, and what its ranking was made of: all entries up to the newest, by this version, with the idf
+    of this epoch."""
 
     last: Rank
-    newest: tuple[int, int] | None
+    newest: tuple[int, int] | None = None
+    version: int = 0
+    epoch: int = 0
 
     @classmethod
     def parse(cls, cursor: str) -> "Cursor":
-        rank, place, *newest = cursor.split("_")
-        return cls(Rank(float(rank), order(place)), order(newest[0]) if newest else None)
+        rank, place, *made_of = cursor.split("_")
+        last = Rank(float(rank), order(place))
+        if len(made_of) < 2:
+            return cls(last)
+        return cls(last, order(made_of[0]), *order(made_of[1]))
+
+    def __str__(self) -> str:
+        newest = "{}-{}".format(*(self.newest or (0, 0)))
+        return f"{self.last.rank}_{self.last.stream_place}_{newest}_{self.version}-{self.epoch}"
+
+
+class Basis(NamedTuple):
+    """What a ranking is made of."""
+
+    published: PublishedModel
+    judgements: Judgements
+    epoch: Epoch
 
 
 class Listing(NamedTuple):
@@ -79,11 +101,15 @@ class Listing(NamedTuple):
 
 
 class Ranking:
-    def __init__(self, outbox: Outbox, registry: Registry, learning: Learning, epochs: Epochs, pool: Pool) -> None:
-        self._outbox = outbox
-        self._registry = registry
+    def __init__(
+        self, store: Store, registry: Registry, learning: Learning, epochs: Epochs, weights: int, pool: Pool
+    ) -> None:
+        self._outbox = store.outbox
+        self._stored_epochs = store.epochs.numbers
+        self._analysis = registry.analysis
         self._learning = learning
         self._epochs = epochs
+        self._weights = weights
         self._pool = pool
 
     async def page(
@@ -92,8 +118,9 @@ class Ranking:
         """The highest documents below that cursor that passed since then. Without `judged` those that have a judgement
         are left out."""
         topic, cursor = published.topic, Cursor.parse(below) if below is not None else None
-        standing, judgements = await self._learning.read(topic, _judged)
-        listing = await self._listing(published, judgements, since_ms, cursor.newest if cursor else None)
+        standing = await self._learning.read(topic, lambda state: dict(state.resolved.judged))
+        basis = await self._basis(published, cursor)
+        listing = await self._listing(basis, since_ms, cursor.newest if cursor else None)
         passed = [i for i, rank in enumerate(listing.ranks) if rank.place[0] >= since_ms]
         left = [i for i in passed if judged or listing.documents[i] not in standing]
         if cursor:
@@ -108,15 +135,44 @@ class Ranking:
         ]
         return RankedPage(
             items=items,
-            next=_cursor(listing.ranks[shown[-1]], listing.newest) if left[limit:] else None,
-            ndcg=_ndcg(listing, judgements, {listing.documents[i] for i in passed}),
+            next=str(Cursor(listing.ranks[shown[-1]], listing.newest, basis.published.version, basis.epoch.number))
+            if left[limit:]
+            else None,
+            ndcg=_ndcg(listing, basis.judgements, {listing.documents[i] for i in passed}),
             ranked_by="feedback" if listing.by_feedback else "score",
         )
 
-    async def _listing(
-        self, published: PublishedModel, judgements: Judgements, since_ms: int, newest: tuple[int, int] | None
-    ) -> Listing:
+    async def _basis(self, published: PublishedModel, cursor: Cursor | None) -> Basis:
+        """What the ranking is made of, or was when the cursor's first page was read."""
+        topic = published.topic
+        if cursor and cursor.version:
+            earlier = await self._earlier(topic, cursor)
+            if earlier:
+                return earlier
+        version, judgements = await self._learning.read(topic, lambda s: (s.resolved.version, Judgements.of(s)))
+        if version != published.version:  # it has learned in this moment
+            published = await self._learning.catch_up(topic)
+        return Basis(published, judgements, self._epochs.current)
+
+    async def _earlier(self, topic: str, cursor: Cursor) -> Basis | None:
+        """The topic as it was; None if that is not known any more."""
+        head, events = await self._learning.read(topic, lambda state: (state.head, list(state.events)))
+        then = [event for event in events if event.seq <= cursor.version]
+        if not head.floor <= cursor.version <= events[-1].seq or not then:
+            return None
+        if not {cursor.epoch, then[-1].epoch} <= {0, *await self._stored_epochs()}:
+            return None
+        idf, background = await self._epochs.load(cursor.epoch), await self._epochs.load(then[-1].epoch)
+
+        def fold() -> Basis:
+            state = TopicState(topic, replace(head, seq=then[-1].seq), then, self._weights)
+            return Basis(state.build_model(background), Judgements.of(state), idf)
+
+        return await self._pool.run(fold)
+
+    async def _listing(self, basis: Basis, since_ms: int, newest: tuple[int, int] | None) -> Listing:
         """What passed up to that entry, ranked; since then, unless the ranking learns from what passed earlier."""
+        published, judgements = basis.published, basis.judgements
         setting = published.settings.ranking
         oldest_ms = 0 if setting else since_ms
         output: Output | None = None
@@ -128,11 +184,11 @@ class Ranking:
             newest = newest or (order(entries[0].place) if entries else (0, 0))
             place = entries[-1].place if len(entries) == CHUNK else START
             new = {each.entry.document: each for each in reversed(entries) if each.entry.document not in documents}
-            scores = await self._pool.run(self._scores, published, list(new.values()))
+            scores = await self._pool.run(self._scores, basis, list(new.values()))
             documents |= zip(new, scores, strict=True)
             ranks += [Rank(score, order(each.place)) for each, score in zip(new.values(), scores, strict=True)]
             if setting:
-                output = output or Output(judgements, self._registry.analysis, newest[0])
+                output = output or Output(judgements, self._analysis, newest[0])
                 await self._pool.run(output.add, list(new.values()), scores)
         held_out = {document: each.score for document, each in judgements.documents.items()}
         listing = Listing(ranks, list(documents), list(documents.values()), newest or (0, 0), held_out, False)
@@ -140,14 +196,14 @@ class Ranking:
             return await self._pool.run(_ordered, listing, output, setting.C)
         return listing
 
-    def _scores(self, published: PublishedModel, entries: Sequence[Placed]) -> list[float]:
+    def _scores(self, basis: Basis, entries: Sequence[Placed]) -> list[float]:
+        published = basis.published
         scores = {placed.place: placed.entry.score for placed in entries}
         old = [placed for placed in entries if placed.entry.version != published.version]
-        if old:
-            documents = [Document(title=placed.entry.title, text=placed.entry.text) for placed in old]
-            _, verdicts = verdicts_of(self._registry, published.topic, documents, self._epochs.current)
-            for placed, verdict in zip(old, verdicts, strict=True):
-                scores[placed.place] = round(verdict.score, DIGITS)
+        counted = bags([(placed.entry.title, placed.entry.text) for placed in old], self._analysis)
+        idf = basis.epoch.frequencies.idf(counted.features)
+        for i, placed in enumerate(old):
+            scores[placed.place] = round(published.decide_bag(bag_of(counted, idf, i))[1], DIGITS)
         return list(scores.values())
 
 
@@ -163,11 +219,6 @@ def _ordered(listing: Listing, output: Output, C: float) -> Listing:
     return listing._replace(ranks=ranks, held_out=held_out, by_feedback=True)
 
 
-def _judged(state: TopicState) -> tuple[dict[str, StandingJudgement], Judgements]:
-    """The judgements in force by document, and those that a ranking is measured by and learns from."""
-    return dict(state.resolved.judged), Judgements.of(state)
-
-
 def _ndcg(listing: Listing, judgements: Judgements, passed: set[str]) -> Figure | None:
     judged = [document for document in judgements.documents if document in passed and document in listing.held_out]
     scores = np.array([listing.held_out[document] for document in judged], float)
@@ -177,10 +228,6 @@ def _ndcg(listing: Listing, judgements: Judgements, passed: set[str]) -> Figure 
         return None
     estimate, low, high = (round(number, DIGITS) for number in (ndcg.estimate, ndcg.low, ndcg.high))
     return Figure(estimate=estimate, low=low, high=high)
-
-
-def _cursor(last: Rank, newest: tuple[int, int]) -> str:
-    return f"{last.rank}_{last.stream_place}_{newest[0]}-{newest[1]}"
 
 
 def _ranked(passed: Passed, listing: Listing, i: int, standing: StandingJudgement | None) -> Ranked:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Wi
 TOPIC_ID = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 CANONICAL = r"^[^\n\x00]{1,400}$"  # a term in canonical form
 PLACE = r"^[0-9]{1,19}(-[0-9]{1,19})?$"  # an entry's id in a Redis stream
-RANK = r"^-?[0-9]{1,40}([.][0-9]{1,40})?(e[+-]?[0-9]{1,3})?(_[0-9]{1,19}-[0-9]{1,19}){1,2}$"  # a score, and places
+RANK = r"^-?[0-9]{1,40}([.][0-9]{1,40})?(e[+-]?[0-9]{1,3})?(_[0-9]{1,19}-[0-9]{1,19}){1,3}$"  # a score, and places
 HIT = r"^-?[0-9]{1,40}([.][0-9]{1,40})?(e[+-]?[0-9]{1,3})?_[0-9]{1,18}$"  # a score, and a number of the search index
 JOB_ID = r"^[0-9a-f]{20}$"
 KEY_ID = r"^[0-9a-f]{16}$"

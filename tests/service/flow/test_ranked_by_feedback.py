@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from service.flow import ranking
+from service.flow.ranking import Basis
 from service.topics.decisions.order import Judgements
 from tests.support import reference
 from tests.support.api import Api, running_api
 from tests.support.job_workers import run_job, running_workers
 from tests.support.refusals import refused
-from tests.support.streaming import classify, oil
+from tests.support.streaming import classify, grain, oil
 
 LEARNED = {"kind": "pairwise", "C": 1.0}
 
@@ -108,6 +109,28 @@ async def test_pages_by_score_fit_together_while_documents_arrive(api: Api) -> N
     assert (items, part["next"]) == (whole, None)
 
 
+@pytest.mark.parametrize("learned", [None, LEARNED])
+async def test_pages_are_of_one_ranking_while_the_topic_learns_and_words_are_counted(
+    api: Api, learned: dict[str, Any] | None
+) -> None:
+    await judged(api, 30, ranking=learned)
+    whole = (await page(api, judged="exclude"))["items"]
+    items: list[Any] = []
+    cursor: dict[str, str] = {}
+    for n in range(5):
+        part = await page(api, judged="exclude", limit=6, **cursor)
+        items += part["items"]
+        cursor = {"cursor": part["next"]}
+        await classify(api, [*wired(2, f"new{n}-"), *grain(40, f"g{n}-")])
+        await api.sluice.epochs.publish()
+        for i in range(3):
+            await api.judge({"id": f"given{n}-{i}", "text": f"opec quota {n} {i}"}, i)
+        if n == 2:
+            await api.ok("PATCH", "/topics/crude", {"query": "wheat harvest"})
+    assert (items, part["next"]) == (whole, None)
+    assert (await page(api, judged="exclude"))["items"] != whole
+
+
 async def test_since_leaves_out_and_does_not_unlearn(api: Api) -> None:
     await judged(api, 30, ranking=LEARNED)
     whole = await page(api)
@@ -121,7 +144,8 @@ async def test_its_ndcg_is_of_ranks_without_the_judgement_itself(api: Api) -> No
     await judged(api, 30, ranking=LEARNED)
     judgements = await api.sluice.learning.read("crude", Judgements.of)
     published = await api.sluice.topics.find("crude")
-    listing = await api.sluice.ranking._listing(published, judgements, 0, None)
+    basis = Basis(published, judgements, api.sluice.epochs.current)
+    listing = await api.sluice.ranking._listing(basis, 0, None)
     order = sorted(judgements.documents, key=lambda document: -listing.held_out[document])
     grades = [judgements.documents[document].label.grade or 0 for document in order]
     assert (await page(api))["ndcg"]["estimate"] == pytest.approx(reference.ndcg(grades), abs=1e-6)
