@@ -183,7 +183,7 @@ class LearnedRanking(Request):
     """What a topic let through is ordered by a ranking SVM over pairs of judged documents, by their grades."""
 
     kind: Literal["pairwise"]
-    C: float = Field(default=0.03, gt=0, le=1000, description="How much judgements count against the order by score.")
+    C: float = Field(default=0.003, gt=0, le=1000, description="How much judgements count against the order by score.")
 
 
 SingleTerm = Annotated[str, Field(max_length=400), AfterValidator(no_nul)]
