@@ -69,7 +69,8 @@ async def test_what_people_prefer_comes_first(api: Api) -> None:
         item["document"]: item["score"] for item in plain["items"]
     }
     assert learned["ndcg"]["estimate"] > plain["ndcg"]["estimate"]
-    assert await api.ok("GET", "/topics/crude/model", params={"format": "export"}) == model
+    now = await api.ok("GET", "/topics/crude/model", params={"format": "export"})
+    assert (now["terms"], now["bias"]) == (model["terms"], model["bias"])  # cuts may follow the stream
     assert (await api.ok("GET", "/topics/crude/model"))["version"] == version + 1  # the setting's own event
     await api.ok("POST", "/topics/crude/versions/1/restore")
     assert (await api.ok("GET", "/topics/crude"))["ranking"] == LEARNED  # as all that no model depends on
