@@ -28,14 +28,15 @@ from service.api.routes import (
 from service.api.telemetry import CountingApp, Telemetry
 from service.config import Config, StartError
 from service.console import static
-from service.console.routes import access, inbox, topic
+from service.console.routes import access, inbox, manual, operation, start, topic
+from service.console.routes import sources as source_list
 from service.console.routes import topics as topic_list
 from service.sluice import Sluice
 from service.store.topics import Store
 from service.tasks import cancel_all
 
 DESCRIPTION = "Filter and route a stream of documents by standing queries that learn."
-CONSOLE = (access, inbox, topic_list, topic)
+CONSOLE = (access, inbox, start, topic_list, topic, source_list, operation, manual)
 GAUGES_S = 5.0  # between two updates of the gauges
 
 
@@ -58,7 +59,13 @@ def create_app(config: Config | None = None, store: Store | None = None) -> Fast
             await sluice.stop()
 
     app = _CountedApi(
-        title="Sluice", version="0.1.0", description=DESCRIPTION, lifespan=lifespan, redirect_slashes=False
+        title="Sluice",
+        version="0.1.0",
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,  # the console draws it, without asking another host
+        redoc_url=None,
     )
     app.state.telemetry = Telemetry()
     pages = (

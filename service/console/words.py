@@ -15,7 +15,13 @@ from markupsafe import Markup, escape
 DECISIONS = {"accept": "accepted", "abstain": "unsure", "reject": "rejected"}
 GOALS = {"learning": "still learning", "met": "met", "at_risk": "at risk", "unreachable": "out of reach"}
 NO_GOAL = "no goal"
-PAGES = {"/": "Inbox", "/console/topics": "Topics"}
+PAGES = {
+    "/": "Inbox",
+    "/console/topics": "Topics",
+    "/console/sources": "Sources",
+    "/console/operation": "Operation",
+    "/docs": "API",
+}
 SNIPPET_CHARS = 320
 LEAD_CHARS = 80  # before the first marked word, if that is far down
 TITLE_CHARS = 100  # of a text that has no title

@@ -151,7 +151,12 @@ async def _inbox(
     if template == "inbox.html":
         others = listed if not topic else (await sluice.topics.page("", MAX_LISTED))[0]
         lines = await _lines(sluice, others)
-        values |= {"topics": lines, "not_all": following is not None, "waiting": found}
+        values |= {
+            "address": str(request.base_url).rstrip("/"),
+            "topics": lines,
+            "not_all": following is not None,
+            "waiting": found,
+        }
     return page(request, template, **values)
 
 

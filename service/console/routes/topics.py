@@ -56,7 +56,7 @@ async def preview(request: Request, sluice: ReadySluice) -> Response:
     form = await Form.read(request, sluice.config)
     if not (form.get("query") or "").strip():
         return page(request, "begin.html", begin=None)
-    return page(request, "begin.html", begin=await sluice.newest.begin(_new_topic(form)))
+    return page(request, "begin.html", begin=await sluice.newest.begin(new_topic(form)))
 
 
 @router.post("/console/topics", include_in_schema=False)
@@ -65,13 +65,14 @@ async def create(request: Request, sluice: ReadySluice) -> Response:
     form = await Form.read(request, sluice.config)
     if not (form.get("query") or "").strip():
         raise BadInput("Say in a sentence or a few words what the topic is about.")
-    published = await sluice.topics.create(_new_topic(form))
+    published = await sluice.topics.create(new_topic(form))
     if form.get("look_back"):
         await sluice.jobs.submit(Backfill(kind="backfill", topics=[published.topic]))
     return see_other(f"/console/topics/{published.topic}")
 
 
-def _new_topic(form: Form) -> NewTopic:
+def new_topic(form: Form) -> NewTopic:
+    """The topic that a form describes, named by its first words if by nothing else."""
     query = (form.get("query") or "").strip()
     name = (form.get("name") or "").strip() or " ".join(re.findall(r"\w[\w'’-]*", query)[:NAME_WORDS])
     try:

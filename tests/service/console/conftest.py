@@ -36,7 +36,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def service(emptied: Embedded) -> Iterator[Live]:
-    with live(emptied.url) as service:
+    with live(emptied.url, sources_private=True) as service:
         yield service
 
 
