@@ -89,7 +89,14 @@ def test_operation_looks_again_by_itself(browser: Browser, service: Live, api: S
 def test_the_manual_is_drawn_without_another_host(browser: Browser, service: Live, api: Service) -> None:
     with watched(browser, service.address) as seen:
         page = seen.go("/docs")
+        page.locator("#operations-tag-documents").click()
         expect(page.locator("#operations-documents-classify")).to_contain_text("/classify")
+        page.locator("#operations-tag-health").click()
+        operation = page.locator("#operations-health-readyz")
+        operation.get_by_role("button").first.click()
+        operation.get_by_role("button", name="Try it out").click()
+        operation.get_by_role("button", name="Execute").click()
+        expect(operation.locator(".live-responses-table")).to_contain_text('"status": "ok"')
 
 
 def test_feeds_that_cannot_be_are_refused_in_a_sentence(browser: Browser, service: Live, api: Service) -> None:
