@@ -5,7 +5,7 @@ accepted documents, what was decided when a document passed) is known here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from scripts.loop.tally import Tally
 from service.feedback.goals import audit_chance, may_be_drawn, report
 from service.feedback.judge import with_decisions
 from service.feedback.review import AUDIT_EVERY, MAX_QUEUED, ReviewCandidate, choose, past_of
-from service.schemas import Decision, Document, Goal, Learner, Pocket
+from service.schemas import TARGETS, Decision, Document, Goal, Learner, Pocket
 from service.schemas.review import Offer
 from service.store.events import Event, Head, Kind
 from service.store.stream.documents import partition_of
@@ -51,10 +51,14 @@ class TopicSpec:
 
     def fields(self) -> dict[str, object]:
         """The same as a request has it."""
-        goal = {name: value for name, value in asdict(self.goal).items() if value is not None}
+        goal = {name: value for name, value in self.goal_fields().items() if value is not None}
         learner = {"kind": self.kind, "params": dict(self.params)}
         fields = {"name": self.topic, "query": self.query, "goal": goal, "learner": learner, "audit": self.audit}
         return {**fields, "pocket": self.pocket.model_dump()}
+
+    def goal_fields(self) -> dict[str, Any]:
+        """The goal as a topic's settings have it; experiments ask for no measure to maximise, and set no cuts."""
+        return {name: getattr(self.goal, name) for name in (*TARGETS, "mode")}
 
 
 class LoopTopic:
@@ -67,7 +71,7 @@ class LoopTopic:
             name=spec.topic,
             query=spec.query,
             learner=Learner.model_validate({"kind": spec.kind, "params": spec.params}),
-            goal=Goal(**asdict(spec.goal)),
+            goal=Goal(**spec.goal_fields()),
             audit=spec.audit,
             pocket=spec.pocket,
             created_ms=now_ms,
