@@ -5,8 +5,8 @@
 numba compiles a function when it is first called, for the types it is called with, and caches the machine code on disk.
 The surest way to compile everything is to do what users do: this plays a short session through the real application, on
 a store of its own, with topics of every learner, documents, judgements and a correction, and fits the judgements by
-every method. The error/loss curve needs documents that were shown, so it is drawn of two made up ones. A test makes
-sure that no kernel is left out.
+every method. The error/loss curve, and cuts that are tuned to a loss, need documents that were shown, so they are made
+of two imagined ones. A test makes sure that no kernel is left out.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ import numpy as np
 from models.batch.refit import Dataset, refit
 from models.goals.curves.tradeoff import curve
 from models.goals.curves.weighted import StreamSample
+from models.goals.restrictive import Sample, best_pair
 from models.methods.feature_selection import Reduction
 from models.methods.registry import METHODS
 from models.online.model import Example
@@ -54,7 +55,9 @@ async def rehearse(redis: str) -> None:
             await _play(client, kind)
         resolved, _ = await app.state.sluice.learning.read("wh", TopicState.snapshot)
         _fit([example(judgement) for judgement in resolved.judged.values()])
-        curve(StreamSample(np.array([0.0, 1.0]), np.array([False, True]), np.ones(2)))
+        ends = np.array([0.0, 1.0])
+        curve(StreamSample(ends, ends > 0, np.ones(2)))
+        best_pair(Sample(ends, ends, ends))
 
 
 async def _play(client: httpx.AsyncClient, kind: str) -> None:
