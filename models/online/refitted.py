@@ -98,6 +98,8 @@ class RefittedRun(LearnerRun):
     def _fit(self, window: DocumentWindow, relevant: Bools, times: NDArray[np.int64]) -> Vector:
         rows = np.repeat(np.arange(window.size), times)
         x = _examples(window, rows, self.view)
+        if not len(x.features):  # documents without words, which some methods refuse
+            return Vector(np.zeros(1), 0.0, 0.0)
         planes = fit(self._method, x, relevant[rows][:, None])
         slots = planes.features.astype(np.int64)
         w = np.zeros(int(slots.max(initial=-1)) + 1)

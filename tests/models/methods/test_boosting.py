@@ -5,7 +5,7 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from models.batch.registry import parse
@@ -86,6 +86,7 @@ def test_pairs_that_nobody_knows_have_no_part_in_it(variant: Variant, corpus: tu
     known[0] = True
     p = Params(variant, S=6, C=1, N=2)
     phi, Z, _ = reference.boost(X, Y, p.S, p.C, p.N, variant, 1 / known.sum(), known)
+    assume(variant != "D" or Z.min() > 1e-6)  # a round that separates all leaves nothing but rounding to take signs of
     boosted = boost(p, examples(X), Y, known=known)
     np.testing.assert_allclose(boosted.Z, Z, rtol=1e-9)
     np.testing.assert_allclose(boosted.planes().scores(examples(X)), phi, rtol=1e-7, atol=1e-9)

@@ -293,7 +293,7 @@ async def test_a_file_cut_short_or_changed_is_refused_with_its_line_and_leaves_n
         "no header": (b"".join(lines[1:]), "Line 1:"),
         "a newer format": (changed(0, b"sluice-topic/1", b"sluice-topic/2"), "Line 1:"),
         "two files": (b"".join(lines) * 2, f"Line {len(lines) + 1}:"),
-        "nothing": (b"\n", "stops after line 0"),
+        "nothing": (b"\n", "The file is empty."),
     }
     for what, (file, where) in refused.items():
         answer = await there.post("/topics/import", content=file, headers=NDJSON)
