@@ -53,7 +53,7 @@ OPERATIONS: dict[str, Scope | Literal["public"]] = {
     "topic_json_feed": "read",
     "flow": "read",
     "put_routes": "manage",
-    "list_routes": "read",
+    "list_routes": "manage",  # the address of a chat is its secret
     "list_dead": "read",
     "replay": "manage",
     # how topics do

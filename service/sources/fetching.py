@@ -82,7 +82,7 @@ class Fetcher:
     async def _follow(self, client: httpx.AsyncClient, url: httpx.URL, marks: Marks, now_ms: int) -> Fetched:
         for _ in range(MAX_REDIRECTS + 1):
             if url.scheme not in ("http", "https") or not url.host or url.userinfo:
-                raise CannotRead("It redirects to an address that is none of the web, or that names a user.")
+                raise CannotRead("It redirects to an address that is not http:// or https://, or that names a user.")
             target = url.copy_with(host=await checked_address(url, self._private, "SLUICE_SOURCES_PRIVATE"))
             headers = {"Host": url.netloc.decode(), **_conditions(marks)}
             client.cookies.clear()  # they would go to whoever has the same address

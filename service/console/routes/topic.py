@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from service import schemas
 from service.api import present
-from service.api.deps import ReadySluice
+from service.api.deps import ReadySluice, caller_of
 from service.api.routes.flow import RoutePath, find_route, route_list
 from service.api.routes.versions import load_versions
 from service.console import charts
@@ -45,6 +45,8 @@ async def show(request: Request, sluice: ReadySluice, topic: Topic) -> Response:
     versions, _ = await load_versions(sluice, topic, 0, LISTED)
     judgements, more = await sluice.judge.page(topic, None, LISTED)
     model = present.model_info(published, await sluice.learning.read(topic, TopicState.terms))
+    caller = caller_of(request)
+    may_see_routes = caller is None or caller.may("manage")  # as in the API
     return page(
         request,
         "topic.html",
@@ -53,7 +55,7 @@ async def show(request: Request, sluice: ReadySluice, topic: Topic) -> Response:
         versions=versions,
         judgements=judgements,
         more_judgements=more,
-        routes=(await route_list(sluice, await sluice.routes.load(topic))).items,
+        routes=(await route_list(sluice, await sluice.routes.load(topic))).items if may_see_routes else None,
         jobs=await _jobs(sluice, topic),
         methods=METHODS,
     )

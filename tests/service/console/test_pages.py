@@ -141,6 +141,9 @@ async def test_where_keys_are_needed_a_browser_is_asked_for_one_and_keeps_it(red
         await api.ok("POST", "/topics", {"id": "crude", "query": "oil"}, headers=admin)
         issued = await api.ok("POST", "/keys", {"name": "Ann Ö", "scopes": ["read", "judge"]}, headers=admin)
         await api.ok("POST", "/classify", {"documents": [OIL | {"id": "d1"}]}, headers=admin)
+        chat = {"to": "webhook", "url": "https://chat.example.org/secret", "format": "slack"}
+        await api.ok("PUT", "/topics/crude/routes", {"routes": [chat]}, headers=admin)
+        assert "chat.example.org" in (await api.get("/console/topics/crude", headers=HTML | admin)).text
         del api.headers["Authorization"]
         asked = await api.get("/", headers=HTML)
         assert asked.status_code == 401
@@ -155,6 +158,7 @@ async def test_where_keys_are_needed_a_browser_is_asked_for_one_and_keeps_it(red
         assert "SameSite=strict" in taken.headers["set-cookie"]
         assert "crude" in (await api.get("/", headers=HTML)).text
         assert (await api.get("/topics")).status_code == 401  # the API takes no cookie
+        assert "chat.example.org" not in (await api.get("/console/topics/crude", headers=HTML)).text
         body = "verdict=yes&item=crude%2Fd1"
         assert (await api.post("/console/judgements", content=body, headers=FORM | HTML)).status_code == 303
         (judged,) = (await api.ok("GET", "/topics/crude/judgements", headers=admin))["items"]
