@@ -28,7 +28,7 @@ from service.api.routes import (
 from service.api.telemetry import CountingApp, Telemetry
 from service.config import Config, StartError
 from service.console import static
-from service.console.routes import access, inbox, manual, operation, start, topic
+from service.console.routes import access, inbox, manual, operation, search, start, topic
 from service.console.routes import sources as source_list
 from service.console.routes import topics as topic_list
 from service.sluice import Sluice
@@ -36,7 +36,7 @@ from service.store.topics import Store
 from service.tasks import cancel_all
 
 DESCRIPTION = "Filter and route a stream of documents by standing queries that learn."
-CONSOLE = (access, inbox, start, topic_list, topic, source_list, operation, manual)
+CONSOLE = (access, inbox, start, topic_list, topic, search, source_list, operation, manual)
 GAUGES_S = 5.0  # between two updates of the gauges
 
 

@@ -90,6 +90,8 @@ PAGES: dict[str, Scope | Literal["public"]] = {  # of the console
     "page_manual_docs": PUBLIC,
     "page_start_ways_in": "read",
     "page_start_begin": "manage",
+    "page_search_find": "read",
+    "page_search_judge": "judge",
     "page_sources_list_sources": "read",
     "page_sources_add": "manage",
     "page_sources_act": "manage",

@@ -18,6 +18,7 @@ NO_GOAL = "no goal"
 PAGES = {
     "/": "Inbox",
     "/console/topics": "Topics",
+    "/console/search": "Search",
     "/console/sources": "Sources",
     "/console/operation": "Operation",
     "/docs": "API",
@@ -87,6 +88,15 @@ def marked(text: str, terms: Sequence[str]) -> Markup:
     for found in pattern.finditer(text):
         parts += [escape(text[at : found.start()]), Markup("<mark>{}</mark>").format(found[0])]
         at = found.end()
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+def at_places(text: str, places: Sequence[tuple[int, int]]) -> Markup:
+    """The text, escaped, with what lies between these places marked."""
+    parts, at = [], 0
+    for start, end in places:
+        parts += [escape(text[at:start]), Markup("<mark>{}</mark>").format(text[start:end])]
+        at = end
     return Markup("").join([*parts, escape(text[at:])])
 
 

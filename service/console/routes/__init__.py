@@ -5,6 +5,7 @@
     start.py       the first visit: from a feed and a sentence to an inbox
     topics.py      all topics, and a new one
     topic.py       one topic: charts, words, settings, versions, judgements, routes, jobs
+    search.py      over the documents that are remembered
     sources.py     where documents come from
     operation.py   how the service itself is doing
     manual.py      `/docs`

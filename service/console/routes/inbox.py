@@ -99,8 +99,7 @@ async def judge(request: Request, sluice: ReadySluice) -> Response:
         raise BadInput("A verdict is yes, no or skip.")
     if not named:
         raise BadInput("Nothing is selected: choose documents with x, or with their boxes.")
-    pairs = [_pair(value) for value in dict.fromkeys(named)]
-    done, failed = await (_skip(sluice, pairs) if verdict == "skip" else _judge(request, sluice, pairs, verdict))
+    done, failed = await judge_pairs(request, sluice, named, verdict)
     if failed and not done:
         raise failed[0]
     if not is_fragment(request):
@@ -172,6 +171,14 @@ def _pair(value: str) -> tuple[str, str]:
     if not slash:
         raise BadInput("An item is a topic and a document, joined by a slash.")
     return topic, document
+
+
+async def judge_pairs(
+    request: Request, sluice: Sluice, named: Sequence[str], verdict: str
+) -> tuple[list[tuple[str, str]], list[ServiceError]]:
+    """Judges or skips documents, each named as `topic/document`. Returns those that were, and why others were not."""
+    pairs = [_pair(value) for value in dict.fromkeys(named)]
+    return await (_skip(sluice, pairs) if verdict == "skip" else _judge(request, sluice, pairs, verdict))
 
 
 async def _judge(

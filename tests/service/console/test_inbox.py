@@ -153,7 +153,7 @@ def test_keys_can_be_read_and_switched_off(inbox: Watched, api: Service) -> None
     page = inbox.page
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("it is not relevant")
-    page.get_by_label("Keys are on").uncheck()
+    page.get_by_label("Shortcuts are on").uncheck()
     page.get_by_role("button", name="Close").click()
     page.keyboard.press("y")
     page.keyboard.press("j")
