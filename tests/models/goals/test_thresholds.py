@@ -231,7 +231,7 @@ def test_a_goal_that_maximises_gets_the_cut_with_the_best_expected_value(
     for f in passed:
         p = estimated.probability(f)
         rows.append((f, p if p >= min(0.1, 0.2 * worth) else 0.0, 1.0))
-    values = [reference.measured(name, numbers, rows, f - 1e-12) for f in {row[0] for row in rows}]
+    values = [reference.measured(name, numbers, rows, np.nextafter(f, -np.inf)) for f in {row[0] for row in rows}]
     band = choose(
         held_out, relevant, background, np.ones(len(passed), np.bool_), scale, None, sampled, objective=objective
     )
