@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from service.schemas.sources import FoundDocument, ImportedFeeds, Polled, Source, Tried
+    from service.schemas.sources import FoundDocument, ImportedFeeds, Polled, Source, SourceState, Tried
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -60,7 +60,7 @@ def list_sources(
         return source.id, status.state, status.documents, last, why or status.title or source.url or source.path
 
     with connected(url) as sluice:
-        listed: Any = sluice.sources(state)  # type: ignore[arg-type] # the service says which states there are
+        listed = sluice.sources(cast("SourceState | None", state))  # the service says which states there are
         Output(as_json).put_all(listed, ("source", "state", "[documents]", "last poll", ""), row)
 
 
@@ -74,10 +74,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add a feed. It is polled at once, and then regularly."""
-    source: dict[str, Any] = {"kind": "feed", "url": address, "paused": paused}
-    source |= ({"id": id} if id else {}) | ({"every_s": seconds(every)} if every else {})
-    with connected(url) as sluice:
-        Output(as_json).put(sluice.create_source(source), _source)
+    _add({"kind": "feed", "url": address, "paused": paused}, id, every, url, as_json)
 
 
 @app.command("add-file")
@@ -91,10 +88,7 @@ def add_file(
     as_json: AsJson = False,
 ) -> None:
     """Add a file of the service's machine. It is read as it grows."""
-    source: dict[str, Any] = {"kind": "file", "path": path, "format": format, "paused": paused}
-    source |= ({"id": id} if id else {}) | ({"every_s": seconds(every)} if every else {})
-    with connected(url) as sluice:
-        Output(as_json).put(sluice.create_source(source), _source)
+    _add({"kind": "file", "path": path, "format": format, "paused": paused}, id, every, url, as_json)
 
 
 @app.command("add-folder")
@@ -108,10 +102,7 @@ def add_folder(
     as_json: AsJson = False,
 ) -> None:
     """Add a folder of the service's machine. It is read as it fills."""
-    source: dict[str, Any] = {"kind": "folder", "path": path, "format": format, "paused": paused}
-    source |= ({"id": id} if id else {}) | ({"every_s": seconds(every)} if every else {})
-    with connected(url) as sluice:
-        Output(as_json).put(sluice.create_source(source), _source)
+    _add({"kind": "folder", "path": path, "format": format, "paused": paused}, id, every, url, as_json)
 
 
 @app.command()
@@ -235,3 +226,9 @@ def _found(documents: "Sequence[FoundDocument]", total: str) -> str:
         literal(f"{(each.published or '')[:16].replace('T', ' ')}  {each.url or ''}".strip()) for each in documents
     ]
     return "\n".join([*(f"{line}\n  [dim]{date}[/]" for line, date in zip(lines, dates, strict=True)), total])
+
+
+def _add(source: dict[str, Any], id: str | None, every: str | None, url: str, as_json: bool) -> None:
+    source |= ({"id": id} if id else {}) | ({"every_s": seconds(every)} if every else {})
+    with connected(url) as sluice:
+        Output(as_json).put(sluice.create_source(source), _source)

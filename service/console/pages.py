@@ -4,7 +4,7 @@ A request of htmx (`HX-Request`) gets a fragment; its errors are a sentence that
 was done. A request that does not ask for HTML gets the problem document that the API would send.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ class _PageRoute(deps.Route):
             name = f"page_{endpoint.__module__.rpartition('.')[2]}_{endpoint.__name__}"
         super().__init__(path, endpoint, name=name, **options)
 
-    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
         async def handle_as_page(request: Request) -> Response:

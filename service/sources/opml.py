@@ -60,7 +60,7 @@ class _Reader(handler.ContentHandler):
         self.is_opml = False
         self._depth = 0
 
-    def startElement(self, name: str, attrs: xmlreader.AttributesImpl) -> None:  # noqa: N802
+    def startElement(self, name: str, attrs: xmlreader.AttributesImpl) -> None:  # noqa: N802 - the parser calls it by this name
         if self._depth == 0:
             self.is_opml = name.lower() == "opml"
         self._depth += 1
@@ -72,7 +72,7 @@ class _Reader(handler.ContentHandler):
             if len(self.found) > MAX_OUTLINES:
                 raise TooLarge(f"A file may name at most {MAX_OUTLINES:,} feeds; send the rest in another.")
 
-    def endElement(self, name: str) -> None:  # noqa: N802
+    def endElement(self, name: str) -> None:  # noqa: N802 - the parser calls it by this name
         self._depth -= 1
 
 

@@ -24,7 +24,7 @@ ATTRIBUTES = {"link": {"href", "rel", "type", "hreflang", "title", "length"}, "c
 def check_atom(raw: bytes) -> Element:
     """The feed, if it is one that RFC 4287 allows."""
     assert raw.startswith(b"<?xml version='1.0' encoding='utf-8'?>")
-    feed = fromstring(raw, XMLParser(encoding="utf-8"))  # noqa: S314 - made by ourselves
+    feed = fromstring(raw, XMLParser(encoding="utf-8"))  # noqa: S314 - what our own service has written
     assert feed.tag == f"{ATOM}feed"
     _check_container(feed, "feed")
     links = feed.findall(f"{ATOM}link")

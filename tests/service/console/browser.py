@@ -35,6 +35,7 @@ def chromium() -> Iterator[Browser]:
     program = shutil.which("chromium")
     if program is None:
         missing = "CHROMIUM IS MISSING, SO NO PAGE WAS TESTED: apt-get install chromium"
+        # People without chromium may run all other tests; where CI=true it must be there.
         pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:

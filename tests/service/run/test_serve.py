@@ -109,7 +109,7 @@ def test_a_bad_setting_is_refused_with_a_sentence(
 def test_an_address_that_others_can_reach_is_refused_until_it_is_said_who_may_call(
     serve: Callable[..., ServeProcess],
 ) -> None:
-    sluice = serve("--host", "0.0.0.0")  # noqa: S104
+    sluice = serve("--host", "0.0.0.0")  # noqa: S104 - refused before anything listens on it
     assert "SLUICE_ACCESS=keys" in sluice.refusal()
     assert not socket_path(sluice.data).exists()
 
